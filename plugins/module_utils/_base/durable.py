@@ -1,0 +1,102 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+
+# No runtime takes a file of this name for a configuration: libcni, go-cni and CRI-O go by the ending.
+TEMPORARY_PREFIX = ".cni.node-"
+TEMPORARY_SUFFIX = ".tmp"
+
+
+def write(path: str, content: bytes, *, mode: int = 0o600) -> None:
+    """Put ``content`` under ``path`` so that a reader, or a machine that loses power, sees the old file or the new one.
+
+    Raises:
+        CniError: ``IO_FAILURE``; the old file is as it was and the temporary one is gone.
+    """
+    directory = os.path.dirname(path)
+    temporary = None
+    try:
+        descriptor, temporary = tempfile.mkstemp(TEMPORARY_SUFFIX, TEMPORARY_PREFIX, directory)
+        with open(descriptor, "wb") as stream:
+            os.fchmod(descriptor, mode)
+            stream.write(content)
+            stream.flush()
+            os.fsync(descriptor)
+        os.rename(temporary, path)
+        sync_directory(directory)
+    except OSError as exc:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        raise io_error("write", path, exc) from exc
+
+
+def remove(path: str) -> bool:
+    """Remove a file durably; say whether there was one."""
+    try:
+        os.unlink(path)
+        sync_directory(os.path.dirname(path))
+    except FileNotFoundError:
+        return False
+    except OSError as exc:
+        raise io_error("remove", path, exc) from exc
+    return True
+
+
+def read(path: str, *, limit: int) -> t.Optional[bytes]:
+    """Return what a regular file holds, or nothing where there is no file.
+
+    Args:
+        limit: Bytes; a longer file is an error, not a reason to run out of memory.
+    """
+    try:
+        with open(path, "rb", buffering=0, opener=_open_without_waiting) as stream:
+            content = stream.read(limit + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        raise io_error("read", path, exc) from exc
+    if content is None or len(content) > limit:
+        raise CniError(Code.IO_FAILURE, f"cannot read {path}: more than {limit} bytes, or not a regular file")
+    return content
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def make_directory(path: str, *, mode: int = 0o755) -> None:
+    """Make a directory and its parents where they are missing; existing ones keep their mode."""
+    try:
+        os.makedirs(path, mode, exist_ok=True)
+    except OSError as exc:
+        raise io_error("make the directory", path, exc) from exc
+
+
+def sync_directory(path: str) -> None:
+    """Make renames and removals in a directory survive a loss of power."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_temporary(name: str) -> bool:
+    """Tell a temporary file of ours, left behind by a process that was killed, by its name."""
+    return name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)
+
+
+__all__ = ("is_temporary", "make_directory", "read", "remove", "sync_directory", "write")

@@ -1,0 +1,68 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import enum
+import typing as t
+
+
+class Code(enum.IntEnum):
+    """The specification's error codes (section 5, "Error").
+
+    ``UNKNOWN`` and ``INTERNAL`` are not in its table: a plugin may leave the code out, and what this
+    collection itself gets wrong needs a number of its own (the reference runtime uses the same two).
+    """
+
+    UNKNOWN = 0
+    INCOMPATIBLE_VERSION = 1
+    UNSUPPORTED_FIELD = 2
+    UNKNOWN_CONTAINER = 3
+    INVALID_ENVIRONMENT = 4
+    IO_FAILURE = 5
+    DECODE_FAILURE = 6
+    INVALID_CONFIG = 7
+    TRY_AGAIN = 11
+    NOT_AVAILABLE = 50
+    LIMITED_CONNECTIVITY = 51
+    INTERNAL = 999
+
+
+class CniError(Exception):
+    """What went wrong, as the specification's *error* result.
+
+    Attributes:
+        code: A number of the specification's table, or a plugin's own of 100 and above.
+        msg: One sentence: what, where, which value.
+        details: What was expected, what to do, and a plugin's own words; may be several lines.
+    """
+
+    def __init__(self, code: int, msg: str, details: str = "") -> None:
+        super().__init__(code, msg, details)
+        self.code = int(code)
+        self.msg = msg
+        self.details = details
+
+    def __str__(self) -> str:
+        return f"{self.msg}; {self.details}" if self.details else self.msg
+
+    def as_dict(self) -> dict[str, t.Any]:
+        """Return the keys of an *error* result except ``cniVersion``."""
+        return {"code": self.code, "msg": self.msg, "details": self.details}
+
+    def within(self, context: str) -> CniError:
+        """Return the same error with ``context`` put before its message."""
+        return CniError(self.code, f"{context}: {self.msg}", self.details)
+
+
+def io_error(action: str, path: str, exc: OSError) -> CniError:
+    """Say which file an operation of the system failed on, and why."""
+    reason = exc.strerror or str(exc)
+    return CniError(Code.IO_FAILURE, f"cannot {action} {path}: {reason}")
+
+
+__all__ = ("CniError", "Code", "io_error")

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+
+_FIRST_PAUSE = 0.001
+_LONGEST_PAUSE = 0.05
+
+
+@contextlib.contextmanager
+def locked(path: str, *, exclusive: bool, timeout: float, what: str) -> t.Iterator[None]:
+    """Hold a lock between processes and between threads.
+
+    The kernel drops it with the process, so a killed run leaves a free lock behind. An exclusive
+    lock's file is removed by its holder: what is locked has no fixed number of names.
+
+    Args:
+        timeout: Seconds to wait for other holders.
+        what: What the lock is for, as the error names it.
+
+    Raises:
+        CniError: ``TRY_AGAIN`` when the time is over, ``IO_FAILURE`` when the file cannot be had.
+    """
+    make_directory(os.path.dirname(path), mode=0o700)
+    descriptor = _acquire(path, exclusive, time.monotonic() + timeout, what, timeout)
+    try:
+        yield
+    finally:
+        if exclusive:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        os.close(descriptor)
+
+
+def _acquire(path: str, exclusive: bool, deadline: float, what: str, timeout: float) -> int:
+    pause = _FIRST_PAUSE
+    while True:
+        descriptor = _try(path, exclusive)
+        if descriptor is not None:
+            return descriptor
+        if time.monotonic() >= deadline:
+            raise CniError(
+                Code.TRY_AGAIN,
+                f"{what} is in use by another process for longer than {timeout:g} s",
+                f"the lock is {path}; wait for the other run to end, or allow more time",
+            )
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+def _try(path: str, exclusive: bool) -> t.Optional[int]:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as exc:
+        raise io_error("open the lock", path, exc) from exc
+    try:
+        fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        if _is_still_at(path, descriptor):
+            return descriptor
+    except BlockingIOError:
+        pass
+    except OSError as exc:
+        os.close(descriptor)
+        raise io_error("lock", path, exc) from exc
+    os.close(descriptor)
+    return None
+
+
+def _is_still_at(path: str, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+__all__ = ("locked",)

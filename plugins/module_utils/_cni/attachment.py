@@ -1,0 +1,88 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import (
+    check_args,
+    check_container_id,
+    check_ifname,
+    check_network_name,
+)
+
+Key = tuple[str, str, str]
+
+_PROC: t.Final = "/proc/"
+
+
+@dataclasses.dataclass(frozen=True)
+class Attachment:
+    """A network's name and the parameters of one attachment to it (section 3, "Attachment Parameters").
+
+    Attributes:
+        netns: Path of the network namespace; may be empty for DEL.
+        args: CNI_ARGS, in order.
+        capability_args: Values for the capabilities that plugins declare; any JSON.
+    """
+
+    network: str
+    container_id: str
+    ifname: str
+    netns: str = ""
+    args: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    capability_args: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        """What tells one attachment from all others on a node."""
+        return self.network, self.container_id, self.ifname
+
+    def __str__(self) -> str:
+        return f"attachment of {self.container_id} ({self.ifname}) to network {self.network}"
+
+    def validated(self) -> Attachment:
+        """Return the attachment if every identifier and argument may be used.
+
+        Raises:
+            CniError: ``INVALID_CONFIG`` for the network's name, ``INVALID_ENVIRONMENT`` for the others.
+        """
+        check_network_name(self.network)
+        check_container_id(self.container_id)
+        check_ifname(self.ifname)
+        check_args(self.args)
+        return self
+
+    def with_netns(self, netns: str) -> Attachment:
+        return dataclasses.replace(self, netns=netns)
+
+
+def netns_identity(path: str) -> str:
+    """Return a word that changes when another namespace takes a path, or an empty one where there is none.
+
+    The kernel gives a namespace's inode number to the next one at once, so the time at which the inode came
+    up and the boot belong to it. Under /proc that time is the look-up's own and says nothing.
+    """
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ""
+    since = "" if path.startswith(_PROC) else str(status.st_mtime_ns)
+    return f"{_boot_id()}:{status.st_dev}:{status.st_ino}:{since}"
+
+
+@functools.lru_cache(maxsize=1)
+def _boot_id() -> str:
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
+        return stream.read().strip()
+
+
+__all__ = ("Attachment", "Key", "netns_identity")

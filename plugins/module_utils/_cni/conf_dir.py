@@ -1,0 +1,119 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+
+LIST_ENDING: t.Final = ".conflist"
+SINGLE_ENDINGS: t.Final = (".conf", ".json")
+ENDINGS: t.Final = (LIST_ENDING, *SINGLE_ENDINGS)
+SIZE_LIMIT: t.Final = 4 * 1024 * 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class ConfDir:
+    """What a directory of network configurations holds (the reference runtime's lookup order).
+
+    Attributes:
+        networks: By name, the file that wins: lists come before single plugins, then the lower file name.
+        shadowed: Networks whose name an earlier file has taken.
+        broken: What is wrong with each file that could not be read, by path.
+    """
+
+    path: str
+    networks: dict[str, NetworkConfiguration]
+    shadowed: tuple[NetworkConfiguration, ...]
+    broken: dict[str, CniError]
+
+    def get(self, name: str) -> NetworkConfiguration:
+        """Return a network by its name.
+
+        Raises:
+            CniError: ``INVALID_CONFIG``, with every broken file that may be the one looked for.
+        """
+        if name in self.networks:
+            return self.networks[name]
+        have = f"{self.path} has: {', '.join(sorted(self.networks)) or 'no network'}"
+        broken = [f"a file that cannot be read: {error}" for error in self.broken.values()]
+        raise CniError(Code.INVALID_CONFIG, f"no network {name!r} in {self.path}", "\n".join([have, *broken]))
+
+
+def load(path: str) -> ConfDir:
+    """Read every network configuration of a directory; a directory that is not there holds none.
+
+    Raises:
+        CniError: ``IO_FAILURE`` when the directory cannot be listed.
+    """
+    found = ConfDir(path, {}, (), {})
+    shadowed = []
+    for name in sorted(list_files(path), key=_precedence):
+        file = os.path.join(path, name)
+        try:
+            network = load_file(file)
+        except CniError as exc:
+            found.broken[file] = exc
+            continue
+        if found.networks.setdefault(network.name, network) is not network:
+            shadowed.append(network)
+    return dataclasses.replace(found, shadowed=tuple(shadowed))
+
+
+def load_file(path: str) -> NetworkConfiguration:
+    """Read one network configuration and the plugin directory that belongs to it.
+
+    Raises:
+        CniError: As `config.parse`, and ``IO_FAILURE``.
+    """
+    network = config.parse(_read(path), path)
+    if not network.load_only_inlined_plugins:
+        appended = _plugin_directory(network, os.path.join(os.path.dirname(path), network.name))
+        network = network.with_plugins(appended) if appended else network
+    return network.require_plugins()
+
+
+def list_files(path: str, endings: tuple[str, ...] = ENDINGS) -> list[str]:
+    """Return the names that runtimes take for network configurations, hidden files left out."""
+    try:
+        names = os.listdir(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as exc:
+        raise io_error("list", path, exc) from exc
+    return sorted(
+        name for name in names if name.endswith(endings) and name[0] != "." and not os.path.isdir(os.path.join(path, name))
+    )
+
+
+def _precedence(name: str) -> tuple[bool, str]:
+    return not name.endswith(LIST_ENDING), name
+
+
+def _plugin_directory(network: NetworkConfiguration, path: str) -> list[PluginConfiguration]:
+    plugins = []
+    for index, name in enumerate(list_files(path, SINGLE_ENDINGS[:1]), start=len(network.plugins)):
+        file = os.path.join(path, name)
+        keys = json_text.decode(_read(file), file, unique_keys=True)
+        plugins.append(config.parse_plugin(keys, index, file, ""))
+    return plugins
+
+
+def _read(path: str) -> bytes:
+    content = durable.read(path, limit=SIZE_LIMIT)
+    if content is None:
+        raise CniError(Code.IO_FAILURE, f"cannot read {path}: it is gone")
+    return content
+
+
+__all__ = ("ENDINGS", "LIST_ENDING", "SIZE_LIMIT", "ConfDir", "list_files", "load", "load_file")

@@ -1,0 +1,208 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import json_text, version
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name, check_plugin_type
+from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
+
+
+@dataclasses.dataclass(frozen=True)
+class PluginConfiguration:
+    """One plugin configuration object of a network (section 1).
+
+    Attributes:
+        index: Its place in the network's ``plugins``.
+        keys: The object as written, reserved keys and all; `request` decides what a plugin gets.
+    """
+
+    index: int
+    type: str
+    keys: t.Mapping[str, t.Any]
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return frozenset(name for name, declared in (self.keys.get("capabilities") or {}).items() if declared)
+
+    @property
+    def delegated_type(self) -> str:
+        """The IPAM plugin that this one runs, or an empty string."""
+        return t.cast(str, (self.keys.get("ipam") or {}).get("type", ""))
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkConfiguration:
+    """A network configuration list, or a single plugin's configuration read as a list of one (section 1).
+
+    Attributes:
+        versions: The specification's versions that it allows and this engine knows, lowest first.
+        plugins: May be empty until the plugin directory beside the file has been read.
+        source: The file, or whatever else it came from, as errors name it.
+        content: JSON that gives this very configuration again: the file as it was where that is possible.
+    """
+
+    name: str
+    versions: tuple[str, ...]
+    plugins: tuple[PluginConfiguration, ...]
+    source: str
+    content: bytes = b""
+    disable_check: bool = False
+    disable_gc: bool = False
+    load_only_inlined_plugins: bool = False
+
+    @property
+    def version(self) -> str:
+        """The highest version allowed ("Version considerations")."""
+        return self.versions[-1]
+
+    @property
+    def plugin_types(self) -> tuple[str, ...]:
+        """Every executable that the network needs, delegated plugins included, each once."""
+        types = [name for plugin in self.plugins for name in (plugin.type, plugin.delegated_type) if name]
+        return tuple(dict.fromkeys(types))
+
+    def with_plugins(self, appended: t.Sequence[PluginConfiguration]) -> NetworkConfiguration:
+        """Return the network with plugins from another source appended to its own."""
+        plugins = (*self.plugins, *appended)
+        content = as_list_content(json_text.decode(self.content, self.source), plugins)
+        return dataclasses.replace(self, plugins=plugins, content=content)
+
+    def require_plugins(self) -> NetworkConfiguration:
+        """Return the network if it has plugins.
+
+        Raises:
+            CniError: ``INVALID_CONFIG``.
+        """
+        if not self.plugins:
+            raise _invalid(self.source, "/plugins", "the network has no plugin", "at least one plugin configuration")
+        return self
+
+
+def parse(content: bytes, source: str, *, recorded: bool = False) -> NetworkConfiguration:
+    """Read a network configuration from JSON.
+
+    Args:
+        source: As errors name it: the file.
+        recorded: The text was in use before: a single plugin's configuration is taken at any version.
+
+    Raises:
+        CniError: ``DECODE_FAILURE``, ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``, with the file, the place
+            as a JSON pointer, the value and what was expected.
+    """
+    document = json_text.decode(content, source, unique_keys=not recorded)
+    if not isinstance(document, dict):
+        raise _invalid(source, "", f"found {kind(document)}", "an object")
+    name = check_network_name(document.get("name"), f"{source}: /name")
+    versions = _versions(document, source)
+    is_list = "plugins" in document or "type" not in document
+    if not is_list and not recorded and version.at_least(versions[-1], "1.0.0"):
+        raise _invalid(
+            source,
+            "/type",
+            f"a single plugin's configuration at version {versions[-1]}",
+            "a list: the specification has none but lists since 1.0.0; put the plugin into 'plugins'",
+        )
+    return NetworkConfiguration(
+        name=name,
+        versions=versions,
+        plugins=_plugins(document, source) if is_list else (parse_plugin(document, 0, source, ""),),
+        source=source,
+        content=content if is_list else as_list_content(document, (PluginConfiguration(0, "", document),)),
+        disable_check=_flag(document, "disableCheck", source),
+        disable_gc=_flag(document, "disableGC", source),
+        load_only_inlined_plugins=is_list and _load_only_inlined_plugins(document, source),
+    )
+
+
+def parse_plugin(keys: object, index: int, source: str, pointer: str) -> PluginConfiguration:
+    """Read one plugin configuration object.
+
+    Args:
+        pointer: JSON pointer of the object in its file.
+    """
+    if not isinstance(keys, dict):
+        raise _invalid(source, pointer, f"found {kind(keys)}", "a plugin configuration object")
+    if "type" not in keys:
+        raise _invalid(source, pointer, "the plugin has no 'type'", "the name of the plugin's executable")
+    plugin_type = check_plugin_type(keys["type"], f"{source}: {pointer}/type")
+    _check_well_known_keys(keys, f"{source} (plugin {index}, type {plugin_type})", pointer)
+    return PluginConfiguration(index, plugin_type, keys)
+
+
+def as_list_content(document: t.Mapping[str, t.Any], plugins: t.Sequence[PluginConfiguration]) -> bytes:
+    """Write the network as one list with all its plugins inlined, for the record."""
+    network = ("cniVersion", "cniVersions", "name", "disableCheck", "disableGC")
+    content = {key: document[key] for key in network if key in document}
+    content["loadOnlyInlinedPlugins"] = True
+    content["plugins"] = [dict(plugin.keys) for plugin in plugins]
+    return json_text.encode(content)
+
+
+def _versions(document: dict[str, t.Any], source: str) -> tuple[str, ...]:
+    single, several = document.get("cniVersion", ""), document.get("cniVersions")
+    if not isinstance(single, str):
+        raise _invalid(source, "/cniVersion", f"found {kind(single)}", 'a string such as "1.0.0"')
+    if several is None:
+        return (version.require_known(single, f"{source}: /cniVersion"),)
+    if not isinstance(several, list) or not all(isinstance(entry, str) for entry in several):
+        raise _invalid(source, "/cniVersions", f"found {several!r}", "a list of strings")
+    allowed = version.ascending([*several, *([single] if single else [])])
+    if not allowed:
+        raise CniError(
+            Code.INCOMPATIBLE_VERSION,
+            f"{source}: /cniVersions: none of {', '.join(several) or 'no versions'} is known",
+            f"known versions: {', '.join(version.KNOWN)}",
+        )
+    return allowed
+
+
+def _plugins(document: dict[str, t.Any], source: str) -> tuple[PluginConfiguration, ...]:
+    plugins = document.get("plugins", [])
+    if not isinstance(plugins, list):
+        raise _invalid(source, "/plugins", f"found {kind(plugins)}", "a list of plugin configuration objects")
+    return tuple(parse_plugin(keys, index, source, f"/plugins/{index}") for index, keys in enumerate(plugins))
+
+
+def _load_only_inlined_plugins(document: dict[str, t.Any], source: str) -> bool:
+    only = _flag(document, "loadOnlyInlinedPlugins", source)
+    if only and "plugins" not in document:
+        raise _invalid(source, "/loadOnlyInlinedPlugins", "true, but there are no 'plugins'", "'plugins', or false")
+    return only
+
+
+def _flag(document: dict[str, t.Any], key: str, source: str) -> bool:
+    value = document.get(key, False)
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if not isinstance(value, bool):
+        raise _invalid(source, f"/{key}", f"found {value!r}", "true or false")
+    return value
+
+
+def _check_well_known_keys(keys: dict[str, t.Any], source: str, pointer: str) -> None:
+    for key in ("capabilities", "ipam", "dns"):
+        if not isinstance(keys.get(key) or {}, dict):
+            raise _invalid(source, f"{pointer}/{key}", f"found {kind(keys[key])}", "an object")
+    for name, declared in (keys.get("capabilities") or {}).items():
+        if not isinstance(declared, bool):
+            raise _invalid(source, f"{pointer}/capabilities/{name}", f"found {declared!r}", "true or false")
+    ipam = keys.get("ipam") or {}
+    if ipam.get("type", "") != "":
+        check_plugin_type(ipam["type"], f"{source}: {pointer}/ipam/type")
+
+
+def _invalid(source: str, pointer: str, problem: str, expected: str) -> CniError:
+    place = f"{source}: {pointer}" if pointer else source
+    return CniError(Code.INVALID_CONFIG, f"{place}: {problem}", f"expected: {expected}")
+
+
+__all__ = ("NetworkConfiguration", "PluginConfiguration", "as_list_content", "parse", "parse_plugin")

@@ -1,0 +1,61 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+
+
+class Exclusion:
+    """Who may work on what at a time (section 3, "Lifecycle & Ordering").
+
+    One operation per container; many containers of a network at once; GC of a network alone. It holds
+    between processes and between the threads of one, and a thread that holds a lock may ask for it again.
+    """
+
+    def __init__(self, directory: str, timeout: float) -> None:
+        self._directory = directory
+        self._timeout = timeout
+        self._held = threading.local()
+
+    @contextlib.contextmanager
+    def attachment(self, attachment: Attachment) -> t.Iterator[None]:
+        """Keep others from the container, and GC from its network.
+
+        Raises:
+            CniError: ``TRY_AGAIN`` when the time is over.
+        """
+        with self._lock("network", attachment.network, exclusive=False), self._lock("container", attachment.container_id, exclusive=True):
+            yield
+
+    def network(self, name: str) -> t.ContextManager[None]:
+        """Keep all others from the network's attachments."""
+        return self._lock("network", name, exclusive=True)
+
+    @contextlib.contextmanager
+    def _lock(self, kind: str, name: str, *, exclusive: bool) -> t.Iterator[None]:
+        held: set[str] = self._held.__dict__.setdefault("names", set())
+        file = f"{kind}-{hashlib.sha256(name.encode('utf-8')).hexdigest()[:32]}"
+        if file in held:
+            yield
+            return
+        with locked(os.path.join(self._directory, file), exclusive=exclusive, timeout=self._timeout, what=f"{kind} {name}"):
+            held.add(file)
+            try:
+                yield
+            finally:
+                held.discard(file)
+
+
+__all__ = ("Exclusion",)

@@ -1,0 +1,185 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import stat
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import json_text, process
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_plugin_type
+
+# Plugins call iptables, nft and sysctl by name, and a login over SSH often has no directory of them.
+_SYSTEM_PATH: t.Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+_STDERR_LINES: t.Final = 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameters:
+    """The protocol's parameters of one call (section 2, "Parameters").
+
+    Attributes:
+        command: ADD, DEL, CHECK, GC, STATUS or VERSION.
+        attachment: None for the commands that are not about one.
+    """
+
+    command: str
+    attachment: t.Optional[Attachment] = None
+
+
+class Executor(t.Protocol):
+    """Finds and runs plugins, as processes or in another way."""
+
+    def require(self, plugin_type: str) -> str:
+        """Return where a plugin is.
+
+        Raises:
+            CniError: ``INVALID_CONFIG``: it is not there, or cannot be run.
+        """
+
+    def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
+        """Run a plugin and return what it printed.
+
+        Raises:
+            CniError: The plugin's own error, or why it could not be run.
+        """
+
+
+class ProcessExecutor:
+    """Runs plugins as the specification says: an executable, an environment, JSON on standard input."""
+
+    def __init__(self, plugin_dirs: t.Sequence[str], timeout: float) -> None:
+        """
+        Args:
+            plugin_dirs: Absolute paths, looked through in order; they become CNI_PATH.
+            timeout: Seconds that one plugin may run.
+        """
+        for path in plugin_dirs:
+            if not os.path.isabs(path) or ":" in path:
+                raise CniError(
+                    Code.INVALID_ENVIRONMENT, f"CNI_PATH: {path!r} is no plugin directory", "expected: an absolute path without ':'"
+                )
+        self._plugin_dirs = tuple(plugin_dirs)
+        self._timeout = timeout
+        self._environment = _inherited_environment()
+
+    def require(self, plugin_type: str) -> str:
+        check_plugin_type(plugin_type, "plugin type")
+        for directory in self._plugin_dirs:
+            path = os.path.join(directory, plugin_type)
+            if _is_regular(path):
+                return _executable(path)
+        raise CniError(
+            Code.INVALID_CONFIG,
+            f"plugin {plugin_type!r} is not installed",
+            f"looked in {', '.join(self._plugin_dirs) or 'no directory at all'}; install it, or name its directory",
+        )
+
+    def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
+        path = self.require(plugin_type)
+        environment = {**self._environment, **_protocol_environment(parameters, self._plugin_dirs)}
+        try:
+            outcome = process.run(path, environment, request, self._timeout)
+        except OSError as exc:
+            raise _not_started(path, parameters, exc) from exc
+        if outcome.stopped or outcome.status:
+            raise _failure(path, parameters, outcome, self._timeout)
+        return outcome.stdout
+
+
+def _inherited_environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("CNI_") or key == "CNI_NETNS_OVERRIDE"}
+    path = dict.fromkeys([*kept.get("PATH", "").split(os.pathsep), *_SYSTEM_PATH])
+    return {**kept, "PATH": os.pathsep.join(entry for entry in path if entry)}
+
+
+def _protocol_environment(parameters: Parameters, plugin_dirs: t.Sequence[str]) -> dict[str, str]:
+    environment = {"CNI_COMMAND": parameters.command, "CNI_PATH": os.pathsep.join(plugin_dirs)}
+    attachment = parameters.attachment
+    if attachment is not None:
+        environment.update(
+            CNI_CONTAINERID=attachment.container_id,
+            CNI_NETNS=attachment.netns,
+            CNI_IFNAME=attachment.ifname,
+            CNI_ARGS=";".join(f"{key}={value}" for key, value in attachment.args.items()),
+        )
+    elif parameters.command == "VERSION":
+        # Plugins of 0.1.0 look at these before they say that they do not know the command.
+        environment.update(CNI_CONTAINERID="dummy", CNI_NETNS="dummy", CNI_IFNAME="dummy")
+    return environment
+
+
+def _is_regular(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _executable(path: str) -> str:
+    if not os.access(path, os.X_OK):
+        raise CniError(Code.INVALID_CONFIG, f"plugin {path} is not executable", "expected: mode 0755, on a mount without noexec")
+    return path
+
+
+def _not_started(path: str, parameters: Parameters, exc: OSError) -> CniError:
+    what = f"plugin {path} cannot be started for {parameters.command}: {exc.strerror}"
+    return CniError(Code.IO_FAILURE, what, "is it built for this machine, and is nobody still writing it?")
+
+
+def _failure(path: str, parameters: Parameters, outcome: process.Outcome, timeout: float) -> CniError:
+    """Make the error of a plugin that failed from all that it left behind (section 5, "Error")."""
+    stopped = f"{outcome.stopped} (limit {timeout:g} s) and was killed" if outcome.stopped else ""
+    said = {} if stopped else _said(outcome.stdout)
+    code, msg, details = said.get("code", Code.UNKNOWN), said.get("msg", ""), said.get("details", "")
+    ending = stopped or _ending(outcome.status)
+    lines = [details, f"{parameters.command} by {path}: {ending}", _output(outcome, bool(said))]
+    what = f"plugin {os.path.basename(path)} failed ({parameters.command}): {msg or ending}"
+    return CniError(code, what, "\n".join(line for line in lines if line))
+
+
+def _said(stdout: bytes) -> dict[str, t.Any]:
+    try:
+        keys = json_text.decode(stdout, "")
+    except CniError:
+        return {}
+    wanted = {"code": int, "msg": str, "details": str}
+    if not isinstance(keys, dict) or not ("code" in keys or "msg" in keys):
+        return {}
+    return {key: keys[key] for key, kind in wanted.items() if isinstance(keys.get(key), kind)}
+
+
+def _ending(status: int) -> str:
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"
+
+
+def _output(outcome: process.Outcome, understood: bool) -> str:
+    parts = []
+    if not understood and outcome.stdout.strip():
+        parts.append(f"it printed, and not as the specification's error: {_last_lines(outcome.stdout)}")
+    if outcome.stderr.strip():
+        parts.append(f"its last words: {_last_lines(outcome.stderr)}")
+    return "\n".join(parts)
+
+
+def _last_lines(output: bytes) -> str:
+    text = output[-4096:].decode("utf-8", "replace")
+    printable = "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
+    return "\n".join(printable.strip().splitlines()[-_STDERR_LINES:])
+
+
+__all__ = ("Executor", "Parameters", "ProcessExecutor")

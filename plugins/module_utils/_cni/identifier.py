@@ -1,0 +1,99 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+
+_ALPHANUMERIC = "start with a letter or digit and go on with letters, digits, '_', '.' or '-'"
+_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.\-]*", re.ASCII)
+_IFNAME_BYTES = 15
+_ARGS_FORBIDDEN = re.compile(r"[;=\x00]")
+
+
+def check_network_name(name: object, where: str = "network") -> str:
+    """Return a network's name if it is one (section 1, "Configuration format").
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    return _check(_NAME, name, Code.INVALID_CONFIG, where, "a network name", _ALPHANUMERIC)
+
+
+def check_container_id(container_id: object) -> str:
+    """Return a container id if it is one (section 2, "Parameters").
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``.
+    """
+    return _check(_NAME, container_id, Code.INVALID_ENVIRONMENT, "CNI_CONTAINERID", "a container id", _ALPHANUMERIC)
+
+
+def check_ifname(ifname: object) -> str:
+    """Return an interface name if the kernel would take it.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``.
+    """
+    valid = (
+        isinstance(ifname, str)
+        and 0 < len(ifname.encode("utf-8", "replace")) <= _IFNAME_BYTES
+        and ifname not in (".", "..")
+        and not re.search(r"[/:\s\x00-\x1f\x7f]", ifname)
+    )
+    if not valid:
+        rule = f"1 to {_IFNAME_BYTES} bytes, neither '.' nor '..', without '/', ':', white space or control characters"
+        raise _invalid(Code.INVALID_ENVIRONMENT, "CNI_IFNAME", ifname, "an interface name", rule)
+    return t.cast(str, ifname)
+
+
+def check_plugin_type(plugin_type: object, where: str) -> str:
+    """Return a plugin's ``type`` if it can name a file in a plugin directory and nothing else.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    if (
+        not isinstance(plugin_type, str)
+        or plugin_type in ("", ".", "..")
+        or re.search(r"[/\\\x00-\x1f\x7f]", plugin_type)
+        or not plugin_type.isprintable()
+    ):
+        rule = "the name of the plugin's executable, without '/', '\\' or control characters"
+        raise _invalid(Code.INVALID_CONFIG, where, plugin_type, "a plugin type", rule)
+    return plugin_type
+
+
+def check_args(args: t.Mapping[str, str]) -> None:
+    """Refuse CNI_ARGS that could not be told apart again: the variable has no escapes.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``.
+    """
+    for key, value in args.items():
+        if not isinstance(value, str) or not key or _ARGS_FORBIDDEN.search(key) or re.search(r"[;\x00]", value):
+            raise CniError(
+                Code.INVALID_ENVIRONMENT,
+                f"CNI_ARGS: {key!r}: {value!r} is not a valid argument",
+                "keys are not empty and have no ';' or '='; values are strings without ';'",
+            )
+
+
+def _check(pattern: re.Pattern[str], value: object, code: Code, where: str, what: str, rule: str) -> str:
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise _invalid(code, where, value, what, f"must {rule}")
+    return value
+
+
+def _invalid(code: Code, where: str, value: object, what: str, rule: str) -> CniError:
+    return CniError(code, f"{where}: {value!r} is not {what}", f"expected: {rule}")
+
+
+__all__ = ("check_args", "check_container_id", "check_ifname", "check_network_name", "check_plugin_type")

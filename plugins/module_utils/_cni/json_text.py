@@ -1,0 +1,128 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import json
+import math
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+
+_KINDS: t.Final = (
+    (dict, "an object"),
+    (list, "a list"),
+    (str, "a string"),
+    (bool, "a boolean"),
+    ((int, float), "a number"),
+    (type(None), "null"),
+)
+
+
+class _NotJson(ValueError):
+    """JSON that Python reads and nobody else would."""
+
+
+def decode(content: bytes, what: str, *, unique_keys: bool = False) -> t.Any:
+    """Read one JSON text (RFC 8259) and nothing more lenient.
+
+    Args:
+        what: The file or the plugin that it came from, as the error names it.
+        unique_keys: Refuse an object that gives a key twice; what people write by hand is read so.
+
+    Raises:
+        CniError: ``DECODE_FAILURE`` with line, column and what was expected there.
+    """
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise _failure(what, f"byte {exc.start} is not UTF-8", "JSON is written in UTF-8") from exc
+    try:
+        value = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite_float,
+            object_pairs_hook=_unique if unique_keys else None,
+        )
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except json.JSONDecodeError as exc:
+        raise _failure(what, _place(exc), _advice(exc)) from exc
+    except UnicodeEncodeError as exc:
+        raise _failure(what, "an escaped surrogate stands alone", "write the character itself, or both halves") from exc
+    except RecursionError as exc:
+        raise _failure(what, "nested too deeply") from exc
+    except ValueError as exc:
+        raise _failure(what, str(exc)) from exc
+    return value
+
+
+def encode(value: t.Any) -> bytes:
+    """Write a value as JSON on one line; integers keep their digits."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def kind(value: object) -> str:
+    """Name a value's JSON type, with its article."""
+    return next((name for types, name in _KINDS if isinstance(value, types)), type(value).__name__)
+
+
+def as_object(value: object, what: str) -> dict[str, t.Any]:
+    """Return the value if it is an object.
+
+    Raises:
+        CniError: ``DECODE_FAILURE``.
+    """
+    if not isinstance(value, dict):
+        raise _failure(what, f"expected an object, found {kind(value)}")
+    return value
+
+
+def _failure(what: str, problem: str, advice: str = "") -> CniError:
+    return CniError(Code.DECODE_FAILURE, f"{what} is not valid JSON: {problem}", advice)
+
+
+def _place(exc: json.JSONDecodeError) -> str:
+    if not exc.doc.strip():
+        return "it is empty"
+    ends = " (it ends there)" if exc.pos >= len(exc.doc.rstrip()) else ""
+    return f"line {exc.lineno}, column {exc.colno}: {exc.msg[0].lower()}{exc.msg[1:]}{ends}"
+
+
+def _advice(exc: json.JSONDecodeError) -> str:
+    if exc.doc.startswith("\ufeff"):
+        return "save the file without a byte order mark"
+    if exc.doc[exc.pos :].startswith(("//", "/*", "#")):
+        return "JSON has no comments; the specification's own example has them for its readers only"
+    if exc.pos >= len(exc.doc.rstrip()) or exc.msg.startswith("Unterminated"):
+        return "the text may have been cut off; write it anew"
+    return ""
+
+
+def _refuse_constant(name: str) -> t.NoReturn:
+    raise _NotJson(f"{name} is not a JSON number")
+
+
+def _finite_float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise _NotJson(f"the number {digits} is out of range")
+    return number
+
+
+def _unique(pairs: list[tuple[str, t.Any]]) -> dict[str, t.Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        seen: set[str] = set()
+        for key, dummy in pairs:
+            if key in seen:
+                raise _NotJson(f"the key {key!r} is given twice in one object")
+            seen.add(key)
+    return value
+
+
+__all__ = ("as_object", "decode", "encode", "kind")

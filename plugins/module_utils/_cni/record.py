@@ -1,0 +1,207 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import hashlib
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text, result
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+
+_KIND: t.Final = "cniCacheV1"
+_OWN_KEY: t.Final = "cni.node"
+_SIZE_LIMIT: t.Final = 4 * 1024 * 1024
+_NAME_LIMIT: t.Final = 255
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """What is kept of an attachment: all that CHECK and DEL need, whatever the files say by then.
+
+    Attributes:
+        config: The network configuration it was made with, plugins from the plugin directory inlined.
+        result: What ADD returned last; None in an intent.
+        version: The specification's version selected at ADD; empty in a record of another runtime.
+        netns_identity: Which namespace the path named at ADD; empty in a record of another runtime.
+        command: In an intent, the operation that was begun.
+    """
+
+    attachment: Attachment
+    config: bytes
+    result: t.Optional[Result] = None
+    version: str = ""
+    netns_identity: str = ""
+    command: str = ""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this collection made it."""
+        return bool(self.version)
+
+    def network(self) -> NetworkConfiguration:
+        """Return the recorded network configuration.
+
+        Raises:
+            CniError: It cannot be read; the attachment has to be treated as one without a record.
+        """
+        network = config.parse(self.config, f"the configuration recorded for {self.attachment}", recorded=True)
+        return network.require_plugins()
+
+    def encode(self) -> bytes:
+        """Write libcni's format, with what it does not know under one key that it ignores."""
+        attachment = self.attachment
+        document: dict[str, t.Any] = {
+            "kind": _KIND,
+            "containerId": attachment.container_id,
+            "config": base64.b64encode(self.config).decode("ascii"),
+            "ifName": attachment.ifname,
+            "networkName": attachment.network,
+            "netns": attachment.netns,
+        }
+        if attachment.args:
+            document["cniArgs"] = [[key, value] for key, value in attachment.args.items()]
+        if attachment.capability_args:
+            document["capabilityArgs"] = attachment.capability_args
+        if self.result is not None:
+            document["result"] = self.result.keys
+        document[_OWN_KEY] = {"cniVersion": self.version, "netns": self.netns_identity, "command": self.command}
+        return json_text.encode(document)
+
+
+def decode(content: bytes, source: str) -> Record:
+    """Read a record, ours or libcni's.
+
+    Raises:
+        CniError: ``DECODE_FAILURE``: cut off, empty, or not a record at all.
+    """
+    document = json_text.as_object(json_text.decode(content, source), source)
+    try:
+        if document["kind"] != _KIND:
+            raise ValueError(f"its kind is {document['kind']!r}, not {_KIND!r}")
+        own = document.get(_OWN_KEY) or {}
+        return Record(
+            attachment=_attachment(document).validated(),
+            config=base64.b64decode(document["config"], validate=True),
+            result=_result(document, source),
+            version=own.get("cniVersion", ""),
+            netns_identity=own.get("netns", ""),
+            command=own.get("command", ""),
+        )
+    except KeyError as exc:
+        raise CniError(Code.DECODE_FAILURE, f"{source} is not a record: the key {exc} is missing") from exc
+    except (TypeError, ValueError, AttributeError, binascii.Error) as exc:
+        raise CniError(Code.DECODE_FAILURE, f"{source} is not a record: {exc}") from exc
+
+
+def _attachment(document: dict[str, t.Any]) -> Attachment:
+    return Attachment(
+        network=document["networkName"],
+        container_id=document["containerId"],
+        ifname=document["ifName"],
+        netns=str(document.get("netns") or ""),
+        args={str(key): str(value) for key, value in document.get("cniArgs") or ()},
+        capability_args=dict(document.get("capabilityArgs") or {}),
+    )
+
+
+def _result(document: dict[str, t.Any], source: str) -> t.Optional[Result]:
+    keys = document.get("result")
+    return None if keys is None else result.from_keys(keys, "", f"{source}: /result")
+
+
+class RecordStore:
+    """The records of a directory, one file each, named as libcni names them."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def read(self, key: Key) -> t.Optional[Record]:
+        """Return the record of an attachment, or nothing where there is none.
+
+        Raises:
+            CniError: ``DECODE_FAILURE`` when the file that would be its own cannot be understood.
+        """
+        for path in self._paths(key):
+            record = self._read_file(path)
+            if record is not None and record.attachment.key == key:
+                return record
+        return None
+
+    def write(self, record: Record) -> None:
+        """Keep a record durably; another attachment's file of the same name is left alone."""
+        durable.make_directory(self.directory, mode=0o700)
+        durable.write(self._own_path(record.attachment.key), record.encode())
+
+    def remove(self, key: Key) -> None:
+        """Forget an attachment durably; its file may be broken or gone."""
+        durable.remove(self._own_path(key))
+
+    def list(self) -> tuple[list[Record], dict[str, CniError]]:
+        """Return every record, and what is wrong with each file that is none, by path."""
+        records, broken = [], {}
+        for name in self._names():
+            path = os.path.join(self.directory, name)
+            try:
+                record = self._read_file(path)
+            except CniError as exc:
+                broken[path] = exc
+                continue
+            if record is not None:
+                records.append(record)
+        return records, broken
+
+    def check_key(self, key: Key) -> None:
+        """Refuse identifiers that are valid each by itself and together too long for a file name.
+
+        Raises:
+            CniError: ``INVALID_ENVIRONMENT``.
+        """
+        longest = os.path.basename(self._paths(key)[-1])
+        if len(os.fsencode(longest)) > _NAME_LIMIT:
+            raise CniError(
+                Code.INVALID_ENVIRONMENT,
+                f"network name, container id and interface name are too long together: {len('-'.join(key))} characters",
+                f"expected: {_NAME_LIMIT - len(longest) + len('-'.join(key))} at most; they make up a file name",
+            )
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(name for name in os.listdir(self.directory) if not durable.is_temporary(name))
+        except FileNotFoundError:
+            return []
+        except OSError as exc:
+            raise io_error("list", self.directory, exc) from exc
+
+    def _read_file(self, path: str) -> t.Optional[Record]:
+        content = durable.read(path, limit=_SIZE_LIMIT)
+        return None if content is None else decode(content, path)
+
+    def _paths(self, key: Key) -> tuple[str, str]:
+        """libcni's file name, and one for the case that another attachment's names join to the same."""
+        joined = "-".join(key)
+        digest = hashlib.sha256("\0".join(key).encode("utf-8")).hexdigest()[:16]
+        return os.path.join(self.directory, joined), os.path.join(self.directory, f"{joined}~{digest}")
+
+    def _own_path(self, key: Key) -> str:
+        usual, other = self._paths(key)
+        try:
+            occupant = self._read_file(usual)
+        except CniError:
+            return usual
+        return usual if occupant is None or occupant.attachment.key == key else other
+
+
+__all__ = ("Record", "RecordStore", "decode")

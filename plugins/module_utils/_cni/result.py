@@ -1,0 +1,194 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import json_text, version
+from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
+
+_Object = dict[str, t.Any]
+
+_ADDED_IN_1_0_0: t.Final = ("mtu", "socketPath", "pciID")
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a successful ADD returns (section 5), in one version of the specification.
+
+    Attributes:
+        keys: The JSON object, ``cniVersion`` included; keys that the specification does not name are kept.
+    """
+
+    version: str
+    keys: t.Mapping[str, t.Any]
+
+    def to(self, wanted: str) -> Result:
+        """Return the result in another version.
+
+        What the older form cannot say is left out: 0.1.0 and 0.2.0 have one address per family and no
+        interfaces, 0.3.0 to 0.4.0 no MTU, socket or PCI device of an interface.
+
+        Raises:
+            CniError: ``INCOMPATIBLE_VERSION`` when the older form needs an address and there is none.
+        """
+        if wanted == self.version:
+            return self
+        keys = dict(self.keys)
+        if _is_old(self.version) and not _is_old(wanted):
+            keys = _from_families(keys)
+        elif _is_old(wanted) and not _is_old(self.version):
+            keys = _to_families(keys)
+        if not _is_old(wanted):
+            keys = _with_family_numbers(keys) if not version.at_least(wanted, "1.0.0") else _without_family_numbers(keys)
+        return Result(wanted, {**keys, "cniVersion": wanted})
+
+
+def decode(content: bytes, implied_version: str, what: str) -> Result:
+    """Read what a plugin printed.
+
+    Args:
+        implied_version: The request's version, for a result that names none.
+        what: The plugin, as errors name it.
+
+    Raises:
+        CniError: ``DECODE_FAILURE`` or ``INCOMPATIBLE_VERSION``.
+    """
+    return from_keys(json_text.decode(content, what), implied_version, what)
+
+
+def from_keys(keys: object, implied_version: str, what: str) -> Result:
+    """Check a result that has been read already; errors as `decode`."""
+    document = dict(_expect(keys, dict, what))
+    named = document.get("cniVersion") or implied_version
+    own = version.require_known(_expect(named, str, f"{what}: /cniVersion"), f"{what}: /cniVersion")
+    document["cniVersion"] = own
+    if _is_old(own):
+        for family in ("ip4", "ip6"):
+            _check_family(document.get(family), f"{what}: /{family}")
+    else:
+        _check_lists(document, what)
+    _expect_optional(document.get("dns"), dict, f"{what}: /dns")
+    return Result(own, document)
+
+
+def _is_old(own: str) -> bool:
+    return not version.at_least(own, "0.3.0")
+
+
+def _check_family(family: object, where: str) -> None:
+    if family is None:
+        return
+    keys = _expect(family, dict, where)
+    _check_address(keys.get("ip"), f"{where}/ip")
+    _check_gateway(keys.get("gateway"), f"{where}/gateway")
+    _check_routes(keys.get("routes"), f"{where}/routes")
+
+
+def _check_lists(document: _Object, what: str) -> None:
+    for index, interface in enumerate(_expect_optional(document.get("interfaces"), list, f"{what}: /interfaces") or ()):
+        where = f"{what}: /interfaces/{index}"
+        keys = _expect(interface, dict, where)
+        for key in ("name", "mac", "sandbox"):
+            _expect_optional(keys.get(key), str, f"{where}/{key}")
+    for index, ip in enumerate(_expect_optional(document.get("ips"), list, f"{what}: /ips") or ()):
+        where = f"{what}: /ips/{index}"
+        keys = _expect(ip, dict, where)
+        _check_address(keys.get("address"), f"{where}/address")
+        _check_gateway(keys.get("gateway"), f"{where}/gateway")
+        _expect_optional(keys.get("interface"), int, f"{where}/interface")
+    _check_routes(document.get("routes"), f"{what}: /routes")
+
+
+def _check_routes(routes: object, where: str) -> None:
+    for index, route in enumerate(_expect_optional(routes, list, where) or ()):
+        keys = _expect(route, dict, f"{where}/{index}")
+        _check_address(keys.get("dst"), f"{where}/{index}/dst")
+        _check_gateway(keys.get("gw"), f"{where}/{index}/gw")
+
+
+def _check_address(value: object, where: str) -> None:
+    text = _expect(value, str, where)
+    try:
+        if not text.rpartition("/")[2].isdigit() or "/" not in text:
+            raise ValueError(text)
+        ipaddress.ip_interface(text)
+    except ValueError:
+        raise CniError(Code.DECODE_FAILURE, f"{where}: {text!r} is not an address with a prefix length") from None
+
+
+def _check_gateway(value: object, where: str) -> None:
+    if value is None or value == "":
+        return
+    try:
+        ipaddress.ip_address(_expect(value, str, where))
+    except ValueError:
+        raise CniError(Code.DECODE_FAILURE, f"{where}: {value!r} is not an address") from None
+
+
+def _expect(value: object, wanted: type, where: str) -> t.Any:
+    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+        raise CniError(Code.DECODE_FAILURE, f"{where}: expected {kind(wanted())}, found {kind(value)}")
+    return value
+
+
+def _expect_optional(value: object, wanted: type, where: str) -> t.Any:
+    return None if value is None else _expect(value, wanted, where)
+
+
+def _family(address: str) -> int:
+    return ipaddress.ip_interface(address).version
+
+
+def _from_families(keys: _Object) -> _Object:
+    rest = {key: value for key, value in keys.items() if key not in ("ip4", "ip6")}
+    families = [family for family in (keys.get("ip4"), keys.get("ip6")) if family]
+    ips = [{"address": family["ip"], **_present(family, "gateway")} for family in families]
+    routes = [route for family in families for route in family.get("routes") or ()]
+    return {**rest, "ips": ips, **({"routes": routes} if routes else {})}
+
+
+def _to_families(keys: _Object) -> _Object:
+    rest = {key: value for key, value in keys.items() if key not in ("ips", "routes", "interfaces")}
+    families: dict[int, _Object] = {}
+    for ip in keys.get("ips") or ():
+        families.setdefault(_family(ip["address"]), {"ip": ip["address"], **_present(ip, "gateway")})
+    if not families:
+        raise CniError(Code.INCOMPATIBLE_VERSION, "a result without an address has no form before 0.3.0")
+    for route in keys.get("routes") or ():
+        family = families.get(_family(route["dst"]))
+        if family is not None:
+            family.setdefault("routes", []).append(_present(route, "dst", "gw"))
+    return {**rest, **{f"ip{number}": families[number] for number in sorted(families)}}
+
+
+def _with_family_numbers(keys: _Object) -> _Object:
+    changed: _Object = {}
+    if keys.get("ips"):
+        changed["ips"] = [{**ip, "version": str(_family(ip["address"]))} for ip in keys["ips"]]
+    if keys.get("interfaces"):
+        changed["interfaces"] = [_absent(interface, *_ADDED_IN_1_0_0) for interface in keys["interfaces"]]
+    return {**keys, **changed}
+
+
+def _without_family_numbers(keys: _Object) -> _Object:
+    return {**keys, "ips": [_absent(ip, "version") for ip in keys["ips"]]} if keys.get("ips") else keys
+
+
+def _present(keys: _Object, *wanted: str) -> _Object:
+    return {key: keys[key] for key in wanted if key in keys}
+
+
+def _absent(keys: _Object, *unwanted: str) -> _Object:
+    return {key: value for key, value in keys.items() if key not in unwanted}
+
+
+__all__ = ("Result", "decode", "from_keys")

@@ -1,0 +1,268 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import request, result, version
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, RecordStore
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+
+RESULTS: t.Final = "results"
+OWN: t.Final = "cni.node"
+
+
+@dataclasses.dataclass(frozen=True)
+class Checked:
+    """How CHECK went where no fault was found.
+
+    Attributes:
+        asked: False where ``disableCheck`` or a version before 0.4.0 forbids CHECK.
+        excused: Complaints that were known to be wrong.
+    """
+
+    asked: bool
+    excused: tuple[CniError, ...] = ()
+
+
+Excuses = t.Callable[[Record, PluginConfiguration, CniError], bool]
+
+
+def _no_excuse(record: Record, plugin: PluginConfiguration, error: CniError) -> bool:
+    return False
+
+
+class Runtime:
+    """Executes network configurations on attachments (section 3).
+
+    Every operation takes the locks it needs. `exclusion` gives them to a caller who has to look before it
+    acts; they are held once however often they are asked for.
+
+    Args:
+        cache_dir: libcni's cache directory; records go below ``results``, what is ours below ``cni.node``.
+        lock_timeout: Seconds to wait for another process that works on the same container or network.
+    """
+
+    def __init__(self, executor: Executor, cache_dir: str, lock_timeout: float) -> None:
+        self._executor = executor
+        self.versions = PluginVersions(executor)
+        self.records = RecordStore(os.path.join(cache_dir, RESULTS))
+        self.intents = RecordStore(os.path.join(cache_dir, OWN, "intents"))
+        self.exclusion = Exclusion(os.path.join(cache_dir, OWN, "locks"), lock_timeout)
+
+    def add(self, network: NetworkConfiguration, attachment: Attachment) -> Result:
+        """Add a container to a network ("Adding an attachment").
+
+        A failed ADD is followed by DEL of the whole list; where that fails too, its intent stays.
+
+        Raises:
+            CniError: Of the plugin that failed, with what became of the DEL.
+        """
+        self.records.check_key(attachment.validated().key)
+        for plugin_type in network.plugin_types:
+            self._executor.require(plugin_type)
+        with self.exclusion.attachment(attachment):
+            if self.records.read(attachment.key) is not None:
+                raise CniError(Code.INVALID_ENVIRONMENT, f"{attachment}: it exists already", "ADD is not to be repeated without a DEL")
+            intent = Record(
+                attachment,
+                network.content,
+                version=self.versions.select(network),
+                netns_identity=netns_identity(attachment.netns),
+                command="ADD",
+            )
+            self.intents.write(intent)
+            return self._add(network, intent)
+
+    def check(self, record: Record, excuses: Excuses = _no_excuse) -> Checked:
+        """Ask every plugin whether an attachment is as ADD left it ("Checking an attachment").
+
+        Args:
+            excuses: Says whether a plugin's complaint is known to be wrong; the other plugins are asked then.
+
+        Raises:
+            CniError: Of the first plugin that finds a fault; ``DECODE_FAILURE`` for a record without a result.
+        """
+        network = record.network()
+        selected = record.version or network.version
+        if network.disable_check or not version.has_check(selected):
+            return Checked(False)
+        if record.result is None:
+            raise CniError(Code.DECODE_FAILURE, f"{record.attachment}: its record has no result", "CHECK cannot do without")
+        prev_result = record.result.to(selected).keys
+        excused = []
+        with self.exclusion.attachment(record.attachment):
+            for plugin in network.plugins:
+                try:
+                    self._attach("CHECK", network, plugin, selected, record.attachment, prev_result)
+                except CniError as exc:
+                    if not excuses(record, plugin, exc):
+                        raise
+                    excused.append(exc)
+        return Checked(True, tuple(excused))
+
+    def delete(self, record: Record) -> None:
+        """Remove a container from a network as it was added ("Deleting an attachment").
+
+        Every plugin is run, whatever the others say. The record is forgotten when all have succeeded.
+
+        Raises:
+            CniError: Of every plugin that failed.
+        """
+        with self.exclusion.attachment(record.attachment):
+            self.intents.write(dataclasses.replace(record, command="DEL"))
+            self._delete(record)
+            self.records.remove(record.attachment.key)
+            self.intents.remove(record.attachment.key)
+
+    def gc(self, network: NetworkConfiguration, valid: t.Optional[t.Collection[tuple[str, str]]] = None) -> bool:
+        """Collect what no valid attachment of a network owns ("Garbage-collecting a network").
+
+        Recorded attachments that are not valid are deleted first. Nothing else uses the network meanwhile.
+
+        Args:
+            valid: Container id and interface name of each valid attachment; None for all that are recorded.
+
+        Returns:
+            Whether plugins were run: not where ``disableGC`` forbids it or the version has no GC.
+
+        Raises:
+            CniError: Of everything that failed; and ``DECODE_FAILURE``, before anything is done, where
+                a broken record may hide a valid attachment.
+        """
+        if network.disable_gc:
+            return False
+        with self.exclusion.network(network.name):
+            records = [record for record in self._all_records() if record.attachment.network == network.name]
+            recorded = {record.attachment.key[1:]: record for record in records}
+            stays = set(recorded) if valid is None else set(valid)
+            errors = _errors_of(self.delete, (record for names, record in recorded.items() if names not in stays))
+            selected = self.versions.select(network)
+            if version.has_gc_and_status(selected):
+                errors += _errors_of(lambda plugin: self._gc(network, plugin, selected, sorted(stays)), network.plugins)
+            _raise_all(f"GC of network {network.name}", errors)
+        return version.has_gc_and_status(selected)
+
+    def status(self, network: NetworkConfiguration) -> bool:
+        """Ask every plugin whether it is ready for ADD (section 2, "STATUS").
+
+        Returns:
+            Whether it was asked: STATUS came with 1.1.0.
+
+        Raises:
+            CniError: Of the first plugin that is not; codes 50 and 51 are STATUS's own.
+        """
+        selected = self.versions.select(network)
+        if not version.has_gc_and_status(selected):
+            return False
+        for plugin in network.plugins:
+            self._executor.execute(plugin.type, request.for_network(network, plugin, selected), Parameters("STATUS"))
+        return True
+
+    def _add(self, network: NetworkConfiguration, intent: Record) -> Result:
+        last: t.Optional[Result] = None
+        try:
+            for plugin in network.plugins:
+                prev_result = None if last is None else last.keys
+                output = self._attach("ADD", network, plugin, intent.version, intent.attachment, prev_result)
+                last = result.decode(output, intent.version, f"the result of plugin {plugin.type}").to(intent.version)
+            if last is None:
+                raise CniError(Code.INVALID_CONFIG, f"network {network.name} has no plugin")
+            self.records.write(dataclasses.replace(intent, result=last, command=""))
+        except CniError as exc:
+            raise self._undone(dataclasses.replace(intent, result=last), exc) from exc
+        self.intents.remove(intent.attachment.key)
+        return last
+
+    def _undone(self, intent: Record, failure: CniError) -> CniError:
+        try:
+            self._delete(intent)
+            self.records.remove(intent.attachment.key)
+            self.intents.remove(intent.attachment.key)
+        except CniError as exc:
+            outcome = f"the DEL that followed failed too and will be repeated by the next run: {exc}"
+        else:
+            outcome = "the DEL that followed succeeded; nothing is left behind"
+        return CniError(failure.code, failure.msg, "\n".join(filter(None, [failure.details, outcome])))
+
+    def _delete(self, record: Record) -> None:
+        network = record.network()
+        selected = record.version or network.version
+        attachment = record.attachment.with_netns(_netns_for_delete(record))
+        prev_result = None
+        if record.result is not None and version.has_prev_result_on_delete(selected):
+            prev_result = record.result.to(selected).keys
+
+        def delete_from(plugin: PluginConfiguration) -> None:
+            try:
+                self._attach("DEL", network, plugin, selected, attachment, prev_result)
+            except CniError as exc:
+                # "The runtime does not need to perform any container network cleanup" (section 5, "Error").
+                if exc.code != Code.UNKNOWN_CONTAINER:
+                    raise
+
+        _raise_all(f"DEL of the {record.attachment}", _errors_of(delete_from, reversed(network.plugins)))
+
+    def _attach(
+        self,
+        command: str,
+        network: NetworkConfiguration,
+        plugin: PluginConfiguration,
+        selected: str,
+        attachment: Attachment,
+        prev_result: t.Optional[t.Mapping[str, t.Any]],
+    ) -> bytes:
+        content = request.for_attachment(network, plugin, selected, attachment.capability_args, prev_result)
+        return self._executor.execute(plugin.type, content, Parameters(command, attachment))
+
+    def _gc(self, network: NetworkConfiguration, plugin: PluginConfiguration, selected: str, valid: list[tuple[str, str]]) -> None:
+        self._executor.execute(plugin.type, request.for_gc(network, plugin, selected, valid), Parameters("GC"))
+
+    def _all_records(self) -> list[Record]:
+        records, broken = self.records.list()
+        _raise_all("GC is not safe while a record cannot be read", list(broken.values()))
+        return records
+
+
+def _netns_for_delete(record: Record) -> str:
+    """Return the namespace that ADD was given if the path still names it: another one's interfaces are not ours."""
+    path = record.attachment.netns
+    current = netns_identity(path)
+    same = bool(current) and record.netns_identity in ("", current)
+    return path if same else ""
+
+
+T = t.TypeVar("T")
+
+
+def _errors_of(operation: t.Callable[[T], object], subjects: t.Iterable[T]) -> list[CniError]:
+    errors = []
+    for subject in subjects:
+        try:
+            operation(subject)
+        except CniError as exc:
+            errors.append(exc)
+    return errors
+
+
+def _raise_all(what: str, errors: list[CniError]) -> None:
+    if len(errors) == 1:
+        raise errors[0].within(what)
+    if errors:
+        raise CniError(errors[0].code, f"{what}: {len(errors)} failures", "\n".join(str(error) for error in errors))
+
+
+__all__ = ("Checked", "Excuses", "Runtime")

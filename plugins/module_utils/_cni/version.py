@@ -1,0 +1,75 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+
+KNOWN: t.Final = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
+LATEST: t.Final = KNOWN[-1]
+
+# A configuration, a result or a plugin that names no version is one of the first.
+IMPLIED: t.Final = KNOWN[0]
+
+_ORDER: t.Final = {version: position for position, version in enumerate(KNOWN)}
+
+
+def require_known(version: str, what: str) -> str:
+    """Return ``version`` if this engine speaks it; an empty one means 0.1.0.
+
+    Raises:
+        CniError: ``INCOMPATIBLE_VERSION``.
+    """
+    if not version:
+        return IMPLIED
+    if version not in _ORDER:
+        raise CniError(
+            Code.INCOMPATIBLE_VERSION,
+            f"{what}: unknown version {version!r} of the CNI specification",
+            f"known versions: {', '.join(KNOWN)}",
+        )
+    return version
+
+
+def ascending(versions: t.Iterable[str]) -> tuple[str, ...]:
+    """Return the versions this engine knows, lowest first, each once."""
+    return tuple(sorted({version for version in versions if version in _ORDER}, key=_ORDER.__getitem__))
+
+
+def at_least(version: str, minimum: str) -> bool:
+    """Compare two known versions."""
+    return _ORDER[version] >= _ORDER[minimum]
+
+
+def has_check(version: str) -> bool:
+    """CHECK came with 0.4.0."""
+    return at_least(version, "0.4.0")
+
+
+def has_prev_result_on_delete(version: str) -> bool:
+    """DEL carries ``prevResult`` since 0.4.0."""
+    return at_least(version, "0.4.0")
+
+
+def has_gc_and_status(version: str) -> bool:
+    """GC and STATUS came with 1.1.0."""
+    return at_least(version, "1.1.0")
+
+
+__all__ = (
+    "IMPLIED",
+    "KNOWN",
+    "LATEST",
+    "ascending",
+    "at_least",
+    "has_check",
+    "has_gc_and_status",
+    "has_prev_result_on_delete",
+    "require_known",
+)

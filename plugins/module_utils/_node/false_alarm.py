@@ -1,0 +1,49 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.config import PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+
+_Knows = t.Callable[[Record, PluginConfiguration], bool]
+
+
+def _has_no_address(family: str) -> _Knows:
+    def knows(record: Record, plugin: PluginConfiguration) -> bool:
+        result = record.result.to("0.4.0").keys if record.result else {}
+        return all(ip["version"] != family for ip in result.get("ips") or ())
+
+    return knows
+
+
+def _has_no_ipam(record: Record, plugin: PluginConfiguration) -> bool:
+    return not plugin.delegated_type
+
+
+# Plugin type, what it says, and the fact that makes it wrong.
+_KNOWN: t.Final[tuple[tuple[str, re.Pattern[str], _Knows], ...]] = (
+    # portmap 1.1 and before look for the rules of both families whenever both kinds of iptables are installed.
+    ("portmap", re.compile(r"could not check ipv6 dnat"), _has_no_address("6")),
+    ("portmap", re.compile(r"could not check ipv4 dnat"), _has_no_address("4")),
+    # bridge hands CHECK on to an IPAM plugin that a network of layer 2 does not have.
+    ("bridge", re.compile(r"no plugin name provided"), _has_no_ipam),
+)
+
+
+def is_false_alarm(record: Record, plugin: PluginConfiguration, error: CniError) -> bool:
+    """Tell the complaints of released reference plugins that are wrong whenever they are made."""
+    return any(
+        plugin.type == known_type and pattern.search(str(error)) and knows(record, plugin) for known_type, pattern, knows in _KNOWN
+    )
+
+
+__all__ = ("is_false_alarm",)

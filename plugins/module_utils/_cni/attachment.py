@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import (
     check_args,
     check_container_id,
     check_ifname,
+    check_netns,
     check_network_name,
 )
 
@@ -58,6 +59,7 @@ class Attachment:
         check_network_name(self.network)
         check_container_id(self.container_id)
         check_ifname(self.ifname)
+        check_netns(self.netns)
         check_args(self.args)
         return self
 

@@ -58,7 +58,7 @@ def load(path: str) -> ConfDir:
     """
     found = ConfDir(path, {}, (), {})
     shadowed = []
-    for name in sorted(list_files(path), key=_precedence):
+    for name in sorted(list_files(path), key=precedence):
         file = os.path.join(path, name)
         try:
             network = load_file(file)
@@ -76,9 +76,17 @@ def load_file(path: str) -> NetworkConfiguration:
     Raises:
         CniError: As `config.parse`, and ``IO_FAILURE``.
     """
-    network = config.parse(_read(path), path)
-    if not network.load_only_inlined_plugins:
-        appended = _plugin_directory(network, os.path.join(os.path.dirname(path), network.name))
+    return complete(config.parse(_read(path), path))
+
+
+def complete(network: NetworkConfiguration) -> NetworkConfiguration:
+    """Append the plugins that the plugin directory beside a network's file holds.
+
+    Raises:
+        CniError: As `config.parse_plugin`, ``IO_FAILURE``, and ``INVALID_CONFIG`` where no plugin is left.
+    """
+    if network.is_list and not network.load_only_inlined_plugins:
+        appended = _plugin_directory(network, os.path.join(os.path.dirname(network.source), network.name))
         network = network.with_plugins(appended) if appended else network
     return network.require_plugins()
 
@@ -96,7 +104,8 @@ def list_files(path: str, endings: tuple[str, ...] = ENDINGS) -> list[str]:
     )
 
 
-def _precedence(name: str) -> tuple[bool, str]:
+def precedence(name: str) -> tuple[bool, str]:
+    """Sort key: the file that wins comes first; lists before single plugins."""
     return not name.endswith(LIST_ENDING), name
 
 
@@ -116,4 +125,4 @@ def _read(path: str) -> bytes:
     return content
 
 
-__all__ = ("ENDINGS", "LIST_ENDING", "SIZE_LIMIT", "ConfDir", "list_files", "load", "load_file")
+__all__ = ("ENDINGS", "LIST_ENDING", "SINGLE_ENDINGS", "SIZE_LIMIT", "ConfDir", "complete", "list_files", "load", "load_file", "precedence")

@@ -43,21 +43,25 @@ class PluginConfiguration:
 class NetworkConfiguration:
     """A network configuration list, or a single plugin's configuration read as a list of one (section 1).
 
+    Two are equal when a runtime would do the same with both, wherever their plugins were written down.
+
     Attributes:
         versions: The specification's versions that it allows and this engine knows, lowest first.
         plugins: May be empty until the plugin directory beside the file has been read.
         source: The file, or whatever else it came from, as errors name it.
+        is_list: Whether it was written as a list.
         content: JSON that gives this very configuration again: the file as it was where that is possible.
     """
 
     name: str
     versions: tuple[str, ...]
     plugins: tuple[PluginConfiguration, ...]
-    source: str
-    content: bytes = b""
+    source: str = dataclasses.field(compare=False)
+    content: bytes = dataclasses.field(compare=False, default=b"")
     disable_check: bool = False
     disable_gc: bool = False
-    load_only_inlined_plugins: bool = False
+    load_only_inlined_plugins: bool = dataclasses.field(compare=False, default=False)
+    is_list: bool = dataclasses.field(compare=False, default=True)
 
     @property
     def version(self) -> str:
@@ -120,6 +124,7 @@ def parse(content: bytes, source: str, *, recorded: bool = False) -> NetworkConf
         disable_check=_flag(document, "disableCheck", source),
         disable_gc=_flag(document, "disableGC", source),
         load_only_inlined_plugins=is_list and _load_only_inlined_plugins(document, source),
+        is_list=is_list,
     )
 
 

@@ -13,6 +13,7 @@ import os
 import threading
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 
@@ -45,17 +46,19 @@ class Exclusion:
 
     @contextlib.contextmanager
     def _lock(self, kind: str, name: str, *, exclusive: bool) -> t.Iterator[None]:
-        held: set[str] = self._held.__dict__.setdefault("names", set())
+        held: dict[str, bool] = self._held.__dict__.setdefault("exclusive", {})
         file = f"{kind}-{hashlib.sha256(name.encode('utf-8')).hexdigest()[:32]}"
         if file in held:
+            if exclusive and not held[file]:
+                raise CniError(Code.INTERNAL, f"{kind} {name} is in use by this very operation", "it cannot have it alone")
             yield
             return
         with locked(os.path.join(self._directory, file), exclusive=exclusive, timeout=self._timeout, what=f"{kind} {name}"):
-            held.add(file)
+            held[file] = exclusive
             try:
                 yield
             finally:
-                held.discard(file)
+                del held[file]
 
 
 __all__ = ("Exclusion",)

@@ -68,6 +68,7 @@ class ProcessExecutor:
                 raise CniError(
                     Code.INVALID_ENVIRONMENT, f"CNI_PATH: {path!r} is no plugin directory", "expected: an absolute path without ':'"
                 )
+        process.wait_for_children()
         self._plugin_dirs = tuple(plugin_dirs)
         self._timeout = timeout
         self._environment = _inherited_environment()

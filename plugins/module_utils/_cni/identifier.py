@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 _ALPHANUMERIC = "start with a letter or digit and go on with letters, digits, '_', '.' or '-'"
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.\-]*", re.ASCII)
 _IFNAME_BYTES = 15
+_IFNAME_FORBIDDEN = re.compile(r"[/:\s\x00-\x1f\x7f]")
 _ARGS_FORBIDDEN = re.compile(r"[;=\x00]")
 
 
@@ -42,16 +43,22 @@ def check_ifname(ifname: object) -> str:
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
     """
-    valid = (
-        isinstance(ifname, str)
-        and 0 < len(ifname.encode("utf-8", "replace")) <= _IFNAME_BYTES
-        and ifname not in (".", "..")
-        and not re.search(r"[/:\s\x00-\x1f\x7f]", ifname)
-    )
-    if not valid:
+    valid = isinstance(ifname, str) and ifname not in (".", "..") and not _IFNAME_FORBIDDEN.search(ifname)
+    if not valid or not 0 < _bytes_of(ifname) <= _IFNAME_BYTES:
         rule = f"1 to {_IFNAME_BYTES} bytes, neither '.' nor '..', without '/', ':', white space or control characters"
         raise _invalid(Code.INVALID_ENVIRONMENT, "CNI_IFNAME", ifname, "an interface name", rule)
     return t.cast(str, ifname)
+
+
+def check_netns(netns: object) -> str:
+    """Return the path of a network namespace, or the empty string that DEL may have.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``.
+    """
+    if not isinstance(netns, str) or "\0" in netns or (netns and (netns[0] != "/" or not _bytes_of(netns))):
+        raise _invalid(Code.INVALID_ENVIRONMENT, "CNI_NETNS", netns, "a network namespace", "an absolute path")
+    return netns
 
 
 def check_plugin_type(plugin_type: object, where: str) -> str:
@@ -78,12 +85,24 @@ def check_args(args: t.Mapping[str, str]) -> None:
         CniError: ``INVALID_ENVIRONMENT``.
     """
     for key, value in args.items():
-        if not isinstance(value, str) or not key or _ARGS_FORBIDDEN.search(key) or re.search(r"[;\x00]", value):
+        if not key or not all(isinstance(text, str) and _is_plain(text) for text in (key, value)):
             raise CniError(
                 Code.INVALID_ENVIRONMENT,
                 f"CNI_ARGS: {key!r}: {value!r} is not a valid argument",
-                "keys are not empty and have no ';' or '='; values are strings without ';'",
+                "expected: strings without ';' and '=', the key not empty",
             )
+
+
+def _is_plain(text: str) -> bool:
+    return not _ARGS_FORBIDDEN.search(text) and bool(_bytes_of(text) or not text)
+
+
+def _bytes_of(text: object) -> int:
+    """Return how long a text is as the system sees it; 0 for one that has lone surrogates."""
+    try:
+        return len(str(text).encode("utf-8"))
+    except UnicodeEncodeError:
+        return 0
 
 
 def _check(pattern: re.Pattern[str], value: object, code: Code, where: str, what: str, rule: str) -> str:
@@ -96,4 +115,4 @@ def _invalid(code: Code, where: str, value: object, what: str, rule: str) -> Cni
     return CniError(code, f"{where}: {value!r} is not {what}", f"expected: {rule}")
 
 
-__all__ = ("check_args", "check_container_id", "check_ifname", "check_network_name", "check_plugin_type")
+__all__ = ("check_args", "check_container_id", "check_ifname", "check_netns", "check_network_name", "check_plugin_type")

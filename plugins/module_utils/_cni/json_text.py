@@ -23,6 +23,9 @@ _KINDS: t.Final = (
 )
 
 
+_DEPTH_LIMIT: t.Final = 200
+
+
 class _NotJson(ValueError):
     """JSON that Python reads and nobody else would."""
 
@@ -48,6 +51,7 @@ def decode(content: bytes, what: str, *, unique_keys: bool = False) -> t.Any:
             parse_float=_finite_float,
             object_pairs_hook=_unique if unique_keys else None,
         )
+        _refuse_depth(text, value)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except json.JSONDecodeError as exc:
@@ -62,8 +66,15 @@ def decode(content: bytes, what: str, *, unique_keys: bool = False) -> t.Any:
 
 
 def encode(value: t.Any) -> bytes:
-    """Write a value as JSON on one line; integers keep their digits."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+    """Write a value as JSON on one line; integers keep their digits.
+
+    Raises:
+        CniError: ``DECODE_FAILURE``: JSON has no form for it.
+    """
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise CniError(Code.DECODE_FAILURE, f"this cannot be written as JSON: {exc}") from exc
 
 
 def kind(value: object) -> str:
@@ -105,6 +116,23 @@ def _advice(exc: json.JSONDecodeError) -> str:
 
 def _refuse_constant(name: str) -> t.NoReturn:
     raise _NotJson(f"{name} is not a JSON number")
+
+
+def _refuse_depth(text: str, value: t.Any) -> None:
+    """Refuse what could be read just so and not be written again with more around it."""
+    if text.count("{") + text.count("[") <= _DEPTH_LIMIT:
+        return
+    level = [value]
+    for dummy in range(_DEPTH_LIMIT):
+        level = [child for parent in level for child in _children(parent)]
+        if not level:
+            return
+    raise _NotJson(f"nested more than {_DEPTH_LIMIT} levels deep")
+
+
+def _children(value: t.Any) -> t.Iterable[t.Any]:
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [child for child in children if isinstance(child, (dict, list))]
 
 
 def _finite_float(digits: str) -> float:

@@ -97,7 +97,10 @@ def _incompatible(network: NetworkConfiguration, answers: t.Mapping[str, t.Seque
 
 
 def _identity(path: str) -> tuple[t.Any, ...]:
-    status = os.stat(path)
+    try:
+        status = os.stat(path)
+    except OSError:  # not a file, or not any more
+        return (path,)
     return path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 

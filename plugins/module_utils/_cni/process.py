@@ -14,6 +14,7 @@ import os
 import select
 import signal
 import subprocess
+import threading
 import time
 import typing as t
 
@@ -71,6 +72,12 @@ def run(path: str, environment: t.Mapping[str, str], stdin: bytes, timeout: floa
         for stream in (process.stdout, process.stderr):
             if stream:
                 stream.close()
+
+
+def wait_for_children() -> None:
+    """Undo an ignored SIGCHLD, which some supervisors pass on: the kernel would keep every exit status to itself."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def _start(path: str, environment: t.Mapping[str, str], stdin: bytes, busy_until: float) -> subprocess.Popen[bytes]:
@@ -185,4 +192,4 @@ class _Collector:
         return f"printed more than {OUTPUT_LIMIT} bytes" if len(self._stdout) > OUTPUT_LIMIT else ""
 
 
-__all__ = ("OUTPUT_LIMIT", "Outcome", "run")
+__all__ = ("OUTPUT_LIMIT", "Outcome", "run", "wait_for_children")

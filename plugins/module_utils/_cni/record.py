@@ -20,9 +20,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config, json_
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._cni.version import require_known
 
 _KIND: t.Final = "cniCacheV1"
 _OWN_KEY: t.Final = "cni.node"
+OWN_DIRECTORY: t.Final = "cni.node"
 _SIZE_LIMIT: t.Final = 4 * 1024 * 1024
 _NAME_LIMIT: t.Final = 255
 
@@ -91,14 +93,14 @@ def decode(content: bytes, source: str) -> Record:
     try:
         if document["kind"] != _KIND:
             raise ValueError(f"its kind is {document['kind']!r}, not {_KIND!r}")
-        own = document.get(_OWN_KEY) or {}
+        own = _own_keys(document, source)
         return Record(
             attachment=_attachment(document).validated(),
             config=base64.b64decode(document["config"], validate=True),
             result=_result(document, source),
-            version=own.get("cniVersion", ""),
-            netns_identity=own.get("netns", ""),
-            command=own.get("command", ""),
+            version=own["cniVersion"] and require_known(own["cniVersion"], source),
+            netns_identity=own["netns"],
+            command=own["command"],
         )
     except KeyError as exc:
         raise CniError(Code.DECODE_FAILURE, f"{source} is not a record: the key {exc} is missing") from exc
@@ -117,6 +119,14 @@ def _attachment(document: dict[str, t.Any]) -> Attachment:
     )
 
 
+def _own_keys(document: dict[str, t.Any], source: str) -> dict[str, str]:
+    own = json_text.as_object(document.get(_OWN_KEY) or {}, source)
+    keys = {key: own.get(key, "") for key in ("cniVersion", "netns", "command")}
+    if not all(isinstance(value, str) for value in keys.values()):
+        raise TypeError(f"under {_OWN_KEY!r}, strings were expected: {keys}")
+    return keys
+
+
 def _result(document: dict[str, t.Any], source: str) -> t.Optional[Result]:
     keys = document.get("result")
     return None if keys is None else result.from_keys(keys, "", f"{source}: /result")
@@ -128,26 +138,32 @@ class RecordStore:
     def __init__(self, directory: str) -> None:
         self.directory = directory
 
+    @classmethod
+    def of_records(cls, cache_dir: str) -> RecordStore:
+        """Return the records of a cache directory, at libcni's place."""
+        return cls(os.path.join(cache_dir, "results"))
+
+    @classmethod
+    def of_intents(cls, cache_dir: str) -> RecordStore:
+        """Return what was begun below a cache directory, where no other runtime looks."""
+        return cls(os.path.join(cache_dir, OWN_DIRECTORY, "intents"))
+
     def read(self, key: Key) -> t.Optional[Record]:
         """Return the record of an attachment, or nothing where there is none.
 
         Raises:
             CniError: ``DECODE_FAILURE`` when the file that would be its own cannot be understood.
         """
-        for path in self._paths(key):
-            record = self._read_file(path)
-            if record is not None and record.attachment.key == key:
-                return record
-        return None
+        return self._locate(key)[1]
 
     def write(self, record: Record) -> None:
         """Keep a record durably; another attachment's file of the same name is left alone."""
         durable.make_directory(self.directory, mode=0o700)
-        durable.write(self._own_path(record.attachment.key), record.encode())
+        durable.write(self._path_for(record.attachment.key), record.encode())
 
     def remove(self, key: Key) -> None:
         """Forget an attachment durably; its file may be broken or gone."""
-        durable.remove(self._own_path(key))
+        durable.remove(self._path_for(key))
 
     def list(self) -> tuple[list[Record], dict[str, CniError]]:
         """Return every record, and what is wrong with each file that is none, by path."""
@@ -195,13 +211,20 @@ class RecordStore:
         digest = hashlib.sha256("\0".join(key).encode("utf-8")).hexdigest()[:16]
         return os.path.join(self.directory, joined), os.path.join(self.directory, f"{joined}~{digest}")
 
-    def _own_path(self, key: Key) -> str:
+    def _locate(self, key: Key) -> tuple[str, t.Optional[Record]]:
+        """Return where the record is and what it says, or where it would go and nothing."""
         usual, other = self._paths(key)
+        occupant = self._read_file(usual)
+        if occupant is None or occupant.attachment.key == key:
+            return (usual, occupant) if occupant or not os.path.exists(other) else (other, self._read_file(other))
+        return other, self._read_file(other)
+
+    def _path_for(self, key: Key) -> str:
         try:
-            occupant = self._read_file(usual)
+            return self._locate(key)[0]
         except CniError:
-            return usual
-        return usual if occupant is None or occupant.attachment.key == key else other
+            usual, other = self._paths(key)
+            return other if os.path.exists(other) else usual
 
 
-__all__ = ("Record", "RecordStore", "decode")
+__all__ = ("OWN_DIRECTORY", "Record", "RecordStore", "decode")

@@ -18,12 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, RecordStore
+from ansible_collections.cni.node.plugins.module_utils._cni.record import OWN_DIRECTORY, Record, RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-
-RESULTS: t.Final = "results"
-OWN: t.Final = "cni.node"
-
 
 @dataclasses.dataclass(frozen=True)
 class Checked:
@@ -59,9 +55,9 @@ class Runtime:
     def __init__(self, executor: Executor, cache_dir: str, lock_timeout: float) -> None:
         self._executor = executor
         self.versions = PluginVersions(executor)
-        self.records = RecordStore(os.path.join(cache_dir, RESULTS))
-        self.intents = RecordStore(os.path.join(cache_dir, OWN, "intents"))
-        self.exclusion = Exclusion(os.path.join(cache_dir, OWN, "locks"), lock_timeout)
+        self.records = RecordStore.of_records(cache_dir)
+        self.intents = RecordStore.of_intents(cache_dir)
+        self.exclusion = Exclusion(os.path.join(cache_dir, OWN_DIRECTORY, "locks"), lock_timeout)
 
     def add(self, network: NetworkConfiguration, attachment: Attachment) -> Result:
         """Add a container to a network ("Adding an attachment").
@@ -72,6 +68,8 @@ class Runtime:
             CniError: Of the plugin that failed, with what became of the DEL.
         """
         self.records.check_key(attachment.validated().key)
+        if network.name != attachment.network:
+            raise CniError(Code.INVALID_CONFIG, f"{attachment}: the configuration given is network {network.name}'s")
         for plugin_type in network.plugin_types:
             self._executor.require(plugin_type)
         with self.exclusion.attachment(attachment):
@@ -96,6 +94,7 @@ class Runtime:
         Raises:
             CniError: Of the first plugin that finds a fault; ``DECODE_FAILURE`` for a record without a result.
         """
+        record.attachment.validated()
         network = record.network()
         selected = record.version or network.version
         if network.disable_check or not version.has_check(selected):
@@ -122,7 +121,7 @@ class Runtime:
         Raises:
             CniError: Of every plugin that failed.
         """
-        with self.exclusion.attachment(record.attachment):
+        with self.exclusion.attachment(record.attachment.validated()):
             self.intents.write(dataclasses.replace(record, command="DEL"))
             self._delete(record)
             self.records.remove(record.attachment.key)
@@ -143,6 +142,8 @@ class Runtime:
             CniError: Of everything that failed; and ``DECODE_FAILURE``, before anything is done, where
                 a broken record may hide a valid attachment.
         """
+        for container_id, ifname in valid or ():
+            Attachment(network.name, container_id, ifname).validated()
         if network.disable_gc:
             return False
         with self.exclusion.network(network.name):
@@ -150,11 +151,10 @@ class Runtime:
             recorded = {record.attachment.key[1:]: record for record in records}
             stays = set(recorded) if valid is None else set(valid)
             errors = _errors_of(self.delete, (record for names, record in recorded.items() if names not in stays))
-            selected = self.versions.select(network)
-            if version.has_gc_and_status(selected):
-                errors += _errors_of(lambda plugin: self._gc(network, plugin, selected, sorted(stays)), network.plugins)
+            asked: list[bool] = []
+            errors += _errors_of(lambda one: asked.append(self._gc(one, sorted(stays))), (network,))
             _raise_all(f"GC of network {network.name}", errors)
-        return version.has_gc_and_status(selected)
+        return any(asked)
 
     def status(self, network: NetworkConfiguration) -> bool:
         """Ask every plugin whether it is ready for ADD (section 2, "STATUS").
@@ -228,8 +228,16 @@ class Runtime:
         content = request.for_attachment(network, plugin, selected, attachment.capability_args, prev_result)
         return self._executor.execute(plugin.type, content, Parameters(command, attachment))
 
-    def _gc(self, network: NetworkConfiguration, plugin: PluginConfiguration, selected: str, valid: list[tuple[str, str]]) -> None:
-        self._executor.execute(plugin.type, request.for_gc(network, plugin, selected, valid), Parameters("GC"))
+    def _gc(self, network: NetworkConfiguration, valid: list[tuple[str, str]]) -> bool:
+        selected = self.versions.select(network)
+        if not version.has_gc_and_status(selected):
+            return False
+
+        def collect(plugin: PluginConfiguration) -> None:
+            self._executor.execute(plugin.type, request.for_gc(network, plugin, selected, valid), Parameters("GC"))
+
+        _raise_all("plugins", _errors_of(collect, network.plugins))
+        return True
 
     def _all_records(self) -> list[Record]:
         records, broken = self.records.list()

@@ -1,0 +1,155 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import threading
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._linux import syscall
+
+DIRECTORY: t.Final = "/run/netns"
+
+_NS_GET_NSTYPE: t.Final = 0xB703
+_OWN_NAMESPACES: t.Final = ("/proc/self/ns/net", "/proc/1/ns/net")
+
+
+def path_of(name: str) -> str:
+    """Return where a named network namespace is (``ip netns`` looks there too).
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``.
+    """
+    if name in ("", ".", "..") or name.startswith("-") or not name.isprintable() or set(name) & set("/ "):
+        raise CniError(
+            Code.INVALID_ENVIRONMENT,
+            f"{name!r} is no name of a network namespace",
+            "expected: a file name that does not begin with '-' and has neither spaces nor '/'",
+        )
+    return os.path.join(DIRECTORY, name)
+
+
+def names() -> list[str]:
+    """Return the names of all network namespaces of the node."""
+    try:
+        return sorted(name for name in os.listdir(DIRECTORY) if is_namespace(os.path.join(DIRECTORY, name)))
+    except FileNotFoundError:
+        return []
+    except OSError as exc:
+        raise io_error("list", DIRECTORY, exc) from exc
+
+
+def is_namespace(path: str) -> bool:
+    """Tell whether a path names a network namespace."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return fcntl.ioctl(descriptor, _NS_GET_NSTYPE) == syscall.CLONE_NEWNET
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def require_foreign(path: str) -> None:
+    """Refuse anything but a network namespace that is not the node's own.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``.
+    """
+    if not os.path.exists(path):
+        raise _invalid(path, "does not exist", "make it first, for example with the module cni.node.netns")
+    if not is_namespace(path):
+        raise _invalid(path, "is not a network namespace", "a file left behind by one? remove it and make the namespace anew")
+    status = os.stat(path)
+    for own in _OWN_NAMESPACES:
+        with contextlib.suppress(OSError):
+            if os.path.samestat(status, os.stat(own)):
+                raise _invalid(path, "is the node's own network namespace", "name the container's")
+
+
+def create(name: str) -> None:
+    """Make a named network namespace; a file left behind by an interrupted attempt is taken over.
+
+    Raises:
+        CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``.
+    """
+    path = path_of(name)
+    try:
+        _share_directory()
+        with open(path, "ab"):
+            pass
+        _in_new_thread(lambda: _pin_new_namespace(path))
+    except OSError as exc:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        raise io_error("make the network namespace", path, exc) from exc
+
+
+def delete(name: str) -> None:
+    """Remove a named network namespace, or what is left of one.
+
+    Raises:
+        CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``.
+    """
+    path = path_of(name)
+    try:
+        if is_namespace(path):
+            syscall.unmount(path, syscall.MNT_DETACH)
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    except OSError as exc:
+        raise io_error("remove the network namespace", path, exc) from exc
+
+
+def _share_directory() -> None:
+    """Let namespaces made here be seen by every mount namespace of the node, as iproute2 does."""
+    os.makedirs(DIRECTORY, 0o755, exist_ok=True)
+    try:
+        syscall.mount("", DIRECTORY, syscall.MS_SHARED | syscall.MS_REC)
+    except OSError as exc:
+        if exc.errno != errno.EINVAL:  # not a mount point yet
+            raise
+        syscall.mount(DIRECTORY, DIRECTORY, syscall.MS_BIND | syscall.MS_REC)
+        syscall.mount("", DIRECTORY, syscall.MS_SHARED | syscall.MS_REC)
+
+
+def _pin_new_namespace(path: str) -> None:
+    syscall.unshare(syscall.CLONE_NEWNET)
+    syscall.mount("/proc/thread-self/ns/net", path, syscall.MS_BIND)
+
+
+def _in_new_thread(operation: t.Callable[[], None]) -> None:
+    """Change a thread's namespace without changing ours: the thread ends right after."""
+    failures: list[OSError] = []
+
+    def run() -> None:
+        try:
+            operation()
+        except OSError as exc:
+            failures.append(exc)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _invalid(path: str, problem: str, advice: str) -> CniError:
+    return CniError(Code.INVALID_ENVIRONMENT, f"CNI_NETNS: {path} {problem}", advice)
+
+
+__all__ = ("DIRECTORY", "create", "delete", "is_namespace", "names", "path_of", "require_foreign")

@@ -1,0 +1,108 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import collections
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments, Outcome, Policy, Wanted
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+def converge(module: AnsibleModule) -> dict[str, t.Any]:
+    """Do what the module `attachments` is asked for and return its result."""
+    params = module.params
+    timeout = positive("timeout", params["timeout"])
+    runtime = Runtime(ProcessExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
+    policy = Policy(params["check"], params["on_drift"], module.check_mode)
+    attachments = Attachments(runtime, conf_dir.load(params["conf_dir"]), policy)
+    wanted = _wanted(params["attachments"])
+    if params["purge"]:
+        wanted += attachments.unwanted(wanted)
+    workers = int(positive("workers", 2 * len(os.sched_getaffinity(0)) if params["workers"] is None else params["workers"]))
+    outcomes = attachments.converge(wanted, workers)
+    warn(module, (str(outcome.awaited) for outcome in outcomes if outcome.awaited))
+    return _report(outcomes)
+
+
+def _wanted(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Wanted]:
+    wanted = [_one_wanted(item) for item in items]
+    counted = collections.Counter(one.attachment.key for one in wanted)
+    for position, one in enumerate(wanted):
+        if counted[one.attachment.key] > 1:
+            raise CniError(Code.INVALID_CONFIG, f"attachments[{position}]: the {one.attachment} is given twice")
+    return wanted
+
+
+def _one_wanted(item: t.Mapping[str, t.Any]) -> Wanted:
+    path = item["netns"] if item["netns"].startswith("/") else netns.path_of(item["netns"])
+    attachment = Attachment(
+        network=item["network"],
+        container_id=item["container_id"] or os.path.basename(path),
+        ifname=item["ifname"],
+        netns=path,
+        args={str(key): value if isinstance(value, str) else str(value) for key, value in item["args"].items()},
+        capability_args=item["capability_args"],
+    )
+    return Wanted(attachment, item["state"] == "present")
+
+
+def _report(outcomes: t.Sequence[Outcome]) -> dict[str, t.Any]:
+    counted = collections.Counter(outcome.action for outcome in outcomes)
+    summary = ", ".join(f"{number} {action}" for action, number in sorted(counted.items()))
+    failures = [f"{outcome.attachment}: {outcome.error}" for outcome in outcomes if outcome.action == "failed"]
+    return {
+        "attachments": [_entry(outcome) for outcome in outcomes],
+        "summary": dict(counted),
+        "changed": any(outcome.changed for outcome in outcomes),
+        "failed": bool(failures),
+        "msg": "\n".join([f"attachments: {summary or 'none'}", *failures]),
+        "diff": {"before": _state(outcomes, after=False), "after": _state(outcomes, after=True)},
+    }
+
+
+def _entry(outcome: Outcome) -> dict[str, t.Any]:
+    attachment = outcome.attachment
+    return {
+        "network": attachment.network,
+        "container_id": attachment.container_id,
+        "ifname": attachment.ifname,
+        "netns": attachment.netns,
+        "action": outcome.action,
+        "changed": outcome.changed,
+        "reason": outcome.reason,
+        "result": dict(outcome.result or {}),
+        "error": outcome.error.as_dict() if outcome.error else None,
+        "false_alarms": [error.msg for error in outcome.false_alarms],
+        "seconds": round(outcome.seconds, 6),
+    }
+
+
+def _state(outcomes: t.Sequence[Outcome], *, after: bool) -> dict[str, str]:
+    """Describe what a diff is about: attachments that change, by what they are before and after."""
+    described = {"added": ("absent", "attached"), "removed": ("attached", "absent")}
+    state = {}
+    for outcome in outcomes:
+        if outcome.changed:
+            words = described.get(outcome.action, (f"attached, but {outcome.reason}", "attached anew"))
+            state[str(outcome.attachment)] = words[after]
+    return state
+
+
+__all__ = ("converge",)

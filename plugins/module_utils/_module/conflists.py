@@ -1,0 +1,112 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._node.conflists import ConflistDirectory, Wanted, to_content
+from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+CONFLIST: t.Final = {
+    "options": {
+        "config": {"type": "dict"},
+        "template": {"type": "path"},
+        "vars": {"type": "dict", "default": {}},
+        "content": {"type": "str"},
+        "name": {"type": "str"},
+        "priority": {"type": "int", "default": 10},
+        "filename": {"type": "str"},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    },
+    "mutually_exclusive": [("config", "template", "content")],
+    "required_if": [
+        ("state", "present", ("config", "template", "content"), True),
+        ("state", "absent", ("name", "filename"), True),
+    ],
+}
+
+
+def ensure(module: AnsibleModule) -> dict[str, t.Any]:
+    """Do what the module `conflists` is asked for and return its result."""
+    params = module.params
+    directory = ConflistDirectory(params["conf_dir"], _mode(params["mode"]))
+    wanted = [_wanted(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
+    changes, networks = directory.plan(wanted, purge=params["purge"])
+    if params["probe"]:
+        _probe(networks, params["plugin_dirs"], positive("timeout", params["timeout"]))
+    if not module.check_mode:
+        directory.apply(changes)
+    warn(module, directory.shadows(changes))
+    return _report(changes)
+
+
+def _wanted(item: t.Mapping[str, t.Any], where: str) -> Wanted:
+    if item["template"] and item["state"] == "present":
+        raise CniError(Code.INTERNAL, f"{where}: a template reached the node", "templates are rendered on the controller")
+    if not 0 <= item["priority"] <= 99:
+        raise CniError(Code.INVALID_CONFIG, f"{where}: priority: {item['priority']}", "expected: 0 to 99; files are sorted as text")
+    return Wanted(
+        where=where,
+        content=_content(item) if item["state"] == "present" else None,
+        network=item["name"] or "",
+        filename=item["filename"] or "",
+        priority=item["priority"],
+    )
+
+
+def _content(item: t.Mapping[str, t.Any]) -> bytes:
+    if item["config"] is not None:
+        return to_content(item["config"])
+    return t.cast(str, item["content"]).encode("utf-8", "surrogateescape")
+
+
+def _mode(digits: str) -> int:
+    if not re.fullmatch(r"0?[0-7]{3}", digits):
+        raise CniError(Code.INVALID_CONFIG, f"mode: {digits!r}", 'expected: octal digits such as "0644"')
+    return int(digits, 8)
+
+
+def _probe(networks: t.Sequence[NetworkConfiguration], plugin_dirs: t.Sequence[str], timeout: float) -> None:
+    versions = PluginVersions(ProcessExecutor(plugin_dirs, timeout))
+    for network in networks:
+        try:
+            versions.require(network)
+        except CniError as exc:
+            raise exc.within(network.source) if network.source not in exc.msg else exc from exc
+
+
+def _report(changes: t.Sequence[FileChange]) -> dict[str, t.Any]:
+    changed = [change for change in changes if change.changed]
+    return {
+        "changed": bool(changed),
+        "conflists": [{"network": change.network, "path": change.path, "action": change.action} for change in changes],
+        "diff": [_diff(change) for change in changed],
+        "msg": f"{len(changed)} of {len(changes)} network configurations changed",
+    }
+
+
+def _diff(change: FileChange) -> dict[str, str]:
+    return {
+        "before_header": change.path,
+        "before": (change.before or b"").decode("utf-8", "replace"),
+        "after_header": change.path,
+        "after": (change.after or b"").decode("utf-8", "replace"),
+    }
+
+
+__all__ = ("CONFLIST", "ensure")

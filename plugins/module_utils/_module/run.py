@@ -1,0 +1,35 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, t.Any]]) -> t.NoReturn:
+    """Run a module's one operation; this is where an error becomes a failure."""
+    try:
+        result = operation(module)
+    except CniError as exc:
+        module.fail_json(msg=str(exc), error=exc.as_dict())
+    if result.get("failed"):
+        module.fail_json(**result)
+    module.exit_json(**result)
+
+
+def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
+    """Show each warning once."""
+    for warning in dict.fromkeys(warnings):
+        module.warn(warning)
+
+
+__all__ = ("run", "warn")

@@ -1,0 +1,167 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import stat
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.ownership import Ownership
+
+_FILENAME = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.@+\-]*", re.ASCII)
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """A network's file as it is to be, or to be gone.
+
+    Attributes:
+        content: The JSON to be written; None where the file is to be gone.
+        filename: A name of its own in place of the one made from priority and network.
+        where: The item, as errors name it.
+    """
+
+    where: str
+    content: t.Optional[bytes]
+    network: str = ""
+    filename: str = ""
+    priority: int = 10
+
+
+def to_content(network: t.Mapping[str, t.Any]) -> bytes:
+    """Write a network configuration given as data the way a person would."""
+    return (json.dumps(network, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+
+
+class ConflistDirectory:
+    """The network configurations of a node, and which of them are ours."""
+
+    def __init__(self, path: str, mode: int) -> None:
+        if not os.path.isabs(path):
+            raise CniError(Code.INVALID_CONFIG, f"conf_dir: {path!r} is not an absolute path")
+        self._path = path
+        self._mode = mode
+        self._now = conf_dir.load(path)
+        self._ownership = Ownership.load(path)
+
+    def plan(self, wanted: t.Sequence[Wanted], *, purge: bool) -> tuple[list[FileChange], list[NetworkConfiguration]]:
+        """Decide on every file before one is touched.
+
+        Returns:
+            The changes, writing before removing; and the networks that will be written or kept.
+
+        Raises:
+            CniError: A file is not a valid network configuration, or two items want the same file or network.
+        """
+        writes: dict[str, FileChange] = {}
+        networks: list[NetworkConfiguration] = []
+        for one in wanted:
+            if one.content is not None:
+                network = self._parse(one)
+                self._refuse_twice(network, one, networks, writes)
+                networks.append(network)
+                writes[network.source] = self._write(network.name, network.source, one.content)
+        removals = {path: self._removal(path) for path in self._removed(wanted, networks, purge) if path not in writes}
+        return [*writes.values(), *removals.values()], networks
+
+    def apply(self, changes: t.Sequence[FileChange]) -> None:
+        """Carry out a plan; killed at any moment, each file is the old one or the new one, and known to be ours."""
+        if not any(change.changed for change in changes) and not self._ownership.differs(changes):
+            return
+        durable.make_directory(self._path)
+        self._ownership.claim(changes)
+        for change in changes:
+            if change.action in ("created", "changed") and change.after is not None:
+                durable.write(change.path, change.after, mode=self._mode)
+        for change in changes:
+            if change.action == "removed":
+                durable.remove(change.path)
+        self._ownership.settle(changes)
+
+    def shadows(self, changes: t.Sequence[FileChange]) -> list[str]:
+        """Say which of the written networks a runtime would not find in the file just written."""
+        removed = {change.path for change in changes if change.action == "removed"}
+        warnings = []
+        for change in changes:
+            winner = self._now.networks.get(change.network)
+            if change.after is None or winner is None or winner.source in removed | {change.path}:
+                continue
+            first = min(winner.source, change.path, key=conf_dir.precedence)
+            last = change.path if first == winner.source else winner.source
+            warnings.append(f"{first} and {last} both define network {change.network}; runtimes use the first")
+        return warnings
+
+    def _parse(self, one: Wanted) -> NetworkConfiguration:
+        content = t.cast(bytes, one.content)
+        named = config.parse(content, one.where)
+        ending = conf_dir.LIST_ENDING if named.is_list else conf_dir.SINGLE_ENDINGS[0]
+        path = self._target(one, named.name, ending)
+        network = conf_dir.complete(dataclasses.replace(named, source=path))
+        if one.network and one.network != network.name:
+            raise CniError(Code.INVALID_CONFIG, f"{one.where}: its network is {network.name!r}, not {one.network!r}")
+        return network
+
+    def _target(self, one: Wanted, name: str, ending: str) -> str:
+        filename = one.filename or f"{one.priority:02d}-{name}{ending}"
+        if not _FILENAME.fullmatch(filename) or not filename.endswith(conf_dir.ENDINGS):
+            raise CniError(
+                Code.INVALID_CONFIG,
+                f"{one.where}: {filename!r} is no name for a network configuration",
+                f"expected: letters, digits, '_', '.', '@', '+', '-', and one of {', '.join(conf_dir.ENDINGS)} at the end",
+            )
+        return os.path.join(self._path, filename)
+
+    def _refuse_twice(
+        self, network: NetworkConfiguration, one: Wanted, networks: t.Sequence[NetworkConfiguration], writes: t.Mapping[str, FileChange]
+    ) -> None:
+        if any(other.name == network.name for other in networks):
+            raise CniError(Code.INVALID_CONFIG, f"{one.where}: network {network.name!r} is given twice")
+        if network.source in writes:
+            raise CniError(Code.INVALID_CONFIG, f"{one.where}: two networks want the file {network.source}")
+
+    def _write(self, name: str, path: str, after: bytes) -> FileChange:
+        before = durable.read(path, limit=conf_dir.SIZE_LIMIT)
+        same = before == after and stat.S_IMODE(os.stat(path).st_mode) == self._mode
+        action = "created" if before is None else "unchanged" if same else "changed"
+        return FileChange(name, path, action, before, after)
+
+    def _removal(self, path: str) -> FileChange:
+        owner = self._ownership.network_of(os.path.basename(path))
+        network = next((one.name for one in self._all_networks() if one.source == path), owner)
+        return FileChange(network, path, "removed", durable.read(path, limit=conf_dir.SIZE_LIMIT), None)
+
+    def _removed(
+        self, wanted: t.Sequence[Wanted], written: t.Sequence[NetworkConfiguration], purge: bool
+    ) -> t.Iterator[str]:
+        gone = [one for one in wanted if one.content is None]
+        names = {one.network for one in gone if one.network and not one.filename}
+        yield from (one.source for one in self._all_networks() if one.name in names)
+        for one in gone:
+            if one.filename:
+                path = self._target(one, "", "")
+                if os.path.lexists(path):
+                    yield path
+        moved = {network.name for network in written}
+        for filename, network in self._ownership.files():
+            path = os.path.join(self._path, filename)
+            if (purge or network in moved) and self._ownership.is_unaltered(filename):
+                yield path
+
+    def _all_networks(self) -> list[NetworkConfiguration]:
+        return [*self._now.networks.values(), *self._now.shadowed]
+
+
+__all__ = ("ConflistDirectory", "Wanted", "to_content")

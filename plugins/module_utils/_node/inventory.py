@@ -1,0 +1,123 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, RecordStore
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+
+_Facts = dict[str, t.Any]
+
+
+def plugins(plugin_dirs: t.Sequence[str], timeout: float) -> list[_Facts]:
+    """Ask every executable of the plugin directories for the versions it supports."""
+    found: list[_Facts] = []
+    for position, directory in enumerate(plugin_dirs):
+        # What an earlier directory has is found there first, so each directory is asked by itself.
+        versions = PluginVersions(ProcessExecutor([directory], timeout))
+        taken = {facts["type"] for facts in found}
+        for name in _executables(directory):
+            facts: _Facts = {"type": name, "path": os.path.join(directory, name), "shadowed": name in taken, "versions": [], "error": None}
+            try:
+                facts["versions"] = list(versions.supported(name))
+            except CniError as exc:
+                facts["error"] = exc.as_dict()
+            found.append(facts)
+    return found
+
+
+def networks(path: str) -> list[_Facts]:
+    """Describe every network configuration file of a directory, the one that wins for a name first."""
+    directory = conf_dir.load(path)
+    found = [_network(one, shadowed=False) for one in directory.networks.values()]
+    found += [_network(one, shadowed=True) for one in directory.shadowed]
+    broken = [_broken(file, error) for file, error in directory.broken.items()]
+    return sorted([*found, *broken], key=lambda facts: t.cast(str, facts["path"]))
+
+
+def attachments(cache_dir: str, conf_path: str) -> list[_Facts]:
+    """Describe every record, those of other runtimes and those that cannot be read included."""
+    directory = conf_dir.load(conf_path)
+    records, broken = RecordStore.of_records(cache_dir).list()
+    pending, broken_intents = RecordStore.of_intents(cache_dir).list()
+    interrupted = {intent.attachment.key: intent for intent in pending}
+    found = [_attachment(record, directory, interrupted.pop(record.attachment.key, None)) for record in records]
+    found += [_attachment(intent, directory, intent) for intent in interrupted.values()]
+    return [*found, *(_broken(file, error) for file, error in {**broken, **broken_intents}.items())]
+
+
+def namespaces() -> list[_Facts]:
+    """Describe the node's named network namespaces."""
+    return [{"name": name, "path": netns.path_of(name)} for name in netns.names()]
+
+
+def _executables(directory: str) -> list[str]:
+    try:
+        names = sorted(os.listdir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as exc:
+        raise io_error("list", directory, exc) from exc
+    paths = {name: os.path.join(directory, name) for name in names if name[0] != "."}
+    return [name for name, path in paths.items() if os.path.isfile(path) and os.access(path, os.X_OK)]
+
+
+def _network(network: NetworkConfiguration, *, shadowed: bool) -> _Facts:
+    return {
+        "name": network.name,
+        "path": network.source,
+        "versions": list(network.versions),
+        "plugins": [plugin.type for plugin in network.plugins],
+        "shadowed": shadowed,
+        "disable_check": network.disable_check,
+        "disable_gc": network.disable_gc,
+        "error": None,
+    }
+
+
+def _attachment(record: Record, directory: ConfDir, intent: t.Optional[Record]) -> _Facts:
+    attachment = record.attachment
+    identity = netns_identity(attachment.netns)
+    return {
+        "network": attachment.network,
+        "container_id": attachment.container_id,
+        "ifname": attachment.ifname,
+        "netns": attachment.netns,
+        "netns_state": "gone" if not identity else "replaced" if record.netns_identity not in ("", identity) else "present",
+        "network_state": _network_state(record, directory),
+        "own": record.is_own,
+        "interrupted": intent.command if intent else None,
+        "result": record.result.keys if record.result else None,
+        "error": None,
+    }
+
+
+def _network_state(record: Record, directory: ConfDir) -> str:
+    current = directory.networks.get(record.attachment.network)
+    if current is None:
+        return "gone"
+    try:
+        return "same" if record.network() == current else "changed"
+    except CniError:
+        return "unknown"
+
+
+def _broken(file: str, error: CniError) -> _Facts:
+    return {"path": file, "error": error.as_dict()}
+
+
+__all__ = ("attachments", "namespaces", "networks", "plugins")

@@ -1,0 +1,37 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+
+
+def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
+    """Make or remove named network namespaces; nothing is done before every name has been looked at.
+
+    Returns:
+        The names that were made or removed, or would be.
+
+    Raises:
+        CniError: A name is not one, or the system refuses.
+    """
+    unique = list(dict.fromkeys(names))
+    changing = [name for name in unique if _is_wrong(netns.path_of(name), present)]
+    if not dry_run:
+        for name in changing:
+            (netns.create if present else netns.delete)(name)
+    return changing
+
+
+def _is_wrong(path: str, present: bool) -> bool:
+    return not netns.is_namespace(path) if present else os.path.lexists(path)
+
+
+__all__ = ("ensure",)

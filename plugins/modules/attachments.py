@@ -1,0 +1,297 @@
+#!/usr/bin/python
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: attachments
+
+short_description: Attach network namespaces to CNI networks
+
+version_added: 1.0.0
+
+description:
+  - Brings the attachments of network namespaces to CNI networks to the wanted state with ADD, CHECK and DEL of the
+    Container Network Interface specification, versions 0.1.0 to 1.1.0. Any number of attachments takes one call.
+  - What to do is decided by facts. An attachment without a record is added. One whose network namespace is another
+    one now, or whose configuration or arguments are not those it was made with, is deleted as it was made and added
+    anew. All others are checked.
+  - Records are kept in the format of the reference runtime, so that C(cnitool), CRI-O and Podman see these
+    attachments, and this module sees theirs. What is about to be done is on disk before a plugin runs; the next run
+    finishes what was interrupted.
+  - Different containers are worked on at the same time, one container never is. An attachment that fails does not
+    stop the others; the task fails when all have been worked on.
+
+extends_documentation_fragment:
+  - cni.node._attributes
+  - cni.node._paths.conf_dir
+  - cni.node._paths.plugin_dirs
+  - cni.node._paths.cache_dir
+  - cni.node._paths.timeout
+
+attributes:
+  check_mode:
+    support: full
+    details:
+      - No ADD and no DEL is run. CHECK is, for it changes nothing.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+
+options:
+  attachments:
+    description:
+      - The attachments.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      network:
+        description:
+          - Name of the network, as the configurations in O(conf_dir) give it.
+        type: str
+        required: true
+      netns:
+        description:
+          - The network namespace, as a name below C(/run/netns) or as an absolute path.
+          - With O(attachments[].state=present) it has to exist. The node's own is refused.
+        type: str
+        required: true
+      container_id:
+        description:
+          - The container's id. The default is the last part of O(attachments[].netns).
+        type: str
+      ifname:
+        description:
+          - Name of the interface inside the namespace.
+        type: str
+        default: eth0
+      args:
+        description:
+          - Generic arguments for all plugins, given to them as C(CNI_ARGS).
+        type: dict
+        default: {}
+      capability_args:
+        description:
+          - Values for the capabilities that plugins of the network declare, such as C(portMappings), C(mac), C(ips) or C(bandwidth).
+        type: dict
+        default: {}
+      state:
+        description:
+          - Whether there is to be such an attachment.
+          - V(absent) works from the record alone. The network may have been changed or removed since.
+        type: str
+        choices:
+          - present
+          - absent
+        default: present
+  check:
+    description:
+      - V(always) runs CHECK for every attachment, those made by this run included.
+      - V(changed) runs CHECK only for attachments made by this run.
+      - V(never) runs no CHECK.
+      - Networks with C(disableCheck) or a version before 0.4.0 have no CHECK. Complaints of released plugins that are
+        known to be wrong do not count. They are returned as RV(attachments[].false_alarms).
+    type: str
+    choices:
+      - always
+      - changed
+      - never
+    default: always
+  on_drift:
+    description:
+      - What is done about an attachment whose CHECK fails.
+      - V(recreate) deletes and adds it, V(fail) leaves it and fails, V(report) leaves it and returns the error.
+      - A failed CHECK right after ADD fails with V(recreate) too.
+    type: str
+    choices:
+      - recreate
+      - fail
+      - report
+    default: recreate
+  purge:
+    description:
+      - Remove attachments that are not in O(attachments), if this collection has made them.
+      - Attachments of other runtimes are never touched.
+    type: bool
+    default: false
+  workers:
+    description:
+      - How many containers are worked on at the same time.
+      - The default is twice the number of CPUs that the module may use.
+    type: int
+
+seealso:
+  - module: cni.node.conflists
+  - module: cni.node.netns
+  - module: cni.node.node_info
+  - name: CNI specification
+    description: The law that this module keeps.
+    link: https://www.cni.dev/docs/spec/
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Attach two namespaces to a network
+  cni.node.attachments:
+    attachments:
+      - network: dbnet
+        netns: red
+      - network: dbnet
+        netns: blue
+        capability_args:
+          mac: 00:11:22:33:44:66
+          portMappings:
+            - hostPort: 8080
+              containerPort: 80
+              protocol: tcp
+
+- name: See whether all is well, and change nothing
+  cni.node.attachments:
+    attachments:
+      - network: dbnet
+        netns: red
+    on_drift: fail
+
+- name: Remove an attachment, whatever has become of its network's configuration
+  cni.node.attachments:
+    attachments:
+      - network: dbnet
+        netns: blue
+        state: absent
+
+- name: Have these attachments and no others
+  cni.node.attachments:
+    attachments: "{{ my_attachments }}"
+    purge: true
+"""
+
+RETURN = r"""
+attachments:
+  description:
+    - What became of each attachment, in the order of O(attachments), then of those that O(purge) removed.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    network:
+      description: The network's name.
+      type: str
+      returned: always
+      sample: dbnet
+    container_id:
+      description: The container's id.
+      type: str
+      returned: always
+      sample: blue
+    ifname:
+      description: The interface inside the namespace.
+      type: str
+      returned: always
+      sample: eth0
+    netns:
+      description: Path of the network namespace.
+      type: str
+      returned: always
+      sample: /run/netns/blue
+    action:
+      description:
+        - What was done, or would be in check mode.
+      type: str
+      returned: always
+      choices:
+        - added
+        - checked
+        - recreated
+        - removed
+        - unchanged
+        - failed
+    changed:
+      description: Whether it was changed.
+      type: bool
+      returned: always
+    reason:
+      description: Why there was something to do, or an empty string.
+      type: str
+      returned: always
+      sample: the network's configuration has changed
+    result:
+      description:
+        - The CNI result, in the version of the specification selected for the attachment.
+        - Empty where there is none, as after a removal and for an addition in check mode.
+      type: dict
+      returned: always
+      sample:
+        cniVersion: 1.0.0
+        ips:
+          - address: 10.1.0.2/16
+            gateway: 10.1.0.1
+            interface: 2
+    error:
+      description:
+        - C(code), C(msg) and C(details) as the specification has them, or nothing.
+      type: dict
+      returned: always
+    false_alarms:
+      description: Complaints of CHECK that are known to be wrong.
+      type: list
+      elements: str
+      returned: always
+    seconds:
+      description: Time from its start to its end.
+      type: float
+      returned: always
+      sample: 0.061
+summary:
+  description:
+    - How many attachments each action was taken for.
+  returned: always
+  type: dict
+  sample:
+    added: 2
+    unchanged: 1
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.plugins.module_utils._module.attachments import converge
+from ansible_collections.cni.node.plugins.module_utils._module.run import run
+
+
+def main() -> t.NoReturn:
+    item = {
+        "network": {"type": "str", "required": True},
+        "netns": {"type": "str", "required": True},
+        "container_id": {"type": "str"},
+        "ifname": {"type": "str", "default": "eth0"},
+        "args": {"type": "dict", "default": {}},
+        "capability_args": {"type": "dict", "default": {}},
+        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    }
+    module = AnsibleModule(
+        argument_spec={
+            "attachments": {"type": "list", "elements": "dict", "required": True, "options": item},
+            **arguments.CONF_DIR,
+            **arguments.PLUGIN_DIRS,
+            **arguments.CACHE_DIR,
+            **arguments.TIMEOUT,
+            "check": {"type": "str", "choices": ["always", "changed", "never"], "default": "always"},
+            "on_drift": {"type": "str", "choices": ["recreate", "fail", "report"], "default": "recreate"},
+            "purge": {"type": "bool", "default": False},
+            "workers": {"type": "int"},
+        },
+        supports_check_mode=True,
+    )
+    run(module, converge)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+#!/usr/bin/python
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: conflists
+
+short_description: Write and remove CNI network configurations
+
+version_added: 1.0.0
+
+description:
+  - Writes network configuration lists, and the single-plugin configurations of the specification's old versions, to the
+    directory in which container runtimes look for them.
+  - All of them are validated before one is written. A file appears under its name complete and on disk, by renaming
+    a temporary file that no runtime takes for a configuration.
+  - When a network's file gets another name, the old file is removed if this collection wrote it.
+
+extends_documentation_fragment:
+  - cni.node._attributes
+  - cni.node._paths.conf_dir
+  - cni.node._paths.plugin_dirs
+  - cni.node._paths.timeout
+
+attributes:
+  action:
+    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
+    support: full
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+
+options:
+  conflists:
+    description:
+      - The network configurations.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      config:
+        description:
+          - The network configuration as data.
+        type: dict
+      template:
+        description:
+          - A Jinja template of the network configuration on the controller, looked up as M(ansible.builtin.template) does.
+          - The rendered text is validated on the controller.
+        type: path
+      vars:
+        description:
+          - Variables for O(conflists[].template) beside those of the task.
+        type: dict
+        default: {}
+      content:
+        description:
+          - The network configuration as JSON text, written as it is.
+        type: str
+      name:
+        description:
+          - The network's name. A configuration with another name is an error.
+          - With O(conflists[].state=absent), every file that defines this network is removed, whoever wrote it.
+        type: str
+      priority:
+        description:
+          - Begins the file's name, with two digits. Runtimes that use one network take the first file.
+        type: int
+        default: 10
+      filename:
+        description:
+          - The file's name in place of the one made from O(conflists[].priority) and the network's name.
+          - It ends with C(.conflist), or with C(.conf) or C(.json) for the configuration of a single plugin.
+        type: str
+      state:
+        description:
+          - Whether there is to be such a file.
+          - V(absent) needs O(conflists[].name) or O(conflists[].filename).
+        type: str
+        choices:
+          - present
+          - absent
+        default: present
+  mode:
+    description:
+      - Permissions of the files, in octal digits.
+    type: str
+    default: "0644"
+  purge:
+    description:
+      - Remove files that are not in O(conflists), if this collection has written them and nobody has changed them since.
+    type: bool
+    default: false
+  probe:
+    description:
+      - Ask each plugin of the networks, delegated plugins included, for the versions it supports before a file is written.
+      - A plugin that is missing or supports none of the configuration's versions is an error. Nothing is written then.
+    type: bool
+    default: true
+
+seealso:
+  - module: cni.node.attachments
+  - module: cni.node.node_info
+  - name: CNI specification, section 1
+    description: The format of network configurations.
+    link: https://www.cni.dev/docs/spec/#section-1-network-configuration-format
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Write a network given as data
+  cni.node.conflists:
+    conflists:
+      - priority: 10
+        config:
+          cniVersion: 1.0.0
+          name: dbnet
+          plugins:
+            - type: bridge
+              bridge: cni0
+              isGateway: true
+              ipam:
+                type: host-local
+                subnet: 10.1.0.0/16
+                gateway: 10.1.0.1
+            - type: portmap
+              capabilities:
+                portMappings: true
+
+- name: Write a network from a template, and remove what earlier runs have written
+  cni.node.conflists:
+    conflists:
+      - template: dbnet.conflist.j2
+        vars:
+          subnet: 10.1.0.0/16
+    purge: true
+
+- name: Remove a network, whatever its file is called
+  cni.node.conflists:
+    conflists:
+      - name: dbnet
+        state: absent
+"""
+
+RETURN = r"""
+conflists:
+  description:
+    - What became of each file.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    network:
+      description: The network's name.
+      type: str
+      returned: always
+      sample: dbnet
+    path:
+      description: The file.
+      type: str
+      returned: always
+      sample: /etc/cni/net.d/10-dbnet.conflist
+    action:
+      description: What was done, or would be in check mode.
+      type: str
+      returned: always
+      choices:
+        - created
+        - changed
+        - removed
+        - unchanged
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.plugins.module_utils._module.conflists import CONFLIST, ensure
+from ansible_collections.cni.node.plugins.module_utils._module.run import run
+
+
+def main() -> t.NoReturn:
+    module = AnsibleModule(
+        argument_spec={
+            "conflists": {"type": "list", "elements": "dict", "default": [], **CONFLIST},
+            **arguments.CONF_DIR,
+            **arguments.PLUGIN_DIRS,
+            **arguments.TIMEOUT,
+            "mode": {"type": "str", "default": "0644"},
+            "purge": {"type": "bool", "default": False},
+            "probe": {"type": "bool", "default": True},
+        },
+        supports_check_mode=True,
+    )
+    run(module, ensure)
+
+
+if __name__ == "__main__":
+    main()

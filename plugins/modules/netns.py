@@ -1,0 +1,116 @@
+#!/usr/bin/python
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: netns
+
+short_description: Make and remove named network namespaces
+
+version_added: 1.0.0
+
+description:
+  - Makes named network namespaces where C(ip netns) finds them, below C(/run/netns), or removes them.
+  - A new namespace has nothing but a loopback interface that is down. Its interfaces come with M(cni.node.attachments).
+  - Namespaces do not outlive a restart of the node.
+
+extends_documentation_fragment:
+  - cni.node._attributes
+
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+
+options:
+  names:
+    description:
+      - Names of the network namespaces.
+    type: list
+    elements: str
+    required: true
+  state:
+    description:
+      - Whether there are to be namespaces of these names.
+      - With V(absent), processes inside a namespace keep it alive without its name. Remove its attachments first,
+        so that addresses and rules on the node are given back as well.
+    type: str
+    choices:
+      - present
+      - absent
+    default: present
+
+seealso:
+  - module: cni.node.attachments
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Make three network namespaces
+  cni.node.netns:
+    names:
+      - red
+      - green
+      - blue
+
+- name: Remove one of them
+  cni.node.netns:
+    names:
+      - blue
+    state: absent
+"""
+
+RETURN = r"""
+changed_names:
+  description:
+    - The namespaces that were made or removed, or would be in check mode.
+  returned: success
+  type: list
+  elements: str
+  sample:
+    - red
+    - green
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._node import namespaces
+
+
+def ensure(module: AnsibleModule) -> dict[str, t.Any]:
+    names, present = module.params["names"], module.params["state"] == "present"
+    changed = namespaces.ensure(names, present=present, dry_run=module.check_mode)
+    without, with_them = sorted(set(names) - set(changed)), sorted(set(names))
+    before, after = (without, with_them) if present else (sorted(changed), [])
+    return {
+        "changed": bool(changed),
+        "changed_names": changed,
+        "diff": {"before": {"names": before}, "after": {"names": after}},
+        "msg": f"{len(changed)} of {len(set(names))} network namespaces {'made' if present else 'removed'}",
+    }
+
+
+def main() -> t.NoReturn:
+    module = AnsibleModule(
+        argument_spec={
+            "names": {"type": "list", "elements": "str", "required": True},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        },
+        supports_check_mode=True,
+    )
+    run(module, ensure)
+
+
+if __name__ == "__main__":
+    main()

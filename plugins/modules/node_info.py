@@ -1,0 +1,253 @@
+#!/usr/bin/python
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_info
+
+short_description: Describe the CNI state of a node
+
+version_added: 1.0.0
+
+description:
+  - Returns the plugins of a node with the versions they support, its networks, its attachments as recorded by this
+    collection and by other runtimes, and its named network namespaces.
+  - What cannot be read is returned with its error, and does not hide the rest.
+
+extends_documentation_fragment:
+  - cni.node._attributes
+  - cni.node._attributes.info_module
+  - cni.node._paths.conf_dir
+  - cni.node._paths.plugin_dirs
+  - cni.node._paths.cache_dir
+  - cni.node._paths.timeout
+
+options:
+  gather:
+    description:
+      - What to return. Asking for less is faster, for each plugin has to be run once.
+    type: list
+    elements: str
+    choices:
+      - plugins
+      - networks
+      - attachments
+      - netns
+    default:
+      - plugins
+      - networks
+      - attachments
+      - netns
+
+seealso:
+  - module: cni.node.attachments
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Look at a node
+  cni.node.node_info:
+  register: node
+
+- name: Fail if an attachment cannot be told from its record
+  ansible.builtin.assert:
+    that:
+      - node.attachments | selectattr('error') | length == 0
+
+- name: Only the networks
+  cni.node.node_info:
+    gather:
+      - networks
+"""
+
+RETURN = r"""
+plugins:
+  description:
+    - The executables in O(plugin_dirs).
+  returned: when O(gather) has V(plugins)
+  type: list
+  elements: dict
+  contains:
+    type:
+      description: The name that configurations call it by.
+      type: str
+      returned: always
+      sample: bridge
+    path:
+      description: Where it is.
+      type: str
+      returned: always
+      sample: /opt/cni/bin/bridge
+    shadowed:
+      description: Whether an earlier directory has a plugin of this name.
+      type: bool
+      returned: always
+    versions:
+      description: The versions of the specification that it supports.
+      type: list
+      elements: str
+      returned: always
+    error:
+      description: Why it did not say so, or nothing.
+      type: dict
+      returned: always
+networks:
+  description:
+    - The files in O(conf_dir), sorted by path.
+  returned: when O(gather) has V(networks)
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: The network's name.
+      type: str
+      returned: when the file can be read
+      sample: dbnet
+    path:
+      description: The file.
+      type: str
+      returned: always
+    versions:
+      description: The versions that it allows, lowest first.
+      type: list
+      elements: str
+      returned: when the file can be read
+    plugins:
+      description: The types of its plugins, in order.
+      type: list
+      elements: str
+      returned: when the file can be read
+    shadowed:
+      description: Whether another file defines a network of this name and comes first.
+      type: bool
+      returned: when the file can be read
+    disable_check:
+      description: Whether it forbids CHECK.
+      type: bool
+      returned: when the file can be read
+    disable_gc:
+      description: Whether it forbids GC.
+      type: bool
+      returned: when the file can be read
+    error:
+      description: What is wrong with the file, or nothing.
+      type: dict
+      returned: always
+attachments:
+  description:
+    - The records in O(cache_dir), and what was begun and not finished.
+  returned: when O(gather) has V(attachments)
+  type: list
+  elements: dict
+  contains:
+    network:
+      description: The network's name.
+      type: str
+      returned: when the record can be read
+    container_id:
+      description: The container's id.
+      type: str
+      returned: when the record can be read
+    ifname:
+      description: The interface inside the namespace.
+      type: str
+      returned: when the record can be read
+    netns:
+      description: Path of the network namespace.
+      type: str
+      returned: when the record can be read
+    netns_state:
+      description: Whether the namespace is V(present), V(gone), or V(replaced) by another one of the same path.
+      type: str
+      returned: when the record can be read
+    network_state:
+      description:
+        - Whether the network's configuration is the V(same) as when the attachment was made, has V(changed), is V(gone),
+          or V(unknown) because the record does not tell.
+      type: str
+      returned: when the record can be read
+    own:
+      description: Whether this collection made it.
+      type: bool
+      returned: when the record can be read
+    interrupted:
+      description: The operation that was begun and not finished, or nothing.
+      type: str
+      returned: when the record can be read
+    result:
+      description: The CNI result of ADD.
+      type: dict
+      returned: when the record can be read
+    path:
+      description: The record.
+      type: str
+      returned: when the record cannot be read
+    error:
+      description: Why the record cannot be read, or nothing.
+      type: dict
+      returned: always
+netns:
+  description:
+    - The named network namespaces.
+  returned: when O(gather) has V(netns)
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: The namespace's name.
+      type: str
+      returned: always
+      sample: blue
+    path:
+      description: Where it is.
+      type: str
+      returned: always
+      sample: /run/netns/blue
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._node import inventory
+
+GATHER = ["plugins", "networks", "attachments", "netns"]
+
+
+def describe(module: AnsibleModule) -> dict[str, t.Any]:
+    params = module.params
+    timeout = arguments.positive("timeout", params["timeout"])
+    gatherers: dict[str, t.Callable[[], t.Any]] = {
+        "plugins": lambda: inventory.plugins(params["plugin_dirs"], timeout),
+        "networks": lambda: inventory.networks(params["conf_dir"]),
+        "attachments": lambda: inventory.attachments(params["cache_dir"], params["conf_dir"]),
+        "netns": inventory.namespaces,
+    }
+    facts = {name: gatherers[name]() for name in GATHER if name in params["gather"]}
+    counted = ", ".join(f"{len(entries)} {name}" for name, entries in facts.items())
+    return {"changed": False, "msg": counted or "nothing asked for", **facts}
+
+
+def main() -> t.NoReturn:
+    module = AnsibleModule(
+        argument_spec={
+            "gather": {"type": "list", "elements": "str", "choices": GATHER, "default": GATHER},
+            **arguments.CONF_DIR,
+            **arguments.PLUGIN_DIRS,
+            **arguments.CACHE_DIR,
+            **arguments.TIMEOUT,
+        },
+        supports_check_mode=True,
+    )
+    run(module, describe)
+
+
+if __name__ == "__main__":
+    main()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible import template
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import lookup_loader
@@ -15,6 +16,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import to_content
 
 _Keys = dict[str, t.Any]
+
+# Before ansible-core 2.19, a rendered text that looks like data becomes data; since then the option only warns.
+_AS_TEXT: t.Final[_Keys] = {} if hasattr(template, "trust_as_template") else {"convert_data": False}
 
 
 class ActionModule(ActionBase):
@@ -49,11 +53,11 @@ class ActionModule(ActionBase):
             config.parse(item["content"].encode("utf-8", "surrogateescape"), where)
         return item
 
-    def _rendered(self, template: str, own_vars: _Keys, where: str, task_vars: _Keys) -> tuple[str, str]:
+    def _rendered(self, name: str, own_vars: _Keys, where: str, task_vars: _Keys) -> tuple[str, str]:
         try:
-            path = self._find_needle("templates", template)
+            path = self._find_needle("templates", name)
             lookup = lookup_loader.get("ansible.builtin.template", loader=self._loader, templar=self._templar)
-            (text,) = lookup.run([path], variables=task_vars, template_vars=own_vars, convert_data=False)
+            (text,) = lookup.run([path], variables=task_vars, template_vars=own_vars, **_AS_TEXT)
         except AnsibleError as exc:
-            raise CniError(Code.INVALID_CONFIG, f"{where}: template {template} cannot be rendered: {exc}") from exc
+            raise CniError(Code.INVALID_CONFIG, f"{where}: template {name} cannot be rendered: {exc}") from exc
         return f"{where}: template {path}, rendered", str(text)

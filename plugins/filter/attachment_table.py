@@ -1,0 +1,101 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: attachment_table
+
+short_description: Show attachments as a table
+
+version_added: 1.0.0
+
+description:
+  - Turns what M(cni.node.attachments) or M(cni.node.node_info) returns as attachments into the lines of a table.
+
+positional: _input
+
+options:
+  _input:
+    description:
+      - The attachments.
+    type: list
+    elements: dict
+    required: true
+
+seealso:
+  - module: cni.node.attachments
+  - module: cni.node.node_info
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Attach a namespace
+  cni.node.attachments:
+    attachments:
+      - network: dbnet
+        netns: red
+  register: attached
+
+- name: Show each attachment's address, MAC and action
+  ansible.builtin.debug:
+    msg: "{{ attached.attachments | cni.node.attachment_table }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - A line of headings, then one line for each attachment.
+  type: list
+  elements: str
+"""
+
+import collections.abc
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+_Row = tuple[str, ...]
+_Keys = collections.abc.Mapping[str, t.Any]
+
+_HEADINGS: t.Final[_Row] = ("NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "MAC", "ACTION")
+
+
+def attachment_table(attachments: object) -> list[str]:
+    if not isinstance(attachments, (list, tuple)) or not all(isinstance(one, collections.abc.Mapping) for one in attachments):
+        raise AnsibleFilterError("attachment_table: expected a list of attachments, as cni.node.attachments returns it")
+    rows = [_HEADINGS, *(_row(one) for one in attachments)]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+
+
+def _row(attachment: _Keys) -> _Row:
+    result = attachment.get("result") or {}
+    error = attachment.get("error") or {}
+    return (
+        str(attachment.get("network", "?")),
+        str(attachment.get("container_id", attachment.get("path", "?"))),
+        str(attachment.get("ifname", "?")),
+        ",".join(_addresses(result)) or "-",
+        _mac(result, attachment) or "-",
+        str(attachment.get("action") or error.get("msg") or "-"),
+    )
+
+
+def _addresses(result: _Keys) -> list[str]:
+    families = [result[family]["ip"] for family in ("ip4", "ip6") if result.get(family)]
+    return [ip["address"] for ip in result.get("ips") or ()] + families
+
+
+def _mac(result: _Keys, attachment: _Keys) -> str:
+    inside = [interface for interface in result.get("interfaces") or () if interface.get("sandbox")]
+    named = [interface.get("mac", "") for interface in inside if interface.get("name") == attachment.get("ifname")]
+    return named[0] if named else ""
+
+
+class FilterModule:
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"attachment_table": attachment_table}

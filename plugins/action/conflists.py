@@ -32,7 +32,9 @@ class ActionModule(ActionBase):
         items = arguments.get("conflists")
         if isinstance(items, list):
             try:
-                arguments["conflists"] = [self._prepared(item, place, task_vars or {}) for place, item in enumerate(items)]
+                arguments["conflists"] = [
+                    self._prepared(item, place, task_vars or {}) for place, item in enumerate(items)
+                ]
             except CniError as exc:
                 return {**result, "failed": True, "msg": str(exc), "error": exc.as_dict()}
         return {**result, **self._execute_module(module_args=arguments, task_vars=task_vars)}

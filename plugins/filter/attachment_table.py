@@ -65,7 +65,9 @@ _HEADINGS: t.Final[_Row] = ("NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "M
 
 
 def attachment_table(attachments: object) -> list[str]:
-    if not isinstance(attachments, (list, tuple)) or not all(isinstance(one, collections.abc.Mapping) for one in attachments):
+    if not isinstance(attachments, (list, tuple)) or not all(
+        isinstance(one, collections.abc.Mapping) for one in attachments
+    ):
         raise AnsibleFilterError("attachment_table: expected a list of attachments, as cni.node.attachments returns it")
     rows = [_HEADINGS, *(_row(one) for one in attachments)]
     widths = [max(map(len, column)) for column in zip(*rows)]

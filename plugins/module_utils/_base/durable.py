@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
@@ -55,7 +54,7 @@ def remove(path: str) -> bool:
     return True
 
 
-def read(path: str, *, limit: int) -> t.Optional[bytes]:
+def read(path: str, *, limit: int) -> bytes | None:
     """Return what a regular file holds, or nothing where there is no file.
 
     Args:

@@ -61,7 +61,7 @@ def _acquire(path: str, exclusive: bool, deadline: float, what: str, timeout: fl
         pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def _try(path: str, exclusive: bool) -> t.Optional[int]:
+def _try(path: str, exclusive: bool) -> int | None:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as exc:

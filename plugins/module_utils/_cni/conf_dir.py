@@ -100,7 +100,9 @@ def list_files(path: str, endings: tuple[str, ...] = ENDINGS) -> list[str]:
     except OSError as exc:
         raise io_error("list", path, exc) from exc
     return sorted(
-        name for name in names if name.endswith(endings) and name[0] != "." and not os.path.isdir(os.path.join(path, name))
+        name
+        for name in names
+        if name.endswith(endings) and name[0] != "." and not os.path.isdir(os.path.join(path, name))
     )
 
 
@@ -125,4 +127,15 @@ def _read(path: str) -> bytes:
     return content
 
 
-__all__ = ("ENDINGS", "LIST_ENDING", "SINGLE_ENDINGS", "SIZE_LIMIT", "ConfDir", "complete", "list_files", "load", "load_file", "precedence")
+__all__ = (
+    "ENDINGS",
+    "LIST_ENDING",
+    "SINGLE_ENDINGS",
+    "SIZE_LIMIT",
+    "ConfDir",
+    "complete",
+    "list_files",
+    "load",
+    "load_file",
+    "precedence",
+)

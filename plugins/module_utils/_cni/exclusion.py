@@ -37,7 +37,10 @@ class Exclusion:
         Raises:
             CniError: ``TRY_AGAIN`` when the time is over.
         """
-        with self._lock("network", attachment.network, exclusive=False), self._lock("container", attachment.container_id, exclusive=True):
+        with (
+            self._lock("network", attachment.network, exclusive=False),
+            self._lock("container", attachment.container_id, exclusive=True),
+        ):
             yield
 
     def network(self, name: str) -> t.ContextManager[None]:
@@ -50,10 +53,14 @@ class Exclusion:
         file = f"{kind}-{hashlib.sha256(name.encode('utf-8')).hexdigest()[:32]}"
         if file in held:
             if exclusive and not held[file]:
-                raise CniError(Code.INTERNAL, f"{kind} {name} is in use by this very operation", "it cannot have it alone")
+                raise CniError(
+                    Code.INTERNAL, f"{kind} {name} is in use by this very operation", "it cannot have it alone"
+                )
             yield
             return
-        with locked(os.path.join(self._directory, file), exclusive=exclusive, timeout=self._timeout, what=f"{kind} {name}"):
+        with locked(
+            os.path.join(self._directory, file), exclusive=exclusive, timeout=self._timeout, what=f"{kind} {name}"
+        ):
             held[file] = exclusive
             try:
                 yield

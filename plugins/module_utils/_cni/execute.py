@@ -33,7 +33,7 @@ class Parameters:
     """
 
     command: str
-    attachment: t.Optional[Attachment] = None
+    attachment: Attachment | None = None
 
 
 class Executor(t.Protocol):
@@ -66,7 +66,9 @@ class ProcessExecutor:
         for path in plugin_dirs:
             if not os.path.isabs(path) or ":" in path:
                 raise CniError(
-                    Code.INVALID_ENVIRONMENT, f"CNI_PATH: {path!r} is no plugin directory", "expected: an absolute path without ':'"
+                    Code.INVALID_ENVIRONMENT,
+                    f"CNI_PATH: {path!r} is no plugin directory",
+                    "expected: an absolute path without ':'",
                 )
         process.wait_for_children()
         self._plugin_dirs = tuple(plugin_dirs)
@@ -98,7 +100,9 @@ class ProcessExecutor:
 
 
 def _inherited_environment() -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("CNI_") or key == "CNI_NETNS_OVERRIDE"}
+    kept = {
+        key: value for key, value in os.environ.items() if not key.startswith("CNI_") or key == "CNI_NETNS_OVERRIDE"
+    }
     path = dict.fromkeys([*kept.get("PATH", "").split(os.pathsep), *_SYSTEM_PATH])
     return {**kept, "PATH": os.pathsep.join(entry for entry in path if entry)}
 
@@ -128,7 +132,9 @@ def _is_regular(path: str) -> bool:
 
 def _executable(path: str) -> str:
     if not os.access(path, os.X_OK):
-        raise CniError(Code.INVALID_CONFIG, f"plugin {path} is not executable", "expected: mode 0755, on a mount without noexec")
+        raise CniError(
+            Code.INVALID_CONFIG, f"plugin {path} is not executable", "expected: mode 0755, on a mount without noexec"
+        )
     return path
 
 

@@ -83,7 +83,9 @@ def decode(answer: bytes, what: str) -> tuple[str, ...]:
     if not supported and keys.get("cniVersion") == "0.2.0":
         return ("0.1.0", "0.2.0")
     if not isinstance(supported, list) or not supported or not all(isinstance(entry, str) for entry in supported):
-        raise CniError(Code.DECODE_FAILURE, f"{what}: /supportedVersions: {supported!r}", "expected: a list of versions")
+        raise CniError(
+            Code.DECODE_FAILURE, f"{what}: /supportedVersions: {supported!r}", "expected: a list of versions"
+        )
     return tuple(supported)
 
 

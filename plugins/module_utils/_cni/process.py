@@ -133,7 +133,7 @@ class _Collector:
         return Outcome(0, bytes(self._stdout), bytes(self._stderr), stopped or self._overflow())
 
     @contextlib.contextmanager
-    def _watched(self) -> t.Iterator[t.Optional[int]]:
+    def _watched(self) -> t.Iterator[int | None]:
         try:
             descriptor = os.pidfd_open(self._process.pid)
         except OSError:  # a kernel before 5.3, or a filter on system calls
@@ -145,7 +145,7 @@ class _Collector:
         finally:
             os.close(descriptor)
 
-    def _until_exit(self, exit_descriptor: t.Optional[int], deadline: float) -> str:
+    def _until_exit(self, exit_descriptor: int | None, deadline: float) -> str:
         while True:
             left = deadline - time.monotonic()
             if left <= 0:

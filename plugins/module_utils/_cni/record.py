@@ -43,7 +43,7 @@ class Record:
 
     attachment: Attachment
     config: bytes
-    result: t.Optional[Result] = None
+    result: Result | None = None
     version: str = ""
     netns_identity: str = ""
     command: str = ""
@@ -127,7 +127,7 @@ def _own_keys(document: dict[str, t.Any], source: str) -> dict[str, str]:
     return keys
 
 
-def _result(document: dict[str, t.Any], source: str) -> t.Optional[Result]:
+def _result(document: dict[str, t.Any], source: str) -> Result | None:
     keys = document.get("result")
     return None if keys is None else result.from_keys(keys, "", f"{source}: /result")
 
@@ -148,7 +148,7 @@ class RecordStore:
         """Return what was begun below a cache directory, where no other runtime looks."""
         return cls(os.path.join(cache_dir, OWN_DIRECTORY, "intents"))
 
-    def read(self, key: Key) -> t.Optional[Record]:
+    def read(self, key: Key) -> Record | None:
         """Return the record of an attachment, or nothing where there is none.
 
         Raises:
@@ -165,7 +165,7 @@ class RecordStore:
         """Forget an attachment durably; its file may be broken or gone."""
         durable.remove(self._path_for(key))
 
-    def list(self) -> tuple[list[Record], dict[str, CniError]]:
+    def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
         """Return every record, and what is wrong with each file that is none, by path."""
         records, broken = [], {}
         for name in self._names():
@@ -201,7 +201,7 @@ class RecordStore:
         except OSError as exc:
             raise io_error("list", self.directory, exc) from exc
 
-    def _read_file(self, path: str) -> t.Optional[Record]:
+    def _read_file(self, path: str) -> Record | None:
         content = durable.read(path, limit=_SIZE_LIMIT)
         return None if content is None else decode(content, path)
 
@@ -211,7 +211,7 @@ class RecordStore:
         digest = hashlib.sha256("\0".join(key).encode("utf-8")).hexdigest()[:16]
         return os.path.join(self.directory, joined), os.path.join(self.directory, f"{joined}~{digest}")
 
-    def _locate(self, key: Key) -> tuple[str, t.Optional[Record]]:
+    def _locate(self, key: Key) -> tuple[str, Record | None]:
         """Return where the record is and what it says, or where it would go and nothing."""
         usual, other = self._paths(key)
         occupant = self._read_file(usual)

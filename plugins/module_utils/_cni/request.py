@@ -22,7 +22,7 @@ def for_attachment(
     plugin: PluginConfiguration,
     version: str,
     capability_args: t.Mapping[str, t.Any],
-    prev_result: t.Optional[t.Mapping[str, t.Any]],
+    prev_result: t.Mapping[str, t.Any] | None,
 ) -> bytes:
     """Derive the request configuration of ADD, CHECK or DEL (section 3, "Deriving request configuration").
 
@@ -68,7 +68,11 @@ def for_version_probe() -> bytes:
 
 
 def _request(network: NetworkConfiguration, plugin: PluginConfiguration, version: str) -> dict[str, t.Any]:
-    request = {key: value for key, value in plugin.keys.items() if key not in _GENERATED and not key.startswith(_RESERVED_PREFIX)}
+    request = {
+        key: value
+        for key, value in plugin.keys.items()
+        if key not in _GENERATED and not key.startswith(_RESERVED_PREFIX)
+    }
     return {**request, "cniVersion": version, "name": network.name}
 
 

@@ -48,7 +48,9 @@ class Result:
         elif _is_old(wanted) and not _is_old(self.version):
             keys = _to_families(keys)
         if not _is_old(wanted):
-            keys = _with_family_numbers(keys) if not version.at_least(wanted, "1.0.0") else _without_family_numbers(keys)
+            keys = (
+                _with_family_numbers(keys) if not version.at_least(wanted, "1.0.0") else _without_family_numbers(keys)
+            )
         return Result(wanted, {**keys, "cniVersion": wanted})
 
 

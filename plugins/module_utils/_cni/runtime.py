@@ -21,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version impor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import OWN_DIRECTORY, Record, RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 
+
 @dataclasses.dataclass(frozen=True)
 class Checked:
     """How CHECK went where no fault was found.
@@ -74,7 +75,11 @@ class Runtime:
             self._executor.require(plugin_type)
         with self.exclusion.attachment(attachment):
             if self.records.read(attachment.key) is not None:
-                raise CniError(Code.INVALID_ENVIRONMENT, f"{attachment}: it exists already", "ADD is not to be repeated without a DEL")
+                raise CniError(
+                    Code.INVALID_ENVIRONMENT,
+                    f"{attachment}: it exists already",
+                    "ADD is not to be repeated without a DEL",
+                )
             intent = Record(
                 attachment,
                 network.content,
@@ -100,7 +105,9 @@ class Runtime:
         if network.disable_check or not version.has_check(selected):
             return Checked(False)
         if record.result is None:
-            raise CniError(Code.DECODE_FAILURE, f"{record.attachment}: its record has no result", "CHECK cannot do without")
+            raise CniError(
+                Code.DECODE_FAILURE, f"{record.attachment}: its record has no result", "CHECK cannot do without"
+            )
         prev_result = record.result.to(selected).keys
         excused = []
         with self.exclusion.attachment(record.attachment):
@@ -127,7 +134,7 @@ class Runtime:
             self.records.remove(record.attachment.key)
             self.intents.remove(record.attachment.key)
 
-    def gc(self, network: NetworkConfiguration, valid: t.Optional[t.Collection[tuple[str, str]]] = None) -> bool:
+    def gc(self, network: NetworkConfiguration, valid: t.Collection[tuple[str, str]] | None = None) -> bool:
         """Collect what no valid attachment of a network owns ("Garbage-collecting a network").
 
         Recorded attachments that are not valid are deleted first. Nothing else uses the network meanwhile.
@@ -173,7 +180,7 @@ class Runtime:
         return True
 
     def _add(self, network: NetworkConfiguration, intent: Record) -> Result:
-        last: t.Optional[Result] = None
+        last: Result | None = None
         try:
             for plugin in network.plugins:
                 prev_result = None if last is None else last.keys
@@ -223,7 +230,7 @@ class Runtime:
         plugin: PluginConfiguration,
         selected: str,
         attachment: Attachment,
-        prev_result: t.Optional[t.Mapping[str, t.Any]],
+        prev_result: t.Mapping[str, t.Any] | None,
     ) -> bytes:
         content = request.for_attachment(network, plugin, selected, attachment.capability_args, prev_result)
         return self._executor.execute(plugin.type, content, Parameters(command, attachment))
@@ -240,7 +247,7 @@ class Runtime:
         return True
 
     def _all_records(self) -> list[Record]:
-        records, broken = self.records.list()
+        records, broken = self.records.read_all()
         _raise_all("GC is not safe while a record cannot be read", list(broken.values()))
         return records
 

@@ -71,7 +71,9 @@ def require_foreign(path: str) -> None:
     if not os.path.exists(path):
         raise _invalid(path, "does not exist", "make it first, for example with the module cni.node.netns")
     if not is_namespace(path):
-        raise _invalid(path, "is not a network namespace", "a file left behind by one? remove it and make the namespace anew")
+        raise _invalid(
+            path, "is not a network namespace", "a file left behind by one? remove it and make the namespace anew"
+        )
     status = os.stat(path)
     for own in _OWN_NAMESPACES:
         with contextlib.suppress(OSError):

@@ -35,7 +35,9 @@ def converge(module: AnsibleModule) -> dict[str, t.Any]:
     wanted = _wanted(params["attachments"])
     if params["purge"]:
         wanted += attachments.unwanted(wanted)
-    workers = int(positive("workers", 2 * len(os.sched_getaffinity(0)) if params["workers"] is None else params["workers"]))
+    workers = int(
+        positive("workers", 2 * len(os.sched_getaffinity(0)) if params["workers"] is None else params["workers"])
+    )
     outcomes = attachments.converge(wanted, workers)
     warn(module, (str(outcome.awaited) for outcome in outcomes if outcome.awaited))
     return _report(outcomes)

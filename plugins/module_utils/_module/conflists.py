@@ -57,9 +57,13 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
 
 def _wanted(item: t.Mapping[str, t.Any], where: str) -> Wanted:
     if item["template"] and item["state"] == "present":
-        raise CniError(Code.INTERNAL, f"{where}: a template reached the node", "templates are rendered on the controller")
+        raise CniError(
+            Code.INTERNAL, f"{where}: a template reached the node", "templates are rendered on the controller"
+        )
     if not 0 <= item["priority"] <= 99:
-        raise CniError(Code.INVALID_CONFIG, f"{where}: priority: {item['priority']}", "expected: 0 to 99; files are sorted as text")
+        raise CniError(
+            Code.INVALID_CONFIG, f"{where}: priority: {item['priority']}", "expected: 0 to 99; files are sorted as text"
+        )
     return Wanted(
         where=where,
         content=_content(item) if item["state"] == "present" else None,

@@ -62,10 +62,10 @@ class Outcome:
     attachment: Attachment
     action: str = "unchanged"
     reason: str = ""
-    result: t.Optional[t.Mapping[str, t.Any]] = None
-    error: t.Optional[CniError] = None
+    result: t.Mapping[str, t.Any] | None = None
+    error: CniError | None = None
     false_alarms: tuple[CniError, ...] = ()
-    awaited: t.Optional[CniError] = None
+    awaited: CniError | None = None
     seconds: float = 0.0
 
     @property
@@ -107,7 +107,7 @@ class Attachments:
         keys = {one.attachment.key for one in wanted}
         found: dict[Key, Wanted] = {}
         for store in (self._runtime.records, self._runtime.intents):
-            records, dummy = store.list()
+            records, dummy = store.read_all()
             for record in records:
                 if record.is_own and record.attachment.key not in keys:
                     found[record.attachment.key] = Wanted(record.attachment, present=False)
@@ -145,7 +145,7 @@ class Attachments:
             self._delete(record)
             self._add(network, outcome, "recreated")
 
-    def _required(self, attachment: Attachment, outcome: Outcome) -> t.Optional[NetworkConfiguration]:
+    def _required(self, attachment: Attachment, outcome: Outcome) -> NetworkConfiguration | None:
         """Return the network's configuration where both it and the namespace are there."""
         try:
             network = self._conf_dir.get(attachment.network)
@@ -158,14 +158,16 @@ class Attachments:
             return None
         return network
 
-    def _known(self, attachment: Attachment) -> tuple[t.Optional[Record], str]:
+    def _known(self, attachment: Attachment) -> tuple[Record | None, str]:
         """Return what is recorded of an attachment, and why it cannot stay whatever it is."""
         try:
             record = self._runtime.records.read(attachment.key)
             intent = self._runtime.intents.read(attachment.key)
         except CniError as exc:
             return self._from_configuration(attachment, exc), f"its record is broken: {exc.msg}"
-        if record is not None and intent is not None and intent.command == "ADD":  # killed right after the record was written
+        if (
+            record is not None and intent is not None and intent.command == "ADD"
+        ):  # killed right after the record was written
             self._forget_intent(attachment.key)
             return record, ""
         if intent is None:
@@ -184,7 +186,9 @@ class Attachments:
             advice = f"there is no configuration to run DEL with instead: {exc.msg}; restore it, or remove the record"
             raise CniError(broken.code, broken.msg, advice) from exc
         identity = netns_identity(attachment.netns)
-        return Record(attachment, network.content, version=self._runtime.versions.select(network), netns_identity=identity)
+        return Record(
+            attachment, network.content, version=self._runtime.versions.select(network), netns_identity=identity
+        )
 
     def _difference(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
         """Say what of a recorded attachment is not as wanted, or nothing."""
@@ -200,7 +204,7 @@ class Attachments:
             return "its capability arguments have changed"
         return ""
 
-    def _recorded_network(self, record: Record) -> t.Optional[NetworkConfiguration]:
+    def _recorded_network(self, record: Record) -> NetworkConfiguration | None:
         if record.config not in self._recorded_networks:
             try:
                 self._recorded_networks[record.config] = record.network()
@@ -229,7 +233,7 @@ class Attachments:
         if checked.asked:
             outcome.action = "checked"
 
-    def _add(self, network: t.Optional[NetworkConfiguration], outcome: Outcome, action: str) -> None:
+    def _add(self, network: NetworkConfiguration | None, outcome: Outcome, action: str) -> None:
         if network is not None and not self._policy.dry_run:
             outcome.result = self._runtime.add(network, outcome.attachment).keys
             if self._policy.check != "never":
@@ -239,7 +243,11 @@ class Attachments:
     def _check_new(self, outcome: Outcome) -> None:
         record = self._runtime.records.read(outcome.attachment.key)
         if record is None:
-            raise CniError(Code.INTERNAL, f"{outcome.attachment}: its record is gone right after ADD", "does another runtime share the cache?")
+            raise CniError(
+                Code.INTERNAL,
+                f"{outcome.attachment}: its record is gone right after ADD",
+                "does another runtime share the cache?",
+            )
         try:
             self._check(record, outcome)
         except CniError as exc:
@@ -247,7 +255,7 @@ class Attachments:
                 raise exc.within("CHECK fails right after ADD, so making it anew will not help") from exc
             outcome.error = exc
 
-    def _remove(self, record: t.Optional[Record], outcome: Outcome) -> None:
+    def _remove(self, record: Record | None, outcome: Outcome) -> None:
         if record is None:
             outcome.action = "unchanged"
             return

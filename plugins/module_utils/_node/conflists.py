@@ -35,7 +35,7 @@ class Wanted:
     """
 
     where: str
-    content: t.Optional[bytes]
+    content: bytes | None
     network: str = ""
     filename: str = ""
     priority: int = 10
@@ -125,7 +125,11 @@ class ConflistDirectory:
         return os.path.join(self._path, filename)
 
     def _refuse_twice(
-        self, network: NetworkConfiguration, one: Wanted, networks: t.Sequence[NetworkConfiguration], writes: t.Mapping[str, FileChange]
+        self,
+        network: NetworkConfiguration,
+        one: Wanted,
+        networks: t.Sequence[NetworkConfiguration],
+        writes: t.Mapping[str, FileChange],
     ) -> None:
         if any(other.name == network.name for other in networks):
             raise CniError(Code.INVALID_CONFIG, f"{one.where}: network {network.name!r} is given twice")

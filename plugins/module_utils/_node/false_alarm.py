@@ -42,7 +42,8 @@ _KNOWN: t.Final[tuple[tuple[str, re.Pattern[str], _Knows], ...]] = (
 def is_false_alarm(record: Record, plugin: PluginConfiguration, error: CniError) -> bool:
     """Tell the complaints of released reference plugins that are wrong whenever they are made."""
     return any(
-        plugin.type == known_type and pattern.search(str(error)) and knows(record, plugin) for known_type, pattern, knows in _KNOWN
+        plugin.type == known_type and pattern.search(str(error)) and knows(record, plugin)
+        for known_type, pattern, knows in _KNOWN
     )
 
 

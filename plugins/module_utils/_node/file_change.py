@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +23,8 @@ class FileChange:
     network: str
     path: str
     action: str
-    before: t.Optional[bytes]
-    after: t.Optional[bytes]
+    before: bytes | None
+    after: bytes | None
 
     @property
     def changed(self) -> bool:

@@ -26,12 +26,18 @@ _Facts = dict[str, t.Any]
 def plugins(plugin_dirs: t.Sequence[str], timeout: float) -> list[_Facts]:
     """Ask every executable of the plugin directories for the versions it supports."""
     found: list[_Facts] = []
-    for position, directory in enumerate(plugin_dirs):
+    for _position, directory in enumerate(plugin_dirs):
         # What an earlier directory has is found there first, so each directory is asked by itself.
         versions = PluginVersions(ProcessExecutor([directory], timeout))
         taken = {facts["type"] for facts in found}
         for name in _executables(directory):
-            facts: _Facts = {"type": name, "path": os.path.join(directory, name), "shadowed": name in taken, "versions": [], "error": None}
+            facts: _Facts = {
+                "type": name,
+                "path": os.path.join(directory, name),
+                "shadowed": name in taken,
+                "versions": [],
+                "error": None,
+            }
             try:
                 facts["versions"] = list(versions.supported(name))
             except CniError as exc:
@@ -52,8 +58,8 @@ def networks(path: str) -> list[_Facts]:
 def attachments(cache_dir: str, conf_path: str) -> list[_Facts]:
     """Describe every record, those of other runtimes and those that cannot be read included."""
     directory = conf_dir.load(conf_path)
-    records, broken = RecordStore.of_records(cache_dir).list()
-    pending, broken_intents = RecordStore.of_intents(cache_dir).list()
+    records, broken = RecordStore.of_records(cache_dir).read_all()
+    pending, broken_intents = RecordStore.of_intents(cache_dir).read_all()
     interrupted = {intent.attachment.key: intent for intent in pending}
     found = [_attachment(record, directory, interrupted.pop(record.attachment.key, None)) for record in records]
     found += [_attachment(intent, directory, intent) for intent in interrupted.values()]
@@ -89,7 +95,7 @@ def _network(network: NetworkConfiguration, *, shadowed: bool) -> _Facts:
     }
 
 
-def _attachment(record: Record, directory: ConfDir, intent: t.Optional[Record]) -> _Facts:
+def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> _Facts:
     attachment = record.attachment
     identity = netns_identity(attachment.netns)
     return {
@@ -97,7 +103,11 @@ def _attachment(record: Record, directory: ConfDir, intent: t.Optional[Record]) 
         "container_id": attachment.container_id,
         "ifname": attachment.ifname,
         "netns": attachment.netns,
-        "netns_state": "gone" if not identity else "replaced" if record.netns_identity not in ("", identity) else "present",
+        "netns_state": "gone"
+        if not identity
+        else "replaced"
+        if record.netns_identity not in ("", identity)
+        else "present",
         "network_state": _network_state(record, directory),
         "own": record.is_own,
         "interrupted": intent.command if intent else None,

@@ -44,7 +44,11 @@ class Ownership:
             return cls(directory, {})
         files = json_text.as_object(json_text.decode(content, path), path).get("files")
         if not isinstance(files, dict) or not all(isinstance(file, dict) for file in files.values()):
-            raise CniError(Code.DECODE_FAILURE, f"{path}: /files: expected an object of objects", "remove the file to disown what it lists")
+            raise CniError(
+                Code.DECODE_FAILURE,
+                f"{path}: /files: expected an object of objects",
+                "remove the file to disown what it lists",
+            )
         return cls(directory, files)
 
     def files(self) -> list[tuple[str, str]]:
@@ -76,7 +80,9 @@ class Ownership:
         self._save(self._settled(changes))
 
     def _settled(self, changes: t.Iterable[FileChange]) -> dict[str, dict[str, str]]:
-        files = {name: file for name, file in self._files.items() if os.path.lexists(os.path.join(self._directory, name))}
+        files = {
+            name: file for name, file in self._files.items() if os.path.lexists(os.path.join(self._directory, name))
+        }
         for change in changes:
             filename = os.path.basename(change.path)
             if change.after is None:

@@ -34,7 +34,6 @@ def locked(path: str, *, exclusive: bool, timeout: float, what: str) -> t.Iterat
     Raises:
         CniError: ``TRY_AGAIN`` when the time is over, ``IO_FAILURE`` when the file cannot be had.
     """
-    make_directory(os.path.dirname(path), mode=0o700)
     descriptor = _acquire(path, exclusive, time.monotonic() + timeout, what, timeout)
     try:
         yield
@@ -62,10 +61,7 @@ def _acquire(path: str, exclusive: bool, deadline: float, what: str, timeout: fl
 
 
 def _try(path: str, exclusive: bool) -> int | None:
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as exc:
-        raise io_error("open the lock", path, exc) from exc
+    descriptor = _open(path)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
         if _is_still_at(path, descriptor):
@@ -77,6 +73,18 @@ def _try(path: str, exclusive: bool) -> int | None:
         raise io_error("lock", path, exc) from exc
     os.close(descriptor)
     return None
+
+
+def _open(path: str) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    try:
+        try:
+            return os.open(path, flags, 0o600)
+        except FileNotFoundError:
+            make_directory(os.path.dirname(path), mode=0o700)
+            return os.open(path, flags, 0o600)
+    except OSError as exc:
+        raise io_error("open the lock", path, exc) from exc
 
 
 def _is_still_at(path: str, descriptor: int) -> bool:

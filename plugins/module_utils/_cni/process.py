@@ -14,6 +14,7 @@ import os
 import select
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 import typing as t
@@ -92,7 +93,7 @@ def _start(path: str, environment: t.Mapping[str, str], stdin: bytes, busy_until
 
 def _spawn(path: str, environment: t.Mapping[str, str], stdin: bytes) -> subprocess.Popen[bytes]:
     # A file as standard input can neither block nor break, whatever the process reads of it.
-    with open(os.memfd_create("cni-request"), "w+b", buffering=0) as request:
+    with _anonymous_file() as request:
         request.write(stdin)
         request.seek(0)
         return subprocess.Popen(
@@ -105,6 +106,12 @@ def _spawn(path: str, environment: t.Mapping[str, str], stdin: bytes) -> subproc
             bufsize=0,
             start_new_session=True,
         )
+
+
+def _anonymous_file() -> t.IO[bytes]:
+    if hasattr(os, "memfd_create"):
+        return open(os.memfd_create("cni-request"), "w+b", buffering=0)
+    return tempfile.TemporaryFile(buffering=0)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
@@ -136,7 +143,7 @@ class _Collector:
     def _watched(self) -> t.Iterator[int | None]:
         try:
             descriptor = os.pidfd_open(self._process.pid)
-        except OSError:  # a kernel before 5.3, or a filter on system calls
+        except (AttributeError, OSError):  # a kernel or a Python built before 5.3, or a filter on system calls
             yield None
             return
         self._poll.register(descriptor, select.POLLIN)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import os
 import threading
 import typing as t
@@ -68,17 +69,15 @@ def require_foreign(path: str) -> None:
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
     """
-    if not os.path.exists(path):
-        raise _invalid(path, "does not exist", "make it first, for example with the module cni.node.netns")
+    try:
+        status = os.stat(path)
+    except OSError:
+        raise _invalid(path, "does not exist", "make it first, for example with the module cni.node.netns") from None
     if not is_namespace(path):
-        raise _invalid(
-            path, "is not a network namespace", "a file left behind by one? remove it and make the namespace anew"
-        )
-    status = os.stat(path)
-    for own in _OWN_NAMESPACES:
-        with contextlib.suppress(OSError):
-            if os.path.samestat(status, os.stat(own)):
-                raise _invalid(path, "is the node's own network namespace", "name the container's")
+        advice = "a file left behind by one? remove it and make the namespace anew"
+        raise _invalid(path, "is not a network namespace", advice)
+    if (status.st_dev, status.st_ino) in _own_namespaces():
+        raise _invalid(path, "is the node's own network namespace", "name the container's")
 
 
 def create(name: str) -> None:
@@ -114,6 +113,16 @@ def delete(name: str) -> None:
         pass
     except OSError as exc:
         raise io_error("remove the network namespace", path, exc) from exc
+
+
+@functools.lru_cache(maxsize=1)
+def _own_namespaces() -> set[tuple[int, int]]:
+    own = set()
+    for path in _OWN_NAMESPACES:
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            own.add((status.st_dev, status.st_ino))
+    return own
 
 
 def _share_directory() -> None:

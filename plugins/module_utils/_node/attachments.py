@@ -165,10 +165,8 @@ class Attachments:
             intent = self._runtime.intents.read(attachment.key)
         except CniError as exc:
             return self._from_configuration(attachment, exc), f"its record is broken: {exc.msg}"
-        if (
-            record is not None and intent is not None and intent.command == "ADD"
-        ):  # killed right after the record was written
-            self._forget_intent(attachment.key)
+        if record is not None and intent is not None and intent.command == "ADD":
+            self._forget_intent(attachment.key)  # the run was killed right after it had written the record
             return record, ""
         if intent is None:
             return record, ""

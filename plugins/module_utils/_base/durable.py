@@ -18,8 +18,11 @@ TEMPORARY_PREFIX = ".cni.node-"
 TEMPORARY_SUFFIX = ".tmp"
 
 
-def write(path: str, content: bytes, *, mode: int = 0o600) -> None:
+def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -> None:
     """Put ``content`` under ``path`` so that a reader, or a machine that loses power, sees the old file or the new one.
+
+    Args:
+        flush: Wait for the disk. Without it, a reader is served as well, and a loss of power is not survived.
 
     Raises:
         CniError: ``IO_FAILURE``; the old file is as it was and the temporary one is gone.
@@ -32,9 +35,11 @@ def write(path: str, content: bytes, *, mode: int = 0o600) -> None:
             os.fchmod(descriptor, mode)
             stream.write(content)
             stream.flush()
-            os.fsync(descriptor)
+            if flush:
+                os.fsync(descriptor)
         os.rename(temporary, path)
-        sync_directory(directory)
+        if flush:
+            sync_directory(directory)
     except OSError as exc:
         if temporary is not None:
             with contextlib.suppress(OSError):
@@ -42,11 +47,16 @@ def write(path: str, content: bytes, *, mode: int = 0o600) -> None:
         raise io_error("write", path, exc) from exc
 
 
-def remove(path: str) -> bool:
-    """Remove a file durably; say whether there was one."""
+def remove(path: str, *, flush: bool = True) -> bool:
+    """Remove a file; say whether there was one.
+
+    Args:
+        flush: Wait for the disk, so that a loss of power does not bring it back.
+    """
     try:
         os.unlink(path)
-        sync_directory(os.path.dirname(path))
+        if flush:
+            sync_directory(os.path.dirname(path))
     except FileNotFoundError:
         return False
     except OSError as exc:

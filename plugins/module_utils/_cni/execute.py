@@ -73,7 +73,7 @@ class ProcessExecutor:
         process.wait_for_children()
         self._plugin_dirs = tuple(plugin_dirs)
         self._timeout = timeout
-        self._environment = _inherited_environment()
+        self._environment = _encoded(_inherited_environment())
 
     def require(self, plugin_type: str) -> str:
         check_plugin_type(plugin_type, "plugin type")
@@ -89,7 +89,8 @@ class ProcessExecutor:
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
         path = self.require(plugin_type)
-        environment = {**self._environment, **_protocol_environment(parameters, self._plugin_dirs)}
+        protocol = _protocol_environment(parameters, self._plugin_dirs)
+        environment = {**self._environment, **_encoded(protocol)}
         try:
             outcome = process.run(path, environment, request, self._timeout)
         except OSError as exc:
@@ -97,6 +98,10 @@ class ProcessExecutor:
         if outcome.stopped or outcome.status:
             raise _failure(path, parameters, outcome, self._timeout)
         return outcome.stdout
+
+
+def _encoded(environment: t.Mapping[str, str]) -> dict[bytes, bytes]:
+    return {os.fsencode(key): os.fsencode(value) for key, value in environment.items()}
 
 
 def _inherited_environment() -> dict[str, str]:

@@ -13,7 +13,6 @@ import errno
 import os
 import select
 import signal
-import subprocess
 import tempfile
 import threading
 import time
@@ -27,8 +26,11 @@ _BUSY_LIMIT: t.Final = 5.0
 _BUSY_PAUSE: t.Final = 0.02
 _TICK: t.Final = 0.01
 
+# What Python ignores for itself; a plugin starts with the system's defaults.
+_IGNORED_HERE: t.Final = (signal.SIGPIPE, signal.SIGXFSZ)
 
-@dataclasses.dataclass
+
+@dataclasses.dataclass(frozen=True)
 class Outcome:
     """How a process ended.
 
@@ -45,7 +47,7 @@ class Outcome:
     stopped: str = ""
 
 
-def run(path: str, environment: t.Mapping[str, str], stdin: bytes, timeout: float) -> Outcome:
+def run(path: str, environment: t.Mapping[bytes, bytes], stdin: bytes, timeout: float) -> Outcome:
     """Run an executable to its end, or to the end of the time or the room it is given.
 
     It gets a process group of its own, and that whole group is killed when it has to be stopped. Its end
@@ -58,21 +60,11 @@ def run(path: str, environment: t.Mapping[str, str], stdin: bytes, timeout: floa
         OSError: It cannot be started; ``ETXTBSY`` when it was being written to all the time.
     """
     deadline = time.monotonic() + timeout
-    process = _start(path, environment, stdin, min(deadline, time.monotonic() + _BUSY_LIMIT))
-    try:
-        outcome = _Collector(process).collect(deadline)
-        if outcome.stopped:
-            _kill_group(process)
-        outcome.status = process.wait()
-        return outcome
-    except BaseException:
-        _kill_group(process)
-        process.wait()
-        raise
-    finally:
-        for stream in (process.stdout, process.stderr):
-            if stream:
-                stream.close()
+    with _Process(path, environment, stdin, min(deadline, time.monotonic() + _BUSY_LIMIT)) as process:
+        stopped = process.collect(deadline)
+        if stopped:
+            process.kill()
+        return Outcome(process.wait(), bytes(process.stdout), bytes(process.stderr), stopped)
 
 
 def wait_for_children() -> None:
@@ -81,68 +73,58 @@ def wait_for_children() -> None:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
-def _start(path: str, environment: t.Mapping[str, str], stdin: bytes, busy_until: float) -> subprocess.Popen[bytes]:
-    while True:
-        try:
-            return _spawn(path, environment, stdin)
-        except OSError as exc:
-            if exc.errno != errno.ETXTBSY or time.monotonic() >= busy_until:
-                raise
-        time.sleep(_BUSY_PAUSE)
+class _Process:
+    """A process of ours, from its start until its status has been taken."""
 
-
-def _spawn(path: str, environment: t.Mapping[str, str], stdin: bytes) -> subprocess.Popen[bytes]:
-    # A file as standard input can neither block nor break, whatever the process reads of it.
-    with _anonymous_file() as request:
-        request.write(stdin)
-        request.seek(0)
-        return subprocess.Popen(
-            [path],
-            stdin=request,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            cwd="/",
-            bufsize=0,
-            start_new_session=True,
-        )
-
-
-def _anonymous_file() -> t.IO[bytes]:
-    if hasattr(os, "memfd_create"):
-        return open(os.memfd_create("cni-request"), "w+b", buffering=0)
-    return tempfile.TemporaryFile(buffering=0)
-
-
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-class _Collector:
-    """Reads a process's output until it has ended."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-        self._stdout, self._stderr = bytearray(), bytearray()
+    def __init__(self, path: str, environment: t.Mapping[bytes, bytes], stdin: bytes, busy_until: float) -> None:
+        self.stdout, self.stderr = bytearray(), bytearray()
         self._poll = select.poll()
-        self._sinks = {}
-        for stream, sink in ((process.stdout, self._stdout), (process.stderr, self._stderr)):
-            descriptor = t.cast(t.IO[bytes], stream).fileno()
-            os.set_blocking(descriptor, False)
-            self._sinks[descriptor] = sink
-            self._poll.register(descriptor, select.POLLIN)
+        self._sinks: dict[int, bytearray] = {}
+        with contextlib.ExitStack() as opened, contextlib.ExitStack() as handed_over:
+            # A file as standard input can neither block nor break, whatever the process reads of it.
+            request = _anonymous_file(stdin)
+            opened.callback(os.close, request)
+            actions = [(os.POSIX_SPAWN_DUP2, request, 0)]
+            for number, sink in ((1, self.stdout), (2, self.stderr)):
+                reader, writer = os.pipe()
+                opened.callback(os.close, writer)
+                handed_over.callback(os.close, reader)
+                actions.append((os.POSIX_SPAWN_DUP2, writer, number))
+                os.set_blocking(reader, False)
+                self._sinks[reader] = sink
+                self._poll.register(reader, select.POLLIN)
+            self._pid = _spawn(path, environment, actions, busy_until)
+            self._open = handed_over.pop_all()
+        self._status: int | None = None
 
-    def collect(self, deadline: float) -> Outcome:
+    def __enter__(self) -> _Process:
+        return self
+
+    def __exit__(self, *dummy: object) -> None:
+        if self._status is None:
+            self.kill()
+            self.wait()
+        self._open.close()
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        return self._status
+
+    def collect(self, deadline: float) -> str:
+        """Read its output until it has ended; return why it has to be stopped, or an empty string."""
         with self._watched() as exit_descriptor:
             stopped = self._until_exit(exit_descriptor, deadline)
         self._drain()
-        return Outcome(0, bytes(self._stdout), bytes(self._stderr), stopped or self._overflow())
+        return stopped or self._overflow()
 
     @contextlib.contextmanager
     def _watched(self) -> t.Iterator[int | None]:
         try:
-            descriptor = os.pidfd_open(self._process.pid)
+            descriptor = os.pidfd_open(self._pid)
         except (AttributeError, OSError):  # a kernel or a Python built before 5.3, or a filter on system calls
             yield None
             return
@@ -166,16 +148,16 @@ class _Collector:
             if self._overflow():
                 return self._overflow()
 
+    def _has_exited(self) -> bool:
+        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self._pid, flags) is not None
+
     def _drain(self) -> None:
         # What the process has printed fits into a pipe; more comes from a child that goes on printing.
         for descriptor in tuple(self._sinks):
             for dummy in range(_PIPE_LIMIT // _CHUNK + 1):
                 if not self._read(descriptor):
                     break
-
-    def _has_exited(self) -> bool:
-        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        return os.waitid(os.P_PID, self._process.pid, flags) is not None
 
     def _read(self, descriptor: int) -> bool:
         """Take a piece of what is there; say whether there may be more, and stop listening where there will not."""
@@ -191,12 +173,36 @@ class _Collector:
             del self._sinks[descriptor]
             return False
         sink += chunk
-        if sink is self._stderr:
+        if sink is self.stderr:
             del sink[:-_STDERR_TAIL]
         return True
 
     def _overflow(self) -> str:
-        return f"printed more than {OUTPUT_LIMIT} bytes" if len(self._stdout) > OUTPUT_LIMIT else ""
+        return f"printed more than {OUTPUT_LIMIT} bytes" if len(self.stdout) > OUTPUT_LIMIT else ""
+
+
+def _spawn(path: str, environment: t.Mapping[bytes, bytes], actions: t.Any, busy_until: float) -> int:
+    """Start a process of a group of its own, anew each time its file is found busy."""
+    while True:
+        try:
+            return os.posix_spawn(
+                path, [path], environment, file_actions=actions, setpgroup=0, setsigmask=(), setsigdef=_IGNORED_HERE
+            )
+        except OSError as exc:
+            if exc.errno != errno.ETXTBSY or time.monotonic() >= busy_until:
+                raise
+        time.sleep(_BUSY_PAUSE)
+
+
+def _anonymous_file(content: bytes) -> int:
+    descriptor: int = getattr(os, "memfd_create", _unnamed_file)("cni-request")
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _unnamed_file(dummy: str) -> int:
+    return os.open(tempfile.gettempdir(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
 
 __all__ = ("OUTPUT_LIMIT", "Outcome", "run", "wait_for_children")

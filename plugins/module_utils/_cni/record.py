@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import binascii
 import dataclasses
-import hashlib
 import os
 import typing as t
 
@@ -154,16 +153,32 @@ class RecordStore:
         Raises:
             CniError: ``DECODE_FAILURE`` when the file that would be its own cannot be understood.
         """
-        return self._locate(key)[1]
+        try:
+            record = self._read_file(self._usual_path(key))
+        except CniError:
+            # It may be another attachment's file that is broken.
+            record = self._read_file(self._other_path(key))
+            if record is None:
+                raise
+        if record is None or record.attachment.key != key:
+            record = self._read_file(self._other_path(key))
+        return record
 
-    def write(self, record: Record) -> None:
-        """Keep a record durably; another attachment's file of the same name is left alone."""
+    def write(self, record: Record, *, flush: bool = True) -> None:
+        """Keep a record, on disk when this returns; another attachment's file of the same name is left alone.
+
+        Args:
+            flush: False for what is needed only while the machine is up.
+        """
         durable.make_directory(self.directory, mode=0o700)
-        durable.write(self._path_for(record.attachment.key), record.encode())
+        durable.write(self._path_for(record.attachment.key), record.encode(), flush=flush)
 
     def remove(self, key: Key) -> None:
-        """Forget an attachment durably; its file may be broken or gone."""
-        durable.remove(self._path_for(key))
+        """Forget an attachment; its file may be broken or gone.
+
+        A loss of power may bring the file back. Its namespace is another one then, and DEL is run once more.
+        """
+        durable.remove(self._path_for(key), flush=False)
 
     def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
         """Return every record, and what is wrong with each file that is none, by path."""
@@ -185,12 +200,13 @@ class RecordStore:
         Raises:
             CniError: ``INVALID_ENVIRONMENT``.
         """
-        longest = os.path.basename(self._paths(key)[-1])
+        longest = os.path.basename(self._other_path(key))
         if len(os.fsencode(longest)) > _NAME_LIMIT:
+            room = _NAME_LIMIT - len(longest) + len("-".join(key))
             raise CniError(
                 Code.INVALID_ENVIRONMENT,
                 f"network name, container id and interface name are too long together: {len('-'.join(key))} characters",
-                f"expected: {_NAME_LIMIT - len(longest) + len('-'.join(key))} at most; they make up a file name",
+                f"expected: {room} at most; they make up a file name",
             )
 
     def _names(self) -> list[str]:
@@ -205,26 +221,29 @@ class RecordStore:
         content = durable.read(path, limit=_SIZE_LIMIT)
         return None if content is None else decode(content, path)
 
-    def _paths(self, key: Key) -> tuple[str, str]:
-        """libcni's file name, and one for the case that another attachment's names join to the same."""
-        joined = "-".join(key)
-        digest = hashlib.sha256("\0".join(key).encode("utf-8")).hexdigest()[:16]
-        return os.path.join(self.directory, joined), os.path.join(self.directory, f"{joined}~{digest}")
+    def _usual_path(self, key: Key) -> str:
+        return f"{self.directory}/{'-'.join(key)}"
 
-    def _locate(self, key: Key) -> tuple[str, Record | None]:
-        """Return where the record is and what it says, or where it would go and nothing."""
-        usual, other = self._paths(key)
-        occupant = self._read_file(usual)
-        if occupant is None or occupant.attachment.key == key:
-            return (usual, occupant) if occupant or not os.path.exists(other) else (other, self._read_file(other))
-        return other, self._read_file(other)
+    def _other_path(self, key: Key) -> str:
+        """Return the name for the case that another attachment's names join to the same: it tells where they end."""
+        return f"{self._usual_path(key)}~{len(key[0])}.{len(key[1])}"
 
     def _path_for(self, key: Key) -> str:
+        """Return where the attachment's file is, or where it is to be."""
+        usual, other = self._usual_path(key), self._other_path(key)
+        if os.path.exists(other):
+            return other
+        return usual if self._key_of(usual) in (None, key) else other
+
+    def _key_of(self, path: str) -> Key | None:
+        """Return whose file it is; nothing for one that is not there or does not tell."""
         try:
-            return self._locate(key)[0]
-        except CniError:
-            usual, other = self._paths(key)
-            return other if os.path.exists(other) else usual
+            content = durable.read(path, limit=_SIZE_LIMIT)
+            return (
+                None if content is None else _attachment(json_text.as_object(json_text.decode(content, path), path)).key
+            )
+        except (CniError, KeyError, TypeError, ValueError):
+            return None
 
 
 __all__ = ("OWN_DIRECTORY", "Record", "RecordStore", "decode")

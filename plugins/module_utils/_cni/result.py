@@ -151,7 +151,7 @@ def _family(address: str) -> int:
 
 
 def _from_families(keys: _Object) -> _Object:
-    rest = {key: value for key, value in keys.items() if key not in ("ip4", "ip6")}
+    rest = _absent(keys, "ip4", "ip6", "ips", "routes", "interfaces")
     families = [family for family in (keys.get("ip4"), keys.get("ip6")) if family]
     ips = [{"address": family["ip"], **_present(family, "gateway")} for family in families]
     routes = [route for family in families for route in family.get("routes") or ()]
@@ -159,7 +159,7 @@ def _from_families(keys: _Object) -> _Object:
 
 
 def _to_families(keys: _Object) -> _Object:
-    rest = {key: value for key, value in keys.items() if key not in ("ips", "routes", "interfaces")}
+    rest = _absent(keys, "ip4", "ip6", "ips", "routes", "interfaces")
     families: dict[int, _Object] = {}
     for ip in keys.get("ips") or ():
         families.setdefault(_family(ip["address"]), {"ip": ip["address"], **_present(ip, "gateway")})

@@ -129,7 +129,8 @@ class Runtime:
             CniError: Of every plugin that failed.
         """
         with self.exclusion.attachment(record.attachment.validated()):
-            self.intents.write(dataclasses.replace(record, command="DEL"))
+            # The record is on disk already; this only tells a later run that it is not to be trusted any more.
+            self.intents.write(dataclasses.replace(record, command="DEL"), flush=False)
             self._delete(record)
             self.records.remove(record.attachment.key)
             self.intents.remove(record.attachment.key)

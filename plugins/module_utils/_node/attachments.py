@@ -161,8 +161,8 @@ class Attachments:
     def _known(self, attachment: Attachment) -> tuple[Record | None, str]:
         """Return what is recorded of an attachment, and why it cannot stay whatever it is."""
         try:
-            record = self._runtime.records.read(attachment.key)
-            intent = self._runtime.intents.read(attachment.key)
+            record = self._record(attachment)
+            intent = self._intent(attachment.key, needed=record is None)
         except CniError as exc:
             return self._from_configuration(attachment, exc), f"its record is broken: {exc.msg}"
         if record is not None and intent is not None and intent.command == "ADD":
@@ -171,6 +171,20 @@ class Attachments:
         if intent is None:
             return record, ""
         return record or intent, f"an earlier run was interrupted at {intent.command}"
+
+    def _record(self, attachment: Attachment) -> Record | None:
+        record = self._runtime.records.read(attachment.key)
+        if record is not None and not record.attachment.netns:  # libcni did not record it before 1.2
+            return dataclasses.replace(record, attachment=record.attachment.with_netns(attachment.netns))
+        return record
+
+    def _intent(self, key: Key, *, needed: bool) -> Record | None:
+        try:
+            return self._runtime.intents.read(key)
+        except CniError:
+            if needed:
+                raise
+            return Record(Attachment(*key), b"", command="DEL")  # a loss of power may leave an empty file of DEL's
 
     def _forget_intent(self, key: Key) -> None:
         if not self._policy.dry_run:

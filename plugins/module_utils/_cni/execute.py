@@ -70,7 +70,7 @@ class ProcessExecutor:
                     f"CNI_PATH: {path!r} is no plugin directory",
                     "expected: an absolute path without ':'",
                 )
-        process.wait_for_children()
+        process.prepare()
         self._plugin_dirs = tuple(plugin_dirs)
         self._timeout = timeout
         self._environment = _encoded(_inherited_environment())

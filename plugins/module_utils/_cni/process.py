@@ -67,10 +67,18 @@ def run(path: str, environment: t.Mapping[bytes, bytes], stdin: bytes, timeout: 
         return Outcome(process.wait(), bytes(process.stdout), bytes(process.stderr), stopped)
 
 
-def wait_for_children() -> None:
-    """Undo an ignored SIGCHLD, which some supervisors pass on: the kernel would keep every exit status to itself."""
+def prepare() -> None:
+    """Put right what this process may have been started with and would hand on to every plugin.
+
+    Some supervisors ignore SIGCHLD, and then the kernel keeps every exit status to itself. A descriptor that
+    nobody knows of would be held open by what a plugin leaves running.
+    """
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor > 2:
+            with contextlib.suppress(OSError):
+                os.set_inheritable(descriptor, False)
 
 
 class _Process:
@@ -205,4 +213,4 @@ def _unnamed_file(dummy: str) -> int:
     return os.open(tempfile.gettempdir(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
 
-__all__ = ("OUTPUT_LIMIT", "Outcome", "run", "wait_for_children")
+__all__ = ("OUTPUT_LIMIT", "Outcome", "prepare", "run")

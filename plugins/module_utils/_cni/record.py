@@ -226,7 +226,7 @@ class RecordStore:
 
     def _other_path(self, key: Key) -> str:
         """Return the name for the case that another attachment's names join to the same: it tells where they end."""
-        return f"{self._usual_path(key)}~{len(key[0])}.{len(key[1])}"
+        return f"{self._usual_path(key)}:{len(key[0])}.{len(key[1])}"
 
     def _path_for(self, key: Key) -> str:
         """Return where the attachment's file is, or where it is to be."""

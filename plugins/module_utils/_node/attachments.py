@@ -264,7 +264,9 @@ class Attachments:
             self._check(record, outcome)
         except CniError as exc:
             if self._policy.on_drift != "report":
-                raise exc.within("CHECK fails right after ADD, so making it anew will not help") from exc
+                advice = "it is attached; if the plugin is wrong, forbid CHECK by the option check or by disableCheck"
+                what = f"CHECK fails right after ADD, so making it anew will not help: {exc.msg}"
+                raise CniError(exc.code, what, f"{exc.details}\n{advice}") from exc
             outcome.error = exc
 
     def _remove(self, record: Record | None, outcome: Outcome) -> None:

@@ -29,6 +29,10 @@ def _has_no_ipam(record: Record, plugin: PluginConfiguration) -> bool:
     return not plugin.delegated_type
 
 
+def _has_source_routing(record: Record, plugin: PluginConfiguration) -> bool:
+    return any(other.type == "sbr" for other in record.network().plugins)
+
+
 # Plugin type, what it says, and the fact that makes it wrong.
 _KNOWN: t.Final[tuple[tuple[str, re.Pattern[str], _Knows], ...]] = (
     # portmap 1.1 and before look for the rules of both families whenever both kinds of iptables are installed.
@@ -36,6 +40,8 @@ _KNOWN: t.Final[tuple[tuple[str, re.Pattern[str], _Knows], ...]] = (
     ("portmap", re.compile(r"could not check ipv4 dnat"), _has_no_address("4")),
     # bridge hands CHECK on to an IPAM plugin that a network of layer 2 does not have.
     ("bridge", re.compile(r"no plugin name provided"), _has_no_ipam),
+    # sbr moves the routes to a table of its own, where the plugin that made them does not look.
+    ("bridge", re.compile(r"Expected Route|Failed to find Gateway"), _has_source_routing),
 )
 
 

@@ -61,6 +61,11 @@ class Record:
         network = config.parse(self.config, f"the configuration recorded for {self.attachment}", recorded=True)
         return network.require_plugins()
 
+    def spoken(self, network: NetworkConfiguration) -> str:
+        """Return the version that ADD was spoken in; another runtime's record tells by its result."""
+        result_version = self.result.version if self.result else ""
+        return self.version or (result_version if result_version in network.versions else network.version)
+
     def encode(self) -> bytes:
         """Write libcni's format, with what it does not know under one key that it ignores."""
         attachment = self.attachment
@@ -180,10 +185,20 @@ class RecordStore:
         """
         durable.remove(self._path_for(key), flush=False)
 
+    def read_container(self, attachment: Attachment) -> list[Record]:
+        """Return the records of a container's attachments to the same network; broken ones are left out."""
+        names = [name for name in self._names() if name.startswith(f"{attachment.network}-{attachment.container_id}-")]
+        records, dummy = self._read(names)
+        wanted = attachment.key[:2]
+        return [record for record in records if record.attachment.key[:2] == wanted]
+
     def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
         """Return every record, and what is wrong with each file that is none, by path."""
+        return self._read(self._names())
+
+    def _read(self, names: t.Iterable[str]) -> tuple[list[Record], dict[str, CniError]]:
         records, broken = [], {}
-        for name in self._names():
+        for name in names:
             path = os.path.join(self.directory, name)
             try:
                 record = self._read_file(path)

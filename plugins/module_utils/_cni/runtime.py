@@ -101,7 +101,7 @@ class Runtime:
         """
         record.attachment.validated()
         network = record.network()
-        selected = record.version or network.version
+        selected = record.spoken(network)
         if network.disable_check or not version.has_check(selected):
             return Checked(False)
         if record.result is None:
@@ -208,7 +208,7 @@ class Runtime:
 
     def _delete(self, record: Record) -> None:
         network = record.network()
-        selected = record.version or network.version
+        selected = record.spoken(network)
         attachment = record.attachment.with_netns(_netns_for_delete(record))
         prev_result = None
         if record.result is not None and version.has_prev_result_on_delete(selected):

@@ -21,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.false_alarm import is_false_alarm
+from ansible_collections.cni.node.plugins.module_utils._node.masquerade import sweep
 
 
 @dataclasses.dataclass(frozen=True)
@@ -277,8 +278,16 @@ class Attachments:
         outcome.action = "removed"
 
     def _delete(self, record: Record) -> None:
-        if not self._policy.dry_run:
+        if self._policy.dry_run:
+            return
+        try:
             self._runtime.delete(record)
+        except CniError:
+            if not sweep(record, self._runtime.records):
+                raise
+            self._runtime.delete(record)  # what had been left behind earlier was in its way
+        else:
+            sweep(record, self._runtime.records)
 
 
 __all__ = ("Attachments", "Outcome", "Policy", "Wanted")

@@ -1,0 +1,87 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import shlex
+import shutil
+import subprocess
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+
+_CHAIN: t.Final = "POSTROUTING"
+_SYSTEM_PATH: t.Final = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin"
+_TIMEOUT: t.Final = 30.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A rule of the chain nat POSTROUTING, as iptables-save prints it.
+
+    Attributes:
+        source: What it is for.
+        target: The chain it jumps to.
+    """
+
+    family: int
+    words: tuple[str, ...]
+    source: str
+    target: str
+    comment: str
+
+    @property
+    def address(self) -> str:
+        return str(ipaddress.ip_interface(self.source).ip) if self.source else ""
+
+
+def rules(family: int) -> list[Rule]:
+    """Return the rules of nat POSTROUTING for 4 or 6; none where the tool is not installed.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    lines = _run(family, "-save", "-t", "nat").splitlines()
+    return [_parsed(family, tuple(shlex.split(line))) for line in lines if line.startswith(f"-A {_CHAIN} ")]
+
+
+def remove(rule: Rule) -> None:
+    """Remove a rule, and the chain it jumps to unless another rule does so too.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    _run(rule.family, "", "-w", "-t", "nat", "-D", *rule.words[1:])
+    if rule.target and all(other.target != rule.target for other in rules(rule.family)):
+        _run(rule.family, "", "-w", "-t", "nat", "-F", rule.target)
+        _run(rule.family, "", "-w", "-t", "nat", "-X", rule.target)
+
+
+def _parsed(family: int, words: tuple[str, ...]) -> Rule:
+    def value(option: str) -> str:
+        return words[words.index(option) + 1] if option in words else ""
+
+    return Rule(family, words, value("-s"), value("-j"), value("--comment"))
+
+
+def _run(family: int, suffix: str, *arguments: str) -> str:
+    name = ("iptables" if family == 4 else "ip6tables") + suffix
+    path = shutil.which(name, path=_SYSTEM_PATH)
+    if path is None:
+        return ""
+    try:
+        done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=_TIMEOUT, check=True)
+    except subprocess.CalledProcessError as exc:
+        raise CniError(Code.IO_FAILURE, f"{name} {' '.join(arguments)} failed", exc.stderr.strip()) from exc
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        raise CniError(Code.IO_FAILURE, f"{name} cannot be run: {exc}") from exc
+    return done.stdout
+
+
+__all__ = ("Rule", "remove", "rules")

@@ -1,0 +1,61 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, RecordStore
+from ansible_collections.cni.node.plugins.module_utils._linux import masquerade
+
+# What the reference plugins name their rules by, in the quotes that Go gives a string.
+_COMMENT: t.Final = 'name: "{}" id: "{}"'
+
+
+def sweep(record: Record, records: RecordStore) -> int:
+    """Remove the masquerade rules that DEL leaves behind, and that keep a later DEL from ever succeeding.
+
+    The reference plugins (1.9.1 and before) ask the interface for the addresses whose rules have to go. Where
+    interface or namespace have gone first, the rules stay, and so does the chain that the next attachment of
+    the same container shares.
+
+    Returns:
+        How many rules were left behind.
+
+    Raises:
+        CniError: A rule or a record cannot be read, or the rule not be removed.
+    """
+    families = {ipaddress.ip_address(address).version for address in _addresses(record)}
+    if not families or not _masquerades(record):
+        return 0
+    attachment = record.attachment
+    comment = _COMMENT.format(attachment.network, attachment.container_id)
+    left = [rule for family in families for rule in masquerade.rules(family) if rule.comment == comment]
+    if left:
+        others = [other for other in records.read_container(attachment) if other.attachment != attachment]
+        in_use = {address for other in others for address in _addresses(other)}
+        left = [rule for rule in left if rule.address not in in_use]
+    for rule in left:
+        masquerade.remove(rule)
+    return len(left)
+
+
+def _masquerades(record: Record) -> bool:
+    try:
+        return any(plugin.keys.get("ipMasq") is True for plugin in record.network().plugins)
+    except CniError:
+        return False
+
+
+def _addresses(record: Record) -> set[str]:
+    keys = record.result.to("1.0.0").keys if record.result else {}
+    return {str(ipaddress.ip_interface(ip["address"]).ip) for ip in keys.get("ips") or ()}
+
+
+__all__ = ("sweep",)

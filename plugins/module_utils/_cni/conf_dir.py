@@ -76,17 +76,20 @@ def load_file(path: str) -> NetworkConfiguration:
     Raises:
         CniError: As `config.parse`, and ``IO_FAILURE``.
     """
-    return complete(config.parse(_read(path), path))
+    return complete(config.parse(_read(path), path), os.path.dirname(path))
 
 
-def complete(network: NetworkConfiguration) -> NetworkConfiguration:
-    """Append the plugins that the plugin directory beside a network's file holds.
+def complete(network: NetworkConfiguration, directory: str) -> NetworkConfiguration:
+    """Append the plugins of the plugin directory that belongs to a network.
+
+    Args:
+        directory: Where the network's file is, or is to be.
 
     Raises:
         CniError: As `config.parse_plugin`, ``IO_FAILURE``, and ``INVALID_CONFIG`` where no plugin is left.
     """
     if network.is_list and not network.load_only_inlined_plugins:
-        appended = _plugin_directory(network, os.path.join(os.path.dirname(network.source), network.name))
+        appended = _plugin_directory(network, os.path.join(directory, network.name))
         network = network.with_plugins(appended) if appended else network
     return network.require_plugins()
 

@@ -106,13 +106,12 @@ class ConflistDirectory:
 
     def _parse(self, one: Wanted) -> NetworkConfiguration:
         content = t.cast(bytes, one.content)
-        named = config.parse(content, one.where)
-        ending = conf_dir.LIST_ENDING if named.is_list else conf_dir.SINGLE_ENDINGS[0]
-        path = self._target(one, named.name, ending)
-        network = conf_dir.complete(dataclasses.replace(named, source=path))
+        network = conf_dir.complete(config.parse(content, one.where), self._path)
+        ending = conf_dir.LIST_ENDING if network.is_list else conf_dir.SINGLE_ENDINGS[0]
+        path = self._target(one, network.name, ending)
         if one.network and one.network != network.name:
             raise CniError(Code.INVALID_CONFIG, f"{one.where}: its network is {network.name!r}, not {one.network!r}")
-        return network
+        return dataclasses.replace(network, source=path)
 
     def _target(self, one: Wanted, name: str, ending: str) -> str:
         filename = one.filename or f"{one.priority:02d}-{name}{ending}"

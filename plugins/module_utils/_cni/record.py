@@ -10,22 +10,17 @@ from __future__ import annotations
 import base64
 import binascii
 import dataclasses
-import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text, result
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.version import require_known
 
 _KIND: t.Final = "cniCacheV1"
 _OWN_KEY: t.Final = "cni.node"
-OWN_DIRECTORY: t.Final = "cni.node"
-_SIZE_LIMIT: t.Final = 4 * 1024 * 1024
-_NAME_LIMIT: t.Final = 255
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +94,7 @@ def decode(content: bytes, source: str) -> Record:
             raise ValueError(f"its kind is {document['kind']!r}, not {_KIND!r}")
         own = _own_keys(document, source)
         return Record(
-            attachment=_attachment(document).validated(),
+            attachment=attachment_of(document),
             config=base64.b64decode(document["config"], validate=True),
             result=_result(document, source),
             version=own["cniVersion"] and require_known(own["cniVersion"], source),
@@ -112,7 +107,12 @@ def decode(content: bytes, source: str) -> Record:
         raise CniError(Code.DECODE_FAILURE, f"{source} is not a record: {exc}") from exc
 
 
-def _attachment(document: dict[str, t.Any]) -> Attachment:
+def attachment_of(document: dict[str, t.Any]) -> Attachment:
+    """Return whose record it is.
+
+    Raises:
+        CniError, KeyError, TypeError, ValueError: It does not say so.
+    """
     return Attachment(
         network=document["networkName"],
         container_id=document["containerId"],
@@ -120,7 +120,7 @@ def _attachment(document: dict[str, t.Any]) -> Attachment:
         netns=str(document.get("netns") or ""),
         args={str(key): str(value) for key, value in document.get("cniArgs") or ()},
         capability_args=dict(document.get("capabilityArgs") or {}),
-    )
+    ).validated()
 
 
 def _own_keys(document: dict[str, t.Any], source: str) -> dict[str, str]:
@@ -136,129 +136,4 @@ def _result(document: dict[str, t.Any], source: str) -> Result | None:
     return None if keys is None else result.from_keys(keys, "", f"{source}: /result")
 
 
-class RecordStore:
-    """The records of a directory, one file each, named as libcni names them."""
-
-    def __init__(self, directory: str) -> None:
-        self.directory = directory
-
-    @classmethod
-    def of_records(cls, cache_dir: str) -> RecordStore:
-        """Return the records of a cache directory, at libcni's place."""
-        return cls(os.path.join(cache_dir, "results"))
-
-    @classmethod
-    def of_intents(cls, cache_dir: str) -> RecordStore:
-        """Return what was begun below a cache directory, where no other runtime looks."""
-        return cls(os.path.join(cache_dir, OWN_DIRECTORY, "intents"))
-
-    def read(self, key: Key) -> Record | None:
-        """Return the record of an attachment, or nothing where there is none.
-
-        Raises:
-            CniError: ``DECODE_FAILURE`` when the file that would be its own cannot be understood.
-        """
-        try:
-            record = self._read_file(self._usual_path(key))
-        except CniError:
-            # It may be another attachment's file that is broken.
-            record = self._read_file(self._other_path(key))
-            if record is None:
-                raise
-        if record is None or record.attachment.key != key:
-            record = self._read_file(self._other_path(key))
-        return record
-
-    def write(self, record: Record, *, flush: bool = True) -> None:
-        """Keep a record, on disk when this returns; another attachment's file of the same name is left alone.
-
-        Args:
-            flush: False for what is needed only while the machine is up.
-        """
-        durable.make_directory(self.directory, mode=0o700)
-        durable.write(self._path_for(record.attachment.key), record.encode(), flush=flush)
-
-    def remove(self, key: Key) -> None:
-        """Forget an attachment; its file may be broken or gone.
-
-        A loss of power may bring the file back. Its namespace is another one then, and DEL is run once more.
-        """
-        durable.remove(self._path_for(key), flush=False)
-
-    def read_container(self, attachment: Attachment) -> list[Record]:
-        """Return the records of a container's attachments to the same network; broken ones are left out."""
-        names = [name for name in self._names() if name.startswith(f"{attachment.network}-{attachment.container_id}-")]
-        records, dummy = self._read(names)
-        wanted = attachment.key[:2]
-        return [record for record in records if record.attachment.key[:2] == wanted]
-
-    def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
-        """Return every record, and what is wrong with each file that is none, by path."""
-        return self._read(self._names())
-
-    def _read(self, names: t.Iterable[str]) -> tuple[list[Record], dict[str, CniError]]:
-        records, broken = [], {}
-        for name in names:
-            path = os.path.join(self.directory, name)
-            try:
-                record = self._read_file(path)
-            except CniError as exc:
-                broken[path] = exc
-                continue
-            if record is not None:
-                records.append(record)
-        return records, broken
-
-    def check_key(self, key: Key) -> None:
-        """Refuse identifiers that are valid each by itself and together too long for a file name.
-
-        Raises:
-            CniError: ``INVALID_ENVIRONMENT``.
-        """
-        longest = os.path.basename(self._other_path(key))
-        if len(os.fsencode(longest)) > _NAME_LIMIT:
-            room = _NAME_LIMIT - len(longest) + len("-".join(key))
-            raise CniError(
-                Code.INVALID_ENVIRONMENT,
-                f"network name, container id and interface name are too long together: {len('-'.join(key))} characters",
-                f"expected: {room} at most; they make up a file name",
-            )
-
-    def _names(self) -> list[str]:
-        try:
-            return sorted(name for name in os.listdir(self.directory) if not durable.is_temporary(name))
-        except FileNotFoundError:
-            return []
-        except OSError as exc:
-            raise io_error("list", self.directory, exc) from exc
-
-    def _read_file(self, path: str) -> Record | None:
-        content = durable.read(path, limit=_SIZE_LIMIT)
-        return None if content is None else decode(content, path)
-
-    def _usual_path(self, key: Key) -> str:
-        return f"{self.directory}/{'-'.join(key)}"
-
-    def _other_path(self, key: Key) -> str:
-        """Return the name for the case that another attachment's names join to the same: it tells where they end."""
-        return f"{self._usual_path(key)}:{len(key[0])}.{len(key[1])}"
-
-    def _path_for(self, key: Key) -> str:
-        """Return where the attachment's file is, or where it is to be."""
-        usual, other = self._usual_path(key), self._other_path(key)
-        if os.path.exists(other):
-            return other
-        return usual if self._key_of(usual) in (None, key) else other
-
-    def _key_of(self, path: str) -> Key | None:
-        """Return whose file it is; nothing for one that is not there or does not tell."""
-        try:
-            content = durable.read(path, limit=_SIZE_LIMIT)
-            return (
-                None if content is None else _attachment(json_text.as_object(json_text.decode(content, path), path)).key
-            )
-        except (CniError, KeyError, TypeError, ValueError):
-            return None
-
-
-__all__ = ("OWN_DIRECTORY", "Record", "RecordStore", "decode")
+__all__ = ("Record", "attachment_of", "decode")

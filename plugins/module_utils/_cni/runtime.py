@@ -18,7 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
-from ansible_collections.cni.node.plugins.module_utils._cni.record import OWN_DIRECTORY, Record, RecordStore
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 
 

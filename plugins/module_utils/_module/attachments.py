@@ -19,7 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments, Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -34,7 +35,9 @@ def converge(module: AnsibleModule) -> dict[str, t.Any]:
     attachments = Attachments(runtime, conf_dir.load(params["conf_dir"]), policy)
     wanted = _wanted(params["attachments"])
     if params["purge"]:
-        wanted += attachments.unwanted(wanted)
+        unwanted, unknown = attachments.unwanted(wanted)
+        wanted += unwanted
+        warn(module, (f"not purged, for nobody can tell whose it is: {error}" for error in unknown))
     workers = int(
         positive("workers", 2 * len(os.sched_getaffinity(0)) if params["workers"] is None else params["workers"])
     )

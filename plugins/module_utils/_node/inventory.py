@@ -17,7 +17,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, RecordStore
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
 _Facts = dict[str, t.Any]
@@ -110,7 +111,7 @@ def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> _F
         else "present",
         "network_state": _network_state(record, directory),
         "own": record.is_own,
-        "interrupted": intent.command if intent else None,
+        "interrupted": intent.command if intent and (intent is record or intent.command != "ADD") else None,
         "result": record.result.keys if record.result else None,
         "error": None,
     }

@@ -1,0 +1,155 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._cni import json_text
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, attachment_of, decode
+
+# Below libcni's cache directory, for what only this collection knows of.
+OWN_DIRECTORY: t.Final = "cni.node"
+
+_SIZE_LIMIT: t.Final = 4 * 1024 * 1024
+_NAME_LIMIT: t.Final = 255
+
+
+class RecordStore:
+    """The records of a directory, one file each, named as libcni names them."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    @classmethod
+    def of_records(cls, cache_dir: str) -> RecordStore:
+        """Return the records of a cache directory, at libcni's place."""
+        return cls(os.path.join(cache_dir, "results"))
+
+    @classmethod
+    def of_intents(cls, cache_dir: str) -> RecordStore:
+        """Return what was begun below a cache directory, where no other runtime looks."""
+        return cls(os.path.join(cache_dir, OWN_DIRECTORY, "intents"))
+
+    def read(self, key: Key) -> Record | None:
+        """Return the record of an attachment, or nothing where there is none.
+
+        Raises:
+            CniError: ``DECODE_FAILURE`` when the file that would be its own cannot be understood.
+        """
+        try:
+            record = self._read_file(self._usual_path(key))
+        except CniError:
+            # It may be another attachment's file that is broken.
+            record = self._read_file(self._other_path(key))
+            if record is None:
+                raise
+        if record is None or record.attachment.key != key:
+            record = self._read_file(self._other_path(key))
+        return record
+
+    def write(self, record: Record, *, flush: bool = True) -> None:
+        """Keep a record, on disk when this returns; another attachment's file of the same name is left alone.
+
+        Args:
+            flush: False for what is needed only while the machine is up.
+        """
+        durable.make_directory(self.directory, mode=0o700)
+        durable.write(self._path_for(record.attachment.key), record.encode(), flush=flush)
+
+    def remove(self, key: Key) -> None:
+        """Forget an attachment; its file may be broken or gone.
+
+        A loss of power may bring the file back. Its namespace is another one then, and DEL is run once more.
+        """
+        durable.remove(self._path_for(key), flush=False)
+
+    def read_container(self, attachment: Attachment) -> list[Record]:
+        """Return the records of a container's attachments to the same network; broken ones are left out."""
+        names = [name for name in self._names() if name.startswith(f"{attachment.network}-{attachment.container_id}-")]
+        records, dummy = self._read(names)
+        wanted = attachment.key[:2]
+        return [record for record in records if record.attachment.key[:2] == wanted]
+
+    def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
+        """Return every record, and what is wrong with each file that is none, by path."""
+        return self._read(self._names())
+
+    def _read(self, names: t.Iterable[str]) -> tuple[list[Record], dict[str, CniError]]:
+        records, broken = [], {}
+        for name in names:
+            path = os.path.join(self.directory, name)
+            try:
+                record = self._read_file(path)
+            except CniError as exc:
+                broken[path] = exc
+                continue
+            if record is not None:
+                records.append(record)
+        return records, broken
+
+    def check_key(self, key: Key) -> None:
+        """Refuse identifiers that are valid each by itself and together too long for a file name.
+
+        Raises:
+            CniError: ``INVALID_ENVIRONMENT``.
+        """
+        longest = os.path.basename(self._other_path(key))
+        if len(os.fsencode(longest)) > _NAME_LIMIT:
+            room = _NAME_LIMIT - len(longest) + len("-".join(key))
+            raise CniError(
+                Code.INVALID_ENVIRONMENT,
+                f"network name, container id and interface name are too long together: {len('-'.join(key))} characters",
+                f"expected: {room} at most; they make up a file name",
+            )
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(name for name in os.listdir(self.directory) if not durable.is_temporary(name))
+        except FileNotFoundError:
+            return []
+        except OSError as exc:
+            raise io_error("list", self.directory, exc) from exc
+
+    def _read_file(self, path: str) -> Record | None:
+        content = durable.read(path, limit=_SIZE_LIMIT)
+        if content is None:
+            return None
+        record = decode(content, path)
+        if path not in (self._usual_path(record.attachment.key), self._other_path(record.attachment.key)):
+            what = f"{path} is not a record: its name is not that of the {record.attachment}, which it tells of"
+            raise CniError(Code.DECODE_FAILURE, what, "did somebody copy or rename it?")
+        return record
+
+    def _usual_path(self, key: Key) -> str:
+        return f"{self.directory}/{'-'.join(key)}"
+
+    def _other_path(self, key: Key) -> str:
+        """Return the name for the case that another attachment's names join to the same: it tells where they end."""
+        return f"{self._usual_path(key)}:{len(key[0])}.{len(key[1])}"
+
+    def _path_for(self, key: Key) -> str:
+        """Return where the attachment's file is, or where it is to be."""
+        usual, other = self._usual_path(key), self._other_path(key)
+        if os.path.exists(other):
+            return other
+        return usual if self._key_of(usual) in (None, key) else other
+
+    def _key_of(self, path: str) -> Key | None:
+        """Return whose file it is; nothing for one that is not there or does not tell."""
+        try:
+            content = durable.read(path, limit=_SIZE_LIMIT) or b""
+            return attachment_of(json_text.as_object(json_text.decode(content, path), path)).key
+        except (CniError, KeyError, TypeError, ValueError):
+            return None
+
+
+__all__ = ("OWN_DIRECTORY", "RecordStore")

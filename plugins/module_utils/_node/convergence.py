@@ -1,0 +1,138 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import time
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node.false_alarm import is_false_alarm
+from ansible_collections.cni.node.plugins.module_utils._node.known import Known
+from ansible_collections.cni.node.plugins.module_utils._node.masquerade import sweep
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+
+
+class Convergence:
+    """Brings one attachment at a time to what is wanted, by facts and not by memory."""
+
+    def __init__(self, runtime: Runtime, conf_dir: ConfDir, policy: Policy) -> None:
+        self._runtime = runtime
+        self._conf_dir = conf_dir
+        self._policy = policy
+        self._known = Known(runtime, conf_dir)
+
+    def of(self, one: Wanted) -> Outcome:
+        """Do what there is to be done; an error is part of the outcome."""
+        outcome = Outcome(one.attachment)
+        started = time.monotonic()
+        try:
+            self._runtime.records.check_key(one.attachment.validated().key)
+            if self._policy.dry_run:
+                self._decide(one, outcome)
+            else:
+                with self._runtime.exclusion.attachment(one.attachment):
+                    self._decide(one, outcome)
+        except CniError as exc:
+            outcome.action, outcome.error = "failed", exc
+        outcome.seconds = time.monotonic() - started
+        return outcome
+
+    def _decide(self, one: Wanted, outcome: Outcome) -> None:
+        record, outcome.reason = self._known.of(one.attachment)
+        if not one.present:
+            self._remove(record, outcome)
+            return
+        network = self._required(one.attachment, outcome)
+        if record is None or network is None:
+            self._add(network, outcome, "recreated" if record else "added")
+            return
+        outcome.reason = outcome.reason or self._known.difference(record, network, one.attachment)
+        if not outcome.reason:
+            outcome.result = record.result.keys if record.result else None
+            self._check_existing(record, outcome)
+        if outcome.reason and outcome.action == "unchanged":
+            self._delete(record)
+            self._add(network, outcome, "recreated")
+
+    def _required(self, attachment: Attachment, outcome: Outcome) -> NetworkConfiguration | None:
+        """Return the network's configuration where both it and the namespace are there."""
+        try:
+            network = self._conf_dir.get(attachment.network)
+            netns.require_foreign(attachment.netns)
+        except CniError as exc:
+            is_there = os.path.exists(attachment.netns) and attachment.network in self._conf_dir.networks
+            if is_there or not self._policy.dry_run:
+                raise
+            outcome.awaited = exc
+            return None
+        return network
+
+    def _check_existing(self, record: Record, outcome: Outcome) -> None:
+        if self._policy.check != "always":
+            return
+        try:
+            self._check(record, outcome)
+        except CniError as exc:
+            outcome.reason = f"CHECK failed: {exc}"
+            if self._policy.on_drift == "fail":
+                raise
+            if self._policy.on_drift == "report":
+                outcome.action, outcome.error = "checked", exc
+
+    def _check_new(self, outcome: Outcome) -> None:
+        record = self._runtime.records.read(outcome.attachment.key)
+        if record is None:
+            what = f"{outcome.attachment}: its record is gone right after ADD"
+            raise CniError(Code.INTERNAL, what, "does another runtime share the cache?")
+        try:
+            self._check(record, outcome)
+        except CniError as exc:
+            if self._policy.on_drift != "report":
+                advice = "it is attached; if the plugin is wrong, forbid CHECK by the option check or by disableCheck"
+                what = f"CHECK fails right after ADD, so making it anew will not help: {exc.msg}"
+                raise CniError(exc.code, what, f"{exc.details}\n{advice}") from exc
+            outcome.error = exc
+
+    def _check(self, record: Record, outcome: Outcome) -> None:
+        checked = self._runtime.check(record, is_false_alarm)
+        outcome.false_alarms = checked.excused
+        if checked.asked:
+            outcome.action = "checked"
+
+    def _add(self, network: NetworkConfiguration | None, outcome: Outcome, action: str) -> None:
+        if network is not None and not self._policy.dry_run:
+            outcome.result = self._runtime.add(network, outcome.attachment).keys
+            if self._policy.check != "never":
+                self._check_new(outcome)
+        outcome.action = action
+
+    def _remove(self, record: Record | None, outcome: Outcome) -> None:
+        if record is not None:
+            self._delete(record)
+            outcome.action = "removed"
+
+    def _delete(self, record: Record) -> None:
+        if self._policy.dry_run:
+            return
+        try:
+            self._runtime.delete(record)
+        except CniError:
+            if not sweep(record, self._runtime.records):
+                raise
+            self._runtime.delete(record)  # what had been left behind earlier was in its way
+        else:
+            sweep(record, self._runtime.records)
+
+
+__all__ = ("Convergence",)

@@ -1,0 +1,95 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key, netns_identity
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+
+
+class Known:
+    """What is known of attachments: their records, what was begun and not finished, and what to make of both."""
+
+    def __init__(self, runtime: Runtime, conf_dir: ConfDir) -> None:
+        self._runtime = runtime
+        self._conf_dir = conf_dir
+        self._networks: dict[bytes, NetworkConfiguration] = {}
+
+    def of(self, attachment: Attachment) -> tuple[Record | None, str]:
+        """Return what is recorded of an attachment, and why it cannot stay whatever else is found.
+
+        Raises:
+            CniError: The record is there and cannot be read at all, or it is broken and there is no
+                configuration that could stand in for its own.
+        """
+        try:
+            record = self._record(attachment)
+            intent = self._intent(attachment.key, needed=record is None)
+        except CniError as exc:
+            if exc.code == Code.IO_FAILURE:
+                raise
+            return self._from_configuration(attachment, exc), f"its record is broken: {exc.msg}"
+        # A run that was killed right after it had written the record has left its intent.
+        if intent is None or (record is not None and intent.command == "ADD"):
+            return record, ""
+        return record or intent, f"an earlier run was interrupted at {intent.command}"
+
+    def difference(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
+        """Say what of a recorded attachment is not as wanted, or nothing."""
+        was = record.attachment
+        current = netns_identity(attachment.netns)
+        if current != (record.netns_identity or netns_identity(was.netns)):
+            return "its network namespace is gone" if not current else "its network namespace is another one now"
+        if self._network(record) != network:
+            return "the network's configuration has changed"
+        if dict(was.args) != dict(attachment.args):
+            return "its arguments have changed"
+        if dict(was.capability_args) != dict(attachment.capability_args):
+            return "its capability arguments have changed"
+        return ""
+
+    def _record(self, attachment: Attachment) -> Record | None:
+        record = self._runtime.records.read(attachment.key)
+        if record is None:
+            return None
+        self._network(record)
+        if not record.attachment.netns:  # libcni did not record it before 1.2
+            return dataclasses.replace(record, attachment=record.attachment.with_netns(attachment.netns))
+        return record
+
+    def _intent(self, key: Key, *, needed: bool) -> Record | None:
+        try:
+            return self._runtime.intents.read(key)
+        except CniError:
+            if needed:
+                raise
+            return Record(Attachment(*key), b"", command="DEL")  # a loss of power may leave an empty file of DEL's
+
+    def _network(self, record: Record) -> NetworkConfiguration:
+        """Return the network as recorded; most records of a node have the same."""
+        if record.config not in self._networks:
+            self._networks[record.config] = record.network()
+        return self._networks[record.config]
+
+    def _from_configuration(self, attachment: Attachment, broken: CniError) -> Record:
+        """Make up for a record that says nothing, as well as today's configuration allows."""
+        try:
+            network = self._conf_dir.get(attachment.network)
+        except CniError as exc:
+            advice = f"there is no configuration to run DEL with instead: {exc.msg}; restore it, or remove the record"
+            raise CniError(broken.code, broken.msg, advice) from exc
+        version, identity = self._runtime.versions.select(network), netns_identity(attachment.netns)
+        return Record(attachment, network.content, version=version, netns_identity=identity)
+
+
+__all__ = ("Known",)

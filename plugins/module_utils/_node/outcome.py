@@ -1,0 +1,67 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """An attachment and whether there is to be one."""
+
+    attachment: Attachment
+    present: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+    """How far to trust what is recorded.
+
+    Attributes:
+        check: ``always``, ``changed`` (only what this run has made) or ``never``.
+        on_drift: What a failed CHECK leads to: ``recreate``, ``fail`` or ``report``.
+        dry_run: Run no ADD and no DEL, and say what they would do.
+    """
+
+    check: str = "always"
+    on_drift: str = "recreate"
+    dry_run: bool = False
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What became of one attachment.
+
+    Attributes:
+        action: ``added``, ``checked``, ``recreated``, ``removed``, ``unchanged`` or ``failed``.
+        reason: Why there was something to do.
+        result: The attachment's CNI result.
+        false_alarms: Complaints of CHECK that are known to be wrong.
+        awaited: What a dry run misses and another task may be about to make.
+        seconds: Time from its start to its end.
+    """
+
+    attachment: Attachment
+    action: str = "unchanged"
+    reason: str = ""
+    result: t.Mapping[str, t.Any] | None = None
+    error: CniError | None = None
+    false_alarms: tuple[CniError, ...] = ()
+    awaited: CniError | None = None
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> bool:
+        return self.action in ("added", "recreated", "removed")
+
+
+__all__ = ("Outcome", "Policy", "Wanted")

@@ -49,10 +49,10 @@ class ActionModule(ActionBase):
                 return item
             where, text = self._rendered(item["template"], item.get("vars") or {}, where, task_vars)
             item = {**{key: item[key] for key in item if key not in ("template", "vars")}, "content": text}
-        if isinstance(item.get("config"), dict):
-            config.parse(to_content(item["config"]), where)
-        elif isinstance(item.get("content"), str):
-            config.parse(item["content"].encode("utf-8", "surrogateescape"), where)
+        if isinstance(item.get("content"), dict) and item.get("config") is None:
+            # Before ansible-core 2.19, a variable with JSON text becomes data on its way here.
+            item = {**{key: item[key] for key in item if key != "content"}, "config": item["content"]}
+        _check(item, where)
         return item
 
     def _rendered(self, name: str, own_vars: _Keys, where: str, task_vars: _Keys) -> tuple[str, str]:
@@ -63,3 +63,20 @@ class ActionModule(ActionBase):
         except AnsibleError as exc:
             raise CniError(Code.INVALID_CONFIG, f"{where}: template {name} cannot be rendered: {exc}") from exc
         return f"{where}: template {path}, rendered", str(text)
+
+
+def _check(item: _Keys, where: str) -> None:
+    try:
+        if isinstance(item.get("config"), dict):
+            config.parse(to_content(item["config"], _decrypted), where)
+        elif isinstance(item.get("content"), str):
+            config.parse(item["content"].encode("utf-8", "surrogateescape"), where)
+    except CniError as exc:
+        raise exc if where in exc.msg else exc.within(where) from exc
+
+
+def _decrypted(value: t.Any) -> str:
+    """Return what a vault has kept; before ansible-core 2.19 that is no string."""
+    if getattr(value, "__ENCRYPTED__", False):
+        return str(value)
+    raise TypeError(f"a value of type {type(value).__name__}: {value!r}")

@@ -175,7 +175,7 @@ RETURN = r"""
 attachments:
   description:
     - What became of each attachment, in the order of O(attachments), then of those that O(purge) removed.
-  returned: always
+  returned: unless the task is refused as a whole
   type: list
   elements: dict
   contains:
@@ -250,11 +250,20 @@ attachments:
 summary:
   description:
     - How many attachments each action was taken for.
-  returned: always
+  returned: unless the task is refused as a whole
   type: dict
   sample:
     added: 2
     unchanged: 1
+error:
+  description:
+    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+  returned: when the task is refused as a whole
+  type: dict
+  sample:
+    code: 7
+    msg: "attachments[1]: the attachment of blue (eth0) to network dbnet is given twice"
+    details: ""
 """
 
 import typing as t

@@ -176,6 +176,15 @@ conflists:
         - changed
         - removed
         - unchanged
+error:
+  description:
+    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+  returned: failure
+  type: dict
+  sample:
+    code: 7
+    msg: "conflists[0]: /plugins/1: the plugin has no 'type'"
+    details: "expected: the name of the plugin's executable"
 """
 
 import typing as t

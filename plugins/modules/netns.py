@@ -78,6 +78,15 @@ changed_names:
   sample:
     - red
     - green
+error:
+  description:
+    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+  returned: failure
+  type: dict
+  sample:
+    code: 7
+    msg: "'a/b' is no name of a network namespace"
+    details: "expected: a file name that does not begin with '-' and has neither spaces nor '/'"
 """
 
 import typing as t

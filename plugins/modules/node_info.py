@@ -208,6 +208,15 @@ netns:
       type: str
       returned: always
       sample: /run/netns/blue
+error:
+  description:
+    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+  returned: failure
+  type: dict
+  sample:
+    code: 7
+    msg: "cannot list /etc/cni/net.d: Permission denied"
+    details: ""
 """
 
 import typing as t

@@ -57,9 +57,9 @@ def remove(path: str, *, flush: bool = True) -> bool:
         os.unlink(path)
         if flush:
             sync_directory(os.path.dirname(path))
-    except FileNotFoundError:
-        return False
     except OSError as exc:
+        if not os.path.lexists(path):  # which a file system that is read-only does not say
+            return False
         raise io_error("remove", path, exc) from exc
     return True
 

@@ -56,7 +56,8 @@ def _wanted(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Wanted]:
 
 
 def _one_wanted(item: t.Mapping[str, t.Any]) -> Wanted:
-    path = item["netns"] if item["netns"].startswith("/") else netns.path_of(item["netns"])
+    # os.path.join keeps an absolute path as it is.
+    path = os.path.join(netns.DIRECTORY, item["netns"])
     attachment = Attachment(
         network=item["network"],
         container_id=item["container_id"] or os.path.basename(path),

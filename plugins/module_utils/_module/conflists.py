@@ -104,7 +104,10 @@ def _report(changes: t.Sequence[FileChange]) -> dict[str, t.Any]:
     }
 
 
-def _diff(change: FileChange) -> dict[str, str]:
+def _diff(change: FileChange) -> dict[str, t.Any]:
+    if change.before == change.after:
+        modes = {"before": change.before_mode, "after": change.after_mode}
+        return {when: {"path": change.path, "mode": f"{mode or 0:04o}"} for when, mode in modes.items()}
     return {
         "before_header": change.path,
         "before": (change.before or b"").decode("utf-8", "replace"),

@@ -41,9 +41,19 @@ class Wanted:
     priority: int = 10
 
 
-def to_content(network: t.Mapping[str, t.Any]) -> bytes:
-    """Write a network configuration given as data the way a person would."""
-    return (json.dumps(network, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+def to_content(network: t.Mapping[str, t.Any], default: t.Callable[[t.Any], t.Any] | None = None) -> bytes:
+    """Write a network configuration given as data the way a person would.
+
+    Args:
+        default: As of `json.dumps`.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: JSON has no form for it.
+    """
+    try:
+        return (json.dumps(network, indent=2, ensure_ascii=False, default=default) + "\n").encode()
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise CniError(Code.INVALID_CONFIG, f"this cannot be written as JSON: {exc}") from exc
 
 
 class ConflistDirectory:
@@ -92,16 +102,15 @@ class ConflistDirectory:
         self._ownership.settle(changes)
 
     def shadows(self, changes: t.Sequence[FileChange]) -> list[str]:
-        """Say which of the written networks a runtime would not find in the file just written."""
+        """Say which of the networks other files define as well."""
         removed = {change.path for change in changes if change.action == "removed"}
         warnings = []
         for change in changes:
-            winner = self._now.networks.get(change.network)
-            if change.after is None or winner is None or winner.source in removed | {change.path}:
-                continue
-            first = min(winner.source, change.path, key=conf_dir.precedence)
-            last = change.path if first == winner.source else winner.source
-            warnings.append(f"{first} and {last} both define network {change.network}; runtimes use the first")
+            others = {one.source for one in self._all_networks() if one.name == change.network}
+            files = sorted({change.path, *others} - removed, key=conf_dir.precedence)
+            if change.after is not None and len(files) > 1:
+                all_files = f"{', '.join(files[:-1])} and {files[-1]}"
+                warnings.append(f"{all_files} define network {change.network}; runtimes use the first of these")
         return warnings
 
     def _parse(self, one: Wanted) -> NetworkConfiguration:
@@ -137,9 +146,10 @@ class ConflistDirectory:
 
     def _write(self, name: str, path: str, after: bytes) -> FileChange:
         before = durable.read(path, limit=conf_dir.SIZE_LIMIT)
-        same = before == after and stat.S_IMODE(os.stat(path).st_mode) == self._mode
+        mode = stat.S_IMODE(os.stat(path).st_mode) if before is not None else None
+        same = before == after and mode == self._mode
         action = "created" if before is None else "unchanged" if same else "changed"
-        return FileChange(name, path, action, before, after)
+        return FileChange(name, path, action, before, after, mode, self._mode)
 
     def _removal(self, path: str) -> FileChange:
         owner = self._ownership.network_of(os.path.basename(path))

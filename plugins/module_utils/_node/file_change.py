@@ -18,6 +18,7 @@ class FileChange:
         network: The network that the file defines.
         action: ``created``, ``changed``, ``removed`` or ``unchanged``.
         before, after: Its content; None where there is no file.
+        before_mode, after_mode: Its permissions, where they are looked after.
     """
 
     network: str
@@ -25,6 +26,8 @@ class FileChange:
     action: str
     before: bytes | None
     after: bytes | None
+    before_mode: int | None = None
+    after_mode: int | None = None
 
     @property
     def changed(self) -> bool:

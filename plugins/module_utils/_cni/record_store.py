@@ -28,6 +28,7 @@ class RecordStore:
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
+        self._occupants: dict[str, Key] = {}
 
     @classmethod
     def of_records(cls, cache_dir: str) -> RecordStore:
@@ -63,14 +64,18 @@ class RecordStore:
             flush: False for what is needed only while the machine is up.
         """
         durable.make_directory(self.directory, mode=0o700)
-        durable.write(self._path_for(record.attachment.key), record.encode(), flush=flush)
+        path = self._path_for(record.attachment.key)
+        durable.write(path, record.encode(), flush=flush)
+        self._occupants[path] = record.attachment.key
 
     def remove(self, key: Key) -> None:
         """Forget an attachment; its file may be broken or gone.
 
         A loss of power may bring the file back. Its namespace is another one then, and DEL is run once more.
         """
-        durable.remove(self._path_for(key), flush=False)
+        path = self._path_for(key)
+        durable.remove(path, flush=False)
+        self._occupants.pop(path, None)
 
     def read_container(self, attachment: Attachment) -> list[Record]:
         """Return the records of a container's attachments to the same network; broken ones are left out."""
@@ -127,6 +132,7 @@ class RecordStore:
         if path not in (self._usual_path(record.attachment.key), self._other_path(record.attachment.key)):
             what = f"{path} is not a record: its name is not that of the {record.attachment}, which it tells of"
             raise CniError(Code.DECODE_FAILURE, what, "did somebody copy or rename it?")
+        self._occupants[path] = record.attachment.key
         return record
 
     def _usual_path(self, key: Key) -> str:
@@ -145,6 +151,8 @@ class RecordStore:
 
     def _key_of(self, path: str) -> Key | None:
         """Return whose file it is; nothing for one that is not there or does not tell."""
+        if path in self._occupants and os.path.exists(path):
+            return self._occupants[path]
         try:
             content = durable.read(path, limit=_SIZE_LIMIT) or b""
             return attachment_of(json_text.as_object(json_text.decode(content, path), path)).key

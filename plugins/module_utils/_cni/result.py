@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import ipaddress
 import typing as t
 
@@ -118,22 +119,33 @@ def _check_routes(routes: object, where: str) -> None:
 
 
 def _check_address(value: object, where: str) -> None:
-    text = _expect(value, str, where)
-    try:
-        if not text.rpartition("/")[2].isdigit() or "/" not in text:
-            raise ValueError(text)
-        ipaddress.ip_interface(text)
-    except ValueError:
-        raise CniError(Code.DECODE_FAILURE, f"{where}: {text!r} is not an address with a prefix length") from None
+    if not _is_interface_address(_expect(value, str, where)):
+        raise CniError(Code.DECODE_FAILURE, f"{where}: {value!r} is not an address with a prefix length")
 
 
 def _check_gateway(value: object, where: str) -> None:
-    if value is None or value == "":
-        return
+    if value is not None and value != "" and not _is_address(_expect(value, str, where)):
+        raise CniError(Code.DECODE_FAILURE, f"{where}: {value!r} is not an address")
+
+
+# Most results of a node share the gateway and the routes.
+@functools.lru_cache(maxsize=1024)
+def _is_interface_address(text: str) -> bool:
+    address, slash, length = text.rpartition("/")
+    return bool(slash) and length.isdigit() and _is_address(address) and _parses(ipaddress.ip_interface, text)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_address(text: str) -> bool:
+    return _parses(ipaddress.ip_address, text)
+
+
+def _parses(parse: t.Callable[[str], object], text: str) -> bool:
     try:
-        ipaddress.ip_address(_expect(value, str, where))
+        parse(text)
     except ValueError:
-        raise CniError(Code.DECODE_FAILURE, f"{where}: {value!r} is not an address") from None
+        return False
+    return True
 
 
 def _expect(value: object, wanted: type, where: str) -> t.Any:

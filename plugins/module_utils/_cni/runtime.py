@@ -72,8 +72,7 @@ class Runtime:
         self.records.check_key(attachment.validated().key)
         if network.name != attachment.network:
             raise CniError(Code.INVALID_CONFIG, f"{attachment}: the configuration given is network {network.name}'s")
-        for plugin_type in network.plugin_types:
-            self._executor.require(plugin_type)
+        self.require_plugins(network)
         with self.exclusion.attachment(attachment):
             if self.records.read(attachment.key) is not None:
                 raise CniError(
@@ -90,6 +89,15 @@ class Runtime:
             )
             self.intents.write(intent)
             return self._add(network, intent)
+
+    def require_plugins(self, network: NetworkConfiguration) -> None:
+        """Look up every plugin of a network, delegated plugins included.
+
+        Raises:
+            CniError: ``INVALID_CONFIG``: one is not installed, or not executable.
+        """
+        for plugin_type in network.plugin_types:
+            self._executor.require(plugin_type)
 
     def check(self, record: Record, excuses: Excuses = _no_excuse) -> Checked:
         """Ask every plugin whether an attachment is as ADD left it ("Checking an attachment").

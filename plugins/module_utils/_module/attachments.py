@@ -56,17 +56,19 @@ def _wanted(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Wanted]:
 
 
 def _one_wanted(item: t.Mapping[str, t.Any]) -> Wanted:
-    # os.path.join keeps an absolute path as it is.
-    path = os.path.join(netns.DIRECTORY, item["netns"])
+    try:
+        path, problem = item["netns"] if item["netns"].startswith("/") else netns.path_of(item["netns"]), None
+    except CniError as exc:
+        path, problem = "", exc
     attachment = Attachment(
         network=item["network"],
-        container_id=item["container_id"] or os.path.basename(path),
+        container_id=item["container_id"] or os.path.basename(item["netns"]),
         ifname=item["ifname"],
         netns=path,
         args={str(key): value if isinstance(value, str) else str(value) for key, value in item["args"].items()},
         capability_args=item["capability_args"],
     )
-    return Wanted(attachment, item["state"] == "present")
+    return Wanted(attachment, item["state"] == "present", problem)
 
 
 def _report(outcomes: t.Sequence[Outcome]) -> dict[str, t.Any]:

@@ -37,6 +37,8 @@ class Convergence:
         outcome = Outcome(one.attachment)
         started = time.monotonic()
         try:
+            if one.problem is not None:
+                raise one.problem
             self._runtime.records.check_key(one.attachment.validated().key)
             if self._policy.dry_run:
                 self._decide(one, outcome)
@@ -62,7 +64,7 @@ class Convergence:
             outcome.result = record.result.keys if record.result else None
             self._check_existing(record, outcome)
         if outcome.reason and outcome.action == "unchanged":
-            self._delete(record)
+            self._delete(record, outcome)
             self._add(network, outcome, "recreated")
 
     def _required(self, attachment: Attachment, outcome: Outcome) -> NetworkConfiguration | None:
@@ -111,20 +113,32 @@ class Convergence:
             outcome.action = "checked"
 
     def _add(self, network: NetworkConfiguration | None, outcome: Outcome, action: str) -> None:
-        if network is not None and not self._policy.dry_run:
+        if network is None:
+            pass
+        elif self._policy.dry_run:
+            self._rehearse(network, outcome)
+        else:
             outcome.result = self._runtime.add(network, outcome.attachment).keys
+            outcome.touched = True
             if self._policy.check != "never":
                 self._check_new(outcome)
         outcome.action = action
 
+    def _rehearse(self, network: NetworkConfiguration, outcome: Outcome) -> None:
+        try:
+            self._runtime.require_plugins(network)
+        except CniError as exc:
+            outcome.awaited = exc
+
     def _remove(self, record: Record | None, outcome: Outcome) -> None:
         if record is not None:
-            self._delete(record)
+            self._delete(record, outcome)
             outcome.action = "removed"
 
-    def _delete(self, record: Record) -> None:
+    def _delete(self, record: Record, outcome: Outcome) -> None:
         if self._policy.dry_run:
             return
+        outcome.touched = True
         try:
             self._runtime.delete(record)
         except CniError:

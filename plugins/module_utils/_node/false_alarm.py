@@ -25,6 +25,10 @@ def _has_no_address(family: str) -> _Knows:
     return knows
 
 
+def _whatever_it_has(record: Record, plugin: PluginConfiguration) -> bool:
+    return True
+
+
 def _has_no_ipam(record: Record, plugin: PluginConfiguration) -> bool:
     return not plugin.delegated_type
 
@@ -38,6 +42,9 @@ _KNOWN: t.Final[tuple[tuple[str, re.Pattern[str], _Knows], ...]] = (
     # portmap 1.1 and before look for the rules of both families whenever both kinds of iptables are installed.
     ("portmap", re.compile(r"could not check ipv6 dnat"), _has_no_address("6")),
     ("portmap", re.compile(r"could not check ipv4 dnat"), _has_no_address("4")),
+    # With addresses of both, they look for the rules of one family's address among the other's.
+    ("portmap", re.compile(r"could not check ipv6 dnat: rule .*-s [0-9.]+/"), _whatever_it_has),
+    ("portmap", re.compile(r"could not check ipv4 dnat: rule .*-s [0-9a-f]*:"), _whatever_it_has),
     # bridge hands CHECK on to an IPAM plugin that a network of layer 2 does not have.
     ("bridge", re.compile(r"no plugin name provided"), _has_no_ipam),
     # sbr moves the routes to a table of its own, where the plugin that made them does not look.

@@ -32,9 +32,10 @@ def sweep(record: Record, records: RecordStore) -> int:
     Raises:
         CniError: A rule or a record cannot be read, or the rule not be removed.
     """
-    families = {ipaddress.ip_address(address).version for address in _addresses(record)}
-    if not families or not _masquerades(record):
+    if not _masquerades(record):
         return 0
+    # What was interrupted has no addresses yet, and the comment alone says whose its rules are.
+    families = {ipaddress.ip_address(address).version for address in _addresses(record)} or {4, 6}
     attachment = record.attachment
     comment = _COMMENT.format(attachment.network, attachment.container_id)
     left = [rule for family in families for rule in masquerade.rules(family) if rule.comment == comment]
@@ -48,6 +49,8 @@ def sweep(record: Record, records: RecordStore) -> int:
 
 
 def _masquerades(record: Record) -> bool:
+    if b'"ipMasq"' not in record.config:
+        return False
     try:
         return any(plugin.keys.get("ipMasq") is True for plugin in record.network().plugins)
     except CniError:

@@ -16,10 +16,15 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """An attachment and whether there is to be one."""
+    """An attachment and whether there is to be one.
+
+    Attributes:
+        problem: What is wrong with how it was asked for.
+    """
 
     attachment: Attachment
     present: bool = True
+    problem: CniError | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +51,7 @@ class Outcome:
         reason: Why there was something to do.
         result: The attachment's CNI result.
         false_alarms: Complaints of CHECK that are known to be wrong.
+        touched: Whether an ADD was completed or a DEL begun, whatever came of it.
         awaited: What a dry run misses and another task may be about to make.
         seconds: Time from its start to its end.
     """
@@ -57,11 +63,12 @@ class Outcome:
     error: CniError | None = None
     false_alarms: tuple[CniError, ...] = ()
     awaited: CniError | None = None
+    touched: bool = False
     seconds: float = 0.0
 
     @property
     def changed(self) -> bool:
-        return self.action in ("added", "recreated", "removed")
+        return self.touched or self.action in ("added", "recreated", "removed")
 
 
 __all__ = ("Outcome", "Policy", "Wanted")

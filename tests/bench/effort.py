@@ -1,0 +1,40 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What every chapter is given: where to measure, how much, and how often."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+
+from ansible_collections.cni.node.tests.bench.node import Node
+
+
+@dataclasses.dataclass(frozen=True)
+class Effort:
+    """`few` attachments where real plugins run, `many` where the runtime's own work is looked at."""
+
+    long_rounds: int
+    rounds: int
+    short_rounds: int
+    few: int
+    many: int
+
+
+WHOLE = Effort(long_rounds=2, rounds=3, short_rounds=5, few=100, many=1000)
+QUICK = Effort(long_rounds=1, rounds=1, short_rounds=3, few=20, many=200)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bench:
+    """`libcni` is the program over libcni; `disk` a directory that is not in memory."""
+
+    node: Node
+    libcni: pathlib.Path
+    disk: pathlib.Path
+    effort: Effort
+    # As many as the module `attachments` takes when it is not told.
+    workers: int = 2 * len(os.sched_getaffinity(0))

@@ -1,0 +1,55 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The engine as a program beside libcni-runner, for the same items: engine CONF_DIR PLUGIN_DIRS CACHE_DIR WORKERS COMMAND.
+
+It brings the attachments to what is wanted as the module `attachments` does, locks, intents and look-ups included,
+and prints the seconds that took, without the start of the process and the reading of the items; so does its peer.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+
+# What is asked for, and what has to come out of it. NOTHING is a run in which everything is as wanted already.
+COMMANDS: dict[str, tuple[Policy, bool, str]] = {
+    "ADD": (Policy(check="never"), True, "added"),
+    "CHECK": (Policy(check="always", on_drift="fail"), True, "checked"),
+    "NOTHING": (Policy(check="never"), True, "unchanged"),
+    "DEL": (Policy(check="never"), False, "removed"),
+}
+TIMEOUT = 60.0
+
+
+def converge(directories: t.Sequence[str], workers: int, policy: Policy, wanted: list[Wanted]) -> list[Outcome]:
+    conf_path, plugin_dirs, cache_dir = directories
+    runtime = Runtime(ProcessExecutor(plugin_dirs.split(":"), TIMEOUT), cache_dir, TIMEOUT)
+    return Attachments(runtime, conf_dir.load(conf_path), policy).converge(wanted, workers)
+
+
+def main(arguments: list[str]) -> None:
+    *directories, workers, command = arguments
+    policy, present, action = COMMANDS[command]
+    wanted = [Wanted(Attachment(**item), present) for item in json.load(sys.stdin)]
+    started = time.monotonic()
+    outcomes = converge(directories, int(workers), policy, wanted)
+    seconds = time.monotonic() - started
+    wrong = [f"{outcome.action}: {outcome.error}" for outcome in outcomes if outcome.action != action]
+    if wrong:
+        sys.exit(f"{len(wrong)} of {len(outcomes)} were not {action}, but {wrong[0]}")
+    print(seconds)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What kind of machine this is, in words."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+
+import ansible.release
+
+from ansible_collections.cni.node.tests.bench.effort import Bench
+
+
+def describe(bench: Bench) -> str:
+    facts = {
+        "machine": f"{'virtual, ' if _is_virtual() else ''}{len(os.sched_getaffinity(0))} CPUs, {platform.machine()}",
+        "disk": _program("findmnt", "--noheadings", "--output", "FSTYPE", "--target", str(bench.disk)),
+        "kernel": ".".join(platform.release().split(".")[:2]),
+        "reference plugins": _package("containernetworking-plugins"),
+        "iptables": _program("iptables", "--version"),
+        "Python": platform.python_version(),
+        "ansible-core": ansible.release.__version__,
+        "Go": _program("go", "version"),
+        "libcni": _package("golang-github-appc-cni-dev"),
+    }
+    return "\n".join(f"- {name}: {fact}" for name, fact in facts.items())
+
+
+def _is_virtual() -> bool:
+    return "hypervisor" in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+
+
+def _program(*argv: str) -> str:
+    """What it prints, or the version in there."""
+    search = os.pathsep.join((os.environ["PATH"], "/usr/sbin", "/sbin"))
+    printed = subprocess.run(argv, env={"PATH": search}, check=False, capture_output=True, text=True).stdout.strip()
+    found = re.search(r"\d+\.\d+\S*( \(\w+\))?", printed)
+    return found[0] if found else printed or "unknown"
+
+
+def _package(name: str) -> str:
+    """As Debian counts; elsewhere nobody knows, for builds of the plugins seldom say."""
+    return (
+        _program("dpkg-query", "--show", "--showformat=${Version}", name) if shutil.which("dpkg-query") else "unknown"
+    )

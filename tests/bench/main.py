@@ -1,0 +1,74 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Measures the collection side by side with its peers: tests/bench/run [--quick] [--only CHAPTER]... [--write PAGE].
+
+The measuring runs inside tests/support/sandbox; what it prints as Markdown comes out of there through a directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import typing as t
+
+from ansible_collections.cni.node.tests.bench import converged, looping, machine, no_op, own_cost, page, peers
+from ansible_collections.cni.node.tests.bench.effort import QUICK, WHOLE, Bench
+from ansible_collections.cni.node.tests.bench.node import Node
+from ansible_collections.cni.node.tests.support import build
+
+SANDBOX = build.REPOSITORY / "tests/support/sandbox"
+CHAPTERS: dict[str, t.Callable[[Bench], str]] = {
+    "machine": machine.describe,
+    "peers": peers.chapter,
+    "own-cost": own_cost.chapter,
+    "converged": converged.chapter,
+    "looping": looping.chapter,
+    "no-op": no_op.chapter,
+}
+
+
+def options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tests/bench/run", description="Measure the collection against its peers.")
+    parser.add_argument("--quick", action="store_true", help="fewer attachments and rounds: does it run at all?")
+    parser.add_argument("--only", action="append", choices=CHAPTERS, help="measure only this; may be repeated")
+    parser.add_argument("--write", type=pathlib.Path, metavar="PAGE", help="put the tables into this page")
+    parser.add_argument("--inside", type=pathlib.Path, help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def measure(chosen: argparse.Namespace, output: pathlib.Path) -> None:
+    """Inside the sandbox: one file of Markdown for each chapter."""
+    bench = Bench(
+        Node.prepare(pathlib.Path("/run/bench")), build.libcni_runner(), output, QUICK if chosen.quick else WHOLE
+    )
+    for name in chosen.only or CHAPTERS:
+        started = time.monotonic()
+        tables = CHAPTERS[name](bench)
+        (output / f"{name}.md").write_text(tables, encoding="utf-8")
+        print(f"## {name} ({time.monotonic() - started:.0f} s)\n\n{tables}\n", flush=True)
+
+
+def main(arguments: list[str]) -> int:
+    chosen = options(arguments)
+    if chosen.inside:
+        measure(chosen, chosen.inside)
+        return 0
+    build.libcni_runner()
+    with tempfile.TemporaryDirectory(dir=build.REPOSITORY / ".cache") as output:
+        argv = [os.fspath(SANDBOX), sys.executable, "-m", f"{__package__}.main", "--inside", output, *arguments]
+        done = subprocess.run(argv, env={**os.environ, "CNI_SANDBOX_OUT": output}, check=False)
+        if done.returncode == 0 and chosen.write:
+            written = {path.stem: path.read_text(encoding="utf-8") for path in pathlib.Path(output).glob("*.md")}
+            page.replace(chosen.write, written)
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

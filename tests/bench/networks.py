@@ -1,0 +1,68 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The networks that are measured."""
+
+from __future__ import annotations
+
+import typing as t
+
+Json = dict[str, t.Any]
+
+NOOP = "noop"
+
+
+def example(leases: str) -> Json:
+    """The specification's own example: bridge with host-local, tuning and portmap."""
+    return {
+        "cniVersion": "1.0.0",
+        "name": "example",
+        "plugins": [
+            _bridge("cni0", "10.1.0.0/16", leases),
+            {"type": "tuning", "capabilities": {"mac": True}, "sysctl": {"net.core.somaxconn": "500"}},
+            {"type": "portmap", "capabilities": {"portMappings": True}},
+        ],
+    }
+
+
+def plain(leases: str) -> Json:
+    """What most people have: bridge with host-local."""
+    return {"cniVersion": "1.0.0", "name": "plain", "plugins": [_bridge("cni1", "10.2.0.0/16", leases)]}
+
+
+def noop(plugins: int) -> Json:
+    """So many plugins that do next to nothing: what is left is the runtime."""
+    return {"cniVersion": "1.0.0", "name": f"noop{plugins}", "plugins": [{"type": NOOP}] * plugins}
+
+
+def loopback() -> Json:
+    """The cheapest of the reference plugins."""
+    return {"cniVersion": "1.0.0", "name": "loopback", "plugins": [{"type": "loopback"}]}
+
+
+def items(network: Json, containers: t.Sequence[str], netns_dir: str) -> list[Json]:
+    """One attachment for each container, as libcni-runner takes them; the values of capabilities go where declared."""
+    declared = {name for plugin in network["plugins"] for name in plugin.get("capabilities", ())}
+    return [
+        {
+            "network": network["name"],
+            "container_id": container,
+            "ifname": "eth0",
+            "netns": f"{netns_dir}/{container}",
+            "capability_args": {name: value for name, value in _capability_args(number).items() if name in declared},
+        }
+        for number, container in enumerate(containers)
+    ]
+
+
+def _bridge(name: str, subnet: str, leases: str) -> Json:
+    ipam = {"type": "host-local", "subnet": subnet, "routes": [{"dst": "0.0.0.0/0"}], "dataDir": leases}
+    return {"type": "bridge", "bridge": name, "isGateway": True, "ipam": ipam}
+
+
+def _capability_args(number: int) -> Json:
+    return {
+        "mac": f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}",
+        "portMappings": [{"hostPort": 20000 + number, "containerPort": 80, "protocol": "tcp"}],
+    }

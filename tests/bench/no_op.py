@@ -1,0 +1,33 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Chapter: every module on a node that is as wanted already."""
+
+from __future__ import annotations
+
+from ansible_collections.cni.node.tests.bench import networks, playbook
+from ansible_collections.cni.node.tests.bench.contestants import Engine, start_over
+from ansible_collections.cni.node.tests.bench.effort import Bench
+from ansible_collections.cni.node.tests.bench.series import Series
+from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
+
+OVER_PING = Target(0.15)
+PING = "Ping"
+
+
+def chapter(bench: Bench) -> str:
+    network = networks.example(bench.node.leases)
+    items = bench.node.attachments(network, 3)
+    engine = Engine(bench.node, bench.workers)
+    start_over(bench.node, engine, items)
+    played = playbook.play("modules", {**playbook.variables(bench, items), "bench_network": network})
+    engine.run("DEL", items)
+    bench.node.clean()
+    # The first round makes the node what is wanted.
+    tasks = {name: Series(tuple(seconds[1:])) for name, seconds in played.tasks.items()}
+    ping = tasks.pop(PING)
+    rows = [[PING, ping, "", ""]]
+    rows += [[name, series, *judged_row("", [series - ping], OVER_PING)[1:]] for name, series in tasks.items()]
+    title = f"Three attachments, one play, rounds: {len(ping.values)}"
+    return f"{title}\n\n{table(['task', 'seconds', 'over ping', 'target'], rows)}"

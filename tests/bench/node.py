@@ -1,0 +1,74 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The throw-away node that everything is measured on."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import shutil
+import subprocess
+
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node import namespaces
+from ansible_collections.cni.node.tests.bench import networks
+from ansible_collections.cni.node.tests.bench.networks import Json
+from ansible_collections.cni.node.tests.support.namespaces import links
+
+REFERENCE_PLUGINS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """Directories below one that is in memory; only the records' may be elsewhere."""
+
+    top: pathlib.Path
+    cache_dir: pathlib.Path
+
+    @classmethod
+    def prepare(cls, top: pathlib.Path) -> Node:
+        node = cls(top, top / "cache")
+        for directory in (node.conf_dir, node.plugin_dir):
+            directory.mkdir(parents=True)
+        shutil.copy(pathlib.Path(__file__).with_name("noop"), node.plugin_dir / networks.NOOP)
+        return node
+
+    def with_cache(self, cache_dir: pathlib.Path) -> Node:
+        return dataclasses.replace(self, cache_dir=cache_dir)
+
+    @property
+    def conf_dir(self) -> pathlib.Path:
+        return self.top / "net.d"
+
+    @property
+    def plugin_dir(self) -> pathlib.Path:
+        return self.top / "bin"
+
+    @property
+    def plugin_dirs(self) -> tuple[str, ...]:
+        return str(self.plugin_dir), *REFERENCE_PLUGINS
+
+    @property
+    def leases(self) -> str:
+        return str(self.top / "leases")
+
+    def attachments(self, network: Json, count: int) -> list[Json]:
+        """Items for so many containers, after their namespaces and the network's file have been made."""
+        containers = [f"bench{number:04d}" for number in range(count)]
+        namespaces.ensure(containers, present=True, dry_run=False)
+        path = self.conf_dir / f"10-{network['name']}.conflist"
+        path.write_text(json.dumps(network, indent=2), encoding="utf-8")
+        return networks.items(network, containers, netns.DIRECTORY)
+
+    def clean(self) -> None:
+        """Take away what DEL leaves behind by design, so that the next one starts as the first did."""
+        for directory in (self.cache_dir, self.leases):
+            shutil.rmtree(directory, ignore_errors=True)
+        for bridge in [name for name in links() if name.startswith("cni")]:
+            subprocess.run(["ip", "link", "delete", bridge], check=True)
+        for command in ("iptables", "ip6tables"):
+            for action in ("--flush", "--delete-chain"):
+                subprocess.run([command, "--wait", "--table", "nat", action], check=True, capture_output=True)

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Chapter: what the engine itself costs, over the processes of the plugins."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.tests.bench import networks
+from ansible_collections.cni.node.tests.bench.bare import Bare
+from ansible_collections.cni.node.tests.bench.contestants import COMMANDS, Engine, LibcniProcess, cycle
+from ansible_collections.cni.node.tests.bench.effort import Bench
+from ansible_collections.cni.node.tests.bench.networks import Json
+from ansible_collections.cni.node.tests.bench.series import Series, by_key, interleaved
+from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
+
+PER_CALL, GROWTH = Target(1.0), Target(1.1)
+
+
+def chapter(bench: Bench) -> str:
+    effort = bench.effort
+    measured = {
+        "one plugin that does nothing": (networks.noop(1), effort.many // 5),
+        "three plugins that do nothing": (networks.noop(3), effort.many // 10),
+        "loopback": (networks.loopback(), effort.few),
+    }
+    engine_rows, libcni_rows = [], []
+    for name, (network, count) in measured.items():
+        engine, libcni = _over_bare(bench, network, count)
+        label = f"{name}, {count} attachments"
+        engine_rows.append(judged_row(label, engine, PER_CALL))
+        libcni_rows.append([label, *libcni])
+    return "\n\n".join(
+        [
+            f"Milliseconds per plugin call of the engine, over the bare processes, rounds: {effort.short_rounds}",
+            table(["network", *COMMANDS, "target"], engine_rows),
+            "The same of libcni:",
+            table(["network", *COMMANDS], libcni_rows),
+            f"Milliseconds per attachment in all, one plugin that does nothing, by attachments per call, rounds: {effort.rounds}",
+            _growth(bench),
+        ]
+    )
+
+
+def _over_bare(bench: Bench, network: Json, count: int) -> tuple[list[Series], list[Series]]:
+    node, items = bench.node, bench.node.attachments(network, count)
+    turns = {
+        "engine": cycle(node, Engine(node, 1), items),
+        "libcni": cycle(node, LibcniProcess(node, bench.libcni, 1), items),
+        "bare": cycle(node, Bare(node, network, 1), items),
+    }
+    measured = by_key(interleaved(bench.effort.short_rounds, turns))
+    calls = count * len(network["plugins"])
+
+    def over_bare(name: str) -> list[Series]:
+        return [(measured[name][command] - measured["bare"][command]) * (1000 / calls) for command in COMMANDS]
+
+    return over_bare("engine"), over_bare("libcni")
+
+
+def _growth(bench: Bench) -> str:
+    node, many = bench.node, bench.effort.many
+    items = node.attachments(networks.noop(1), many)
+    sizes = (many // 100, many // 10, many)
+    turns = {str(size): cycle(node, Engine(node, 1), items[:size]) for size in sizes}
+    measured = by_key(interleaved(bench.effort.rounds, turns))
+    each = {size: [measured[str(size)][command] * (1000 / size) for command in COMMANDS] for size in sizes}
+    rows: list[t.Sequence[object]] = [[size, *series, ""] for size, series in each.items()]
+    growth = [last / before for last, before in zip(each[sizes[2]], each[sizes[1]])]
+    return table(["attachments", *COMMANDS, "target"], [*rows, judged_row(f"{sizes[2]} to {sizes[1]}", growth, GROWTH)])

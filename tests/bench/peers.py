@@ -1,0 +1,73 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Chapter: a real network, against libcni."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.tests.bench import networks
+from ansible_collections.cni.node.tests.bench.contestants import (
+    COMMANDS,
+    Contestant,
+    Engine,
+    LibcniProcess,
+    LibcniProcesses,
+    cycle,
+)
+from ansible_collections.cni.node.tests.bench.effort import Bench
+from ansible_collections.cni.node.tests.bench.node import Node
+from ansible_collections.cni.node.tests.bench.series import Series, by_key, interleaved
+from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
+
+ALIKE, IN_TURN = Target(1.05), Target(0.7)
+
+Measured = dict[str, dict[str, Series]]
+
+
+def chapter(bench: Bench) -> str:
+    workers, program, disk = bench.workers, bench.libcni, bench.node.with_cache(bench.disk / "cache")
+    engine, alike = f"the engine, {workers} workers", f"libcni, one process, {workers} workers"
+    in_turn, processes = "libcni, one process, one after another", "libcni, a process for each call, one after another"
+    in_memory = _measured(
+        bench,
+        bench.node,
+        {
+            engine: Engine(bench.node, workers),
+            alike: LibcniProcess(bench.node, program, workers),
+            in_turn: LibcniProcess(bench.node, program, 1),
+            processes: LibcniProcesses(bench.node, program),
+        },
+    )
+    on_disk = _measured(bench, disk, {engine: Engine(disk, workers), alike: LibcniProcess(disk, program, workers)})
+    return "\n\n".join(
+        [
+            f"Seconds for {bench.effort.few} attachments with the records in memory, rounds: {bench.effort.rounds}",
+            _seconds(in_memory),
+            f"The engine with {workers} workers, as a share of the others' time:",
+            _shares(in_memory, engine, {alike: ALIKE, in_turn: IN_TURN, processes: IN_TURN}),
+            "The same with the records on a disk:",
+            _seconds(on_disk),
+            _shares(on_disk, engine, {alike: ALIKE}),
+        ]
+    )
+
+
+def _measured(bench: Bench, node: Node, contestants: t.Mapping[str, Contestant]) -> Measured:
+    items = node.attachments(networks.example(node.leases), bench.effort.few)
+    turns = {name: cycle(node, contestant, items) for name, contestant in contestants.items()}
+    return by_key(interleaved(bench.effort.rounds, turns))
+
+
+def _seconds(measured: Measured) -> str:
+    return table(["", *COMMANDS], [[name, *series.values()] for name, series in measured.items()])
+
+
+def _shares(measured: Measured, engine: str, targets: t.Mapping[str, Target]) -> str:
+    rows = [
+        judged_row(name, [measured[engine][command] / measured[name][command] for command in COMMANDS], target)
+        for name, target in targets.items()
+    ]
+    return table(["against", *COMMANDS, "target"], rows)

@@ -1,0 +1,95 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs a playbook on this node over the local connection, with pipelining, and says how long it and its tasks took."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import typing as t
+import xml.etree.ElementTree
+
+from ansible_collections.cni.node.tests.bench.effort import Bench
+from ansible_collections.cni.node.tests.bench.networks import Json
+
+PLAYBOOKS = pathlib.Path(__file__).with_name("playbooks")
+
+
+@dataclasses.dataclass(frozen=True)
+class Played:
+    """Seconds: of the whole command, and of every task by its name, as often as it ran."""
+
+    seconds: float
+    tasks: dict[str, list[float]]
+
+
+def play(name: str, variables: t.Mapping[str, t.Any]) -> Played:
+    with tempfile.TemporaryDirectory() as scratch:
+        given = pathlib.Path(scratch, "variables.json")
+        given.write_text(json.dumps(variables), encoding="utf-8")
+        playbook = [str(PLAYBOOKS / f"{name}.yml"), "--extra-vars", f"@{given}"]
+        program = pathlib.Path(sys.executable).with_name("ansible-playbook")
+        argv = [str(program), "--inventory", "localhost,", *playbook]
+        started = time.monotonic()
+        done = subprocess.run(argv, env=_environment(scratch), check=False, capture_output=True, text=True)
+        seconds = time.monotonic() - started
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(playbook)} ended with {done.returncode}: {done.stdout}{done.stderr}")
+        return Played(seconds, _tasks(pathlib.Path(scratch)))
+
+
+def options(bench: Bench, items: list[Json]) -> Json:
+    """What the module `attachments` is asked for."""
+    node = bench.node
+    return {
+        "attachments": items,
+        "conf_dir": str(node.conf_dir),
+        "plugin_dirs": list(node.plugin_dirs),
+        "cache_dir": str(node.cache_dir),
+    }
+
+
+def variables(bench: Bench, items: list[Json]) -> Json:
+    """What the playbooks are told: the same, and the command that attaches one item by libcni."""
+    given = options(bench, items)
+    directories = {
+        "-conf-dir": given["conf_dir"],
+        "-bin-dir": ":".join(given["plugin_dirs"]),
+        "-cache-dir": given["cache_dir"],
+    }
+    libcni = [str(bench.libcni), *(word for option in directories.items() for word in option), "ADD"]
+    return {"bench_libcni": libcni, **{f"bench_{name}": value for name, value in given.items()}}
+
+
+def _environment(scratch: str) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "JUNIT_"))}
+    return {
+        **kept,
+        "ANSIBLE_HOME": f"{scratch}/home",
+        "ANSIBLE_REMOTE_TMP": f"{scratch}/remote",
+        "ANSIBLE_PIPELINING": "true",
+        "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
+        "ANSIBLE_CALLBACKS_ENABLED": "ansible.builtin.junit",
+        "JUNIT_OUTPUT_DIR": scratch,
+        "JUNIT_HIDE_TASK_ARGUMENTS": "true",
+    }
+
+
+def _tasks(report_dir: pathlib.Path) -> dict[str, list[float]]:
+    """The callback of ansible-core names a test case `[HOST] PLAY: TASK` and adds what a task was given after a space."""
+    (report,) = report_dir.glob("*.xml")
+    tasks: dict[str, list[float]] = {}
+    for case in xml.etree.ElementTree.parse(report).iter("testcase"):
+        name = case.get("name", "").split(": ", 1)[1]
+        with contextlib.suppress(TypeError):
+            tasks.setdefault(name, []).append(float(case.get("time", "")))
+    return tasks

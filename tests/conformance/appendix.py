@@ -1,0 +1,75 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The examples that the specification 1.1.0 ends with.
+
+Printed there are results without "cniVersion", which section 5 demands; the network, in section 1, with routes in the
+bridge's "ipam" that no printed request has. The network here is the printed requests'.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+Json = dict[str, t.Any]
+
+IPAM: Json = {"type": "host-local", "subnet": "10.1.0.0/16", "gateway": "10.1.0.1"}
+DNS: Json = {"nameservers": ["10.1.0.1"]}
+BRIDGE: Json = {
+    "type": "bridge",
+    "bridge": "cni0",
+    "keyA": ["some more", "plugin specific", "configuration"],
+    "ipam": IPAM,
+    "dns": DNS,
+}
+SYSCTL: Json = {"net.core.somaxconn": "500"}
+NETWORK: Json = {
+    "cniVersion": "1.1.0",
+    "cniVersions": ["0.3.1", "0.4.0", "1.0.0", "1.1.0"],
+    "name": "dbnet",
+    "plugins": [
+        BRIDGE,
+        {"type": "tuning", "capabilities": {"mac": True}, "sysctl": SYSCTL},
+        {"type": "portmap", "capabilities": {"portMappings": True}},
+    ],
+}
+MAC = "00:11:22:33:44:66"
+PORT_MAPPINGS: list[Json] = [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]
+
+
+def result(mac: str) -> Json:
+    return {
+        "ips": [{"address": "10.1.0.5/16", "gateway": "10.1.0.1", "interface": 2}],
+        "routes": [{"dst": "0.0.0.0/0"}],
+        "interfaces": [
+            {"name": "cni0", "mac": "00:11:22:33:44:55"},
+            {"name": "veth3243", "mac": "55:44:33:22:11:11"},
+            {"name": "eth0", "mac": mac, "sandbox": "/var/run/netns/blue"},
+        ],
+        "dns": DNS,
+    }
+
+
+OF_BRIDGE = result("99:88:77:66:55:44")
+FINAL = result(MAC)
+
+
+def request(plugin: Json, **others: object) -> Json:
+    return {"cniVersion": "1.1.0", "name": "dbnet", **plugin, **others}
+
+
+def previous(of: Json) -> Json:
+    return {"cniVersion": "1.1.0", **of}
+
+
+TUNING: Json = {"type": "tuning", "sysctl": SYSCTL, "runtimeConfig": {"mac": MAC}}
+PORTMAP: Json = {"type": "portmap", "runtimeConfig": {"portMappings": PORT_MAPPINGS}}
+
+ADD = [
+    request(BRIDGE),
+    request(TUNING, prevResult=previous(OF_BRIDGE)),
+    request(PORTMAP, prevResult=previous(FINAL)),
+]
+CHECK = [request(plugin, prevResult=previous(FINAL)) for plugin in (BRIDGE, TUNING, PORTMAP)]
+DELETE = CHECK[::-1]

@@ -1,0 +1,26 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.support import build
+
+
+@pytest.fixture
+def node(tmp_path: pathlib.Path) -> Node:
+    return Node(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def noop() -> pathlib.Path:
+    """The reference test double."""
+    try:
+        return build.noop_plugin()
+    except build.Unavailable as exc:
+        pytest.skip(str(exc))

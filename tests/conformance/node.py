@@ -1,0 +1,97 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.tests.support.plugins import Answer, Call, PluginDirectory
+
+Json = dict[str, t.Any]
+VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
+
+
+@dataclasses.dataclass
+class Node:
+    """A node below one directory: scripted plugins, a cache, files in the place of namespaces, and the engine.
+
+    Attributes:
+        timeout: Seconds that a plugin may run.
+        patience: Seconds to wait for another process.
+    """
+
+    directory: pathlib.Path
+    timeout: float = 30
+    patience: float = 20
+
+    def __post_init__(self) -> None:
+        self.plugins = PluginDirectory(self.directory / "bin")
+        self.cache = self.directory / "cache"
+        self.runtime = self.new_runtime()
+
+    def new_runtime(self) -> Runtime:
+        return Runtime(ProcessExecutor([str(self.plugins.path)], self.timeout), str(self.cache), self.patience)
+
+    def write(self, *names: str, **answers: Answer | t.Sequence[Answer]) -> None:
+        """Plugins that all answer alike."""
+        for name in names:
+            self.plugins.write(name, versions=VERSIONS, **answers)
+
+    def network(self, *plugins: str | Json, version: str | None = "1.1.0", **keys: object) -> NetworkConfiguration:
+        """A list of plugins, each by its type alone or with all its keys; any that is not there yet is made."""
+        objects = [{"type": plugin} if isinstance(plugin, str) else plugin for plugin in plugins]
+        for one in objects:
+            if not (self.plugins.path / str(one["type"])).exists():
+                self.write(str(one["type"]))
+        document = {"name": "net", **({"cniVersion": version} if version else {}), **keys, "plugins": objects}
+        return config.parse(json.dumps(document).encode(), "10-net.conflist")
+
+    def netns(self, name: str = "blue") -> pathlib.Path:
+        path = self.directory / "netns" / name
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists():  # a touched one would be taken for another
+            path.touch()
+        return path
+
+    def attachment(
+        self, container_id: str = "blue", network: str = "net", ifname: str = "eth0", **others: t.Any
+    ) -> Attachment:
+        return Attachment(network, container_id, ifname, str(self.netns(container_id)), **others)
+
+    def record(self, attachment: Attachment | None = None) -> Record:
+        found = self.runtime.records.read(attachment.key if attachment else ("net", "blue", "eth0"))
+        assert found is not None
+        return found
+
+    def added(self, network: NetworkConfiguration, attachment: Attachment | None = None) -> Record:
+        """The record of an ADD; its calls are forgotten."""
+        attachment = attachment or self.attachment()
+        self.runtime.add(network, attachment)
+        self.plugins.forget()
+        return self.record(attachment)
+
+    def leftovers(self) -> tuple[list[Record], list[Record]]:
+        """Records and intents."""
+        return self.runtime.records.read_all()[0], self.runtime.intents.read_all()[0]
+
+    def ran(self, command: str | None = None) -> list[tuple[str, str]]:
+        """Command and plugin of each call, VERSION left out unless asked for."""
+        return [(call.command, call.plugin) for call in self.calls(command)]
+
+    def calls(self, command: str | None = None) -> list[Call]:
+        return [
+            call for call in self.plugins.calls(command=command) if call.command != "VERSION" or command == "VERSION"
+        ]
+
+    def requests(self, command: str) -> list[Json]:
+        return [call.request for call in self.calls(command)]

@@ -1,0 +1,57 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The engine in another process, on the same node."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import typing as t
+
+from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, said
+
+PROGRAM = """
+import pathlib, sys
+from ansible_collections.cni.node.tests.conformance.node import Node
+
+directory, command, name, container = sys.argv[1:]
+node = Node(pathlib.Path(directory))
+network = node.network("a", "b", name=name)
+attachment = node.attachment(container, network=name)
+print("begun", flush=True)
+if command == "ADD":
+    node.runtime.add(network, attachment)
+elif command == "CHECK":
+    node.runtime.check(node.record(attachment))
+elif command == "DEL":
+    node.runtime.delete(node.record(attachment))
+else:
+    node.runtime.gc(network)
+print("done")
+"""
+
+
+@contextlib.contextmanager
+def begun(node: Node, command: str, container: str = "blue", network: str = "net") -> t.Iterator[subprocess.Popen[str]]:
+    """A process that does one operation with the plugins a and b, and prints "done" after it."""
+    with child(PROGRAM, node.directory, command, network, container) as process:
+        assert said(process) == "begun"
+        yield process
+
+
+@contextlib.contextmanager
+def held(
+    node: Node, command: str, container: str = "blue", network: str = "net", plugin: str = "a"
+) -> t.Iterator[subprocess.Popen[str]]:
+    """A process that is in the middle of an operation; it ends after the block, unless it was killed there."""
+    with contextlib.ExitStack() as processes:
+        with node.plugins.gate() as gate:
+            node.write(plugin, **{command: Answer(hold=gate)})
+            process = processes.enter_context(begun(node, command, container, network))
+            node.plugins.wait_for_held(1)
+            yield process
+        assert let_go(process) == ("done" if process.returncode == 0 else "")

@@ -1,0 +1,44 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What 1.1.0 has added to results; its operations, flags and keys have cases of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cni.node.tests.conformance.node import Json, Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+INTERFACE: Json = {"name": "eth0", "mtu": 1500, "socketPath": "/run/sock", "pciID": "0000:00:1f.6"}
+ROUTE: Json = {
+    "dst": "0.0.0.0/0",
+    "gw": "10.1.0.1",
+    "mtu": 1400,
+    "advmss": 1360,
+    "priority": 5,
+    "table": 7,
+    "scope": 253,
+}
+
+
+@pytest.mark.parametrize("result", [{"interfaces": [INTERFACE]}, {"routes": [ROUTE]}])
+@pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
+def test_new_fields_of_a_result_reach_every_plugin(node: Node, result: Json, command: str) -> None:
+    node.write("a", ADD=Answer(result=result))
+    node.runtime.add(node.network("a", "b"), node.attachment())
+    node.runtime.check(node.record())
+    node.runtime.delete(node.record())
+    assert [call.request["prevResult"] for call in node.calls(command) if call.plugin == "b"] == [
+        {"cniVersion": "1.1.0", **result}
+    ]
+
+
+@pytest.mark.parametrize("result", [{"interfaces": [INTERFACE]}, {"routes": [ROUTE]}])
+def test_between_1_0_0_and_1_1_0_nothing_is_lost(node: Node, result: Json) -> None:
+    node.write("a", ADD=Answer(result={"cniVersion": "1.1.0", **result}))
+    assert node.runtime.add(node.network("a", version="1.0.0"), node.attachment()).keys == {
+        "cniVersion": "1.0.0",
+        **result,
+    }

@@ -1,0 +1,98 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plugin whose file is being written cannot be run (ETXTBSY): it is tried anew with a fresh process, within bounds."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import threading
+import time
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.support.noop import DebugFile
+from ansible_collections.cni.node.tests.support.plugins import Answer, busy
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+BUSY_FOR = 0.4
+
+
+@pytest.fixture
+def binary(node: Node, noop: pathlib.Path) -> pathlib.Path:
+    """A plugin that is no script: the kernel looks at the file itself."""
+    path = node.plugins.path / "noop"
+    path.write_bytes(noop.read_bytes())
+    path.chmod(0o755)
+    return path
+
+
+def free_later(path: pathlib.Path) -> threading.Timer:
+    """Someone who is writing the file, and for how long still."""
+    timer = threading.Timer(BUSY_FOR, os.close, [os.open(path, os.O_WRONLY)])
+    timer.start()
+    return timer
+
+
+@pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
+def test_one_that_gets_free_is_run_once_differs_from_libcni(node: Node, command: str) -> None:
+    network = node.network("a")
+    if command != "ADD":
+        node.added(network)
+    started = time.monotonic()
+    timer = free_later(node.plugins.path / "a")
+    if command == "ADD":
+        node.runtime.add(network, node.attachment())
+    elif command == "CHECK":
+        node.runtime.check(node.record())
+    else:
+        node.runtime.delete(node.record())
+    timer.join()
+    assert time.monotonic() - started >= BUSY_FOR
+    assert node.ran() == [(command, "a")]
+
+
+def test_one_that_stays_busy_is_an_error_at_add_and_nothing_is_recorded(node: Node) -> None:
+    node.timeout = 0.5
+    network, runtime = node.network("a"), node.new_runtime()
+    with busy(node.plugins.path / "a"):
+        error = error_of(runtime.add, network, node.attachment())
+    assert (error.code, error.msg) == (
+        Code.IO_FAILURE,
+        f"plugin {node.plugins.path}/a cannot be started for ADD: Text file busy",
+    )
+    assert (node.ran(), node.leftovers()[0]) == ([], [])
+
+
+def test_one_that_stays_busy_is_an_error_at_del_and_the_attachment_stays_known_differs_from_libcni(node: Node) -> None:
+    record = node.added(node.network("a", "b"))
+    node.timeout = 0.5
+    with busy(node.plugins.path / "b"):
+        assert "Text file busy" in error_of(node.new_runtime().delete, record).msg
+    assert (node.ran(), node.record()) == ([("DEL", "a")], record)
+    node.runtime.delete(node.record())
+    assert node.leftovers() == ([], [])
+
+
+def test_the_time_spent_on_a_busy_one_is_bounded_whatever_the_time_limit(node: Node) -> None:
+    node.write("a", STATUS=Answer())
+    network = node.network("a")
+    started = time.monotonic()
+    with busy(node.plugins.path / "a"):
+        error_of(node.runtime.status, network)
+    assert time.monotonic() - started < node.timeout / 2
+
+
+def test_a_binary_that_gets_free_is_run_once(node: Node, binary: pathlib.Path) -> None:
+    debug = DebugFile(node.directory / "debug")
+    debug.write(result={"cniVersion": "1.0.0"})
+    timer = free_later(binary)
+    final = node.runtime.add(
+        node.network({"type": "noop", "debugFile": str(debug.path)}, version="1.0.0"), node.attachment()
+    )
+    timer.join()
+    assert final.keys == {"cniVersion": "1.0.0"}

@@ -1,0 +1,104 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Section 5, "ADD Success", in all its versions: a plugin may answer in another version than it was asked in."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.tests.conformance.node import VERSIONS, Json, Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+DNS: Json = {"nameservers": ["10.1.0.1"], "search": ["example.org"]}
+ETH0: Json = {"name": "eth0", "mac": "99:88:77:66:55:44", "sandbox": "/run/netns/blue"}
+ROUTES: list[Json] = [
+    {"dst": "0.0.0.0/0", "mtu": 1400, "advmss": 1360, "priority": 5, "table": 7, "scope": 0},
+    {"dst": "::/0", "gw": "2001:db8::1"},
+]
+ADDRESSES: list[Json] = [
+    {"address": "10.1.0.5/16", "gateway": "10.1.0.1", "interface": 0},
+    {"address": "10.2.0.5/16"},
+    {"address": "2001:db8::5/64", "gateway": "2001:db8::1", "interface": 0},
+]
+FAMILIES = ("4", "4", "6")
+
+# By families; addresses that name their family; addresses that do not.
+OLD: Json = {
+    "ip4": {"ip": "10.1.0.5/16", "gateway": "10.1.0.1", "routes": [{"dst": "0.0.0.0/0"}]},
+    "ip6": {"ip": "2001:db8::5/64", "gateway": "2001:db8::1", "routes": [{"dst": "::/0", "gw": "2001:db8::1"}]},
+    "dns": DNS,
+}
+NUMBERED: Json = {
+    "interfaces": [ETH0],
+    "ips": [{**address, "version": family} for address, family in zip(ADDRESSES, FAMILIES)],
+    "routes": ROUTES,
+    "dns": DNS,
+}
+PLAIN: Json = {
+    "interfaces": [{**ETH0, "mtu": 1500, "socketPath": "/run/s", "pciID": "0000:00:1f.6"}],
+    "ips": ADDRESSES,
+    "routes": ROUTES,
+    "dns": DNS,
+}
+FORMS = dict(zip(VERSIONS, (OLD, OLD, NUMBERED, NUMBERED, NUMBERED, PLAIN, PLAIN)))
+
+PLAIN_FROM_NUMBERED: Json = {**PLAIN, "interfaces": [ETH0]}
+PLAIN_FROM_OLD: Json = {
+    "ips": [{"address": "10.1.0.5/16", "gateway": "10.1.0.1"}, {"address": "2001:db8::5/64", "gateway": "2001:db8::1"}],
+    "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0", "gw": "2001:db8::1"}],
+    "dns": DNS,
+}
+NUMBERED_FROM_OLD: Json = {
+    **PLAIN_FROM_OLD,
+    "ips": [{**address, "version": family} for address, family in zip(PLAIN_FROM_OLD["ips"], "46")],
+}
+UPWARDS = {
+    id(OLD): {id(NUMBERED): NUMBERED_FROM_OLD, id(PLAIN): PLAIN_FROM_OLD},
+    id(NUMBERED): {id(PLAIN): PLAIN_FROM_NUMBERED},
+}
+
+
+def expected(own: str, wanted: str) -> Json:
+    """Downwards and sideways everything comes to the one form; upwards nothing is made up."""
+    keys = UPWARDS.get(id(FORMS[own]), {}).get(id(FORMS[wanted]), FORMS[wanted])
+    return {"cniVersion": wanted, **keys}
+
+
+@pytest.mark.parametrize(("own", "wanted"), [*itertools.product(VERSIONS, repeat=2)])
+def test_a_result_of_every_version_is_taken_in_every_other(node: Node, own: str, wanted: str) -> None:
+    node.write("a", ADD=Answer(result={"cniVersion": own, **FORMS[own]}))
+    record = node.added(node.network("a", version=wanted))
+    assert record.result is not None
+    assert record.result.keys == expected(own, wanted)
+
+
+@pytest.mark.parametrize("wanted", ["0.1.0", "0.2.0"])
+@pytest.mark.parametrize("own", ["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"])
+def test_a_result_without_an_address_has_no_form_in_the_first_versions(node: Node, own: str, wanted: str) -> None:
+    node.write("a", ADD=Answer(result={"cniVersion": own, "interfaces": [ETH0]}))
+    error = error_of(node.runtime.add, node.network("a", version=wanted), node.attachment())
+    assert error.code == Code.INCOMPATIBLE_VERSION
+    assert node.ran() == [("ADD", "a"), ("DEL", "a")]
+
+
+@pytest.mark.parametrize("own", ["0.1.0", "0.2.0"])
+def test_an_ipam_plugins_result_may_name_no_address_in_the_first_versions_either(node: Node, own: str) -> None:
+    node.write("a", ADD=Answer(result={"cniVersion": own, "dns": DNS}))
+    final = node.runtime.add(node.network("a", version="1.0.0"), node.attachment())
+    assert final.keys == {"cniVersion": "1.0.0", "ips": [], "dns": DNS}
+
+
+@pytest.mark.parametrize(("own", "wanted"), [("1.0.0", "0.2.0"), ("0.4.0", "0.1.0")])
+def test_routes_of_a_family_without_an_address_are_left_out(node: Node, own: str, wanted: str) -> None:
+    v6 = {"address": "2001:db8::5/64", **({"version": "6"} if own == "0.4.0" else {})}
+    node.write(
+        "a", ADD=Answer(result={"cniVersion": own, "ips": [v6], "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]})
+    )
+    final = node.runtime.add(node.network("a", version=wanted), node.attachment())
+    assert final.keys == {"cniVersion": wanted, "ip6": {"ip": "2001:db8::5/64", "routes": [{"dst": "::/0"}]}}

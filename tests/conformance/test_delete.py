@@ -1,0 +1,120 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Section 3, "Deleting an attachment"."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+
+def test_plugins_are_run_in_reverse_order_and_the_attachment_is_forgotten(node: Node) -> None:
+    node.runtime.delete(node.added(node.network("a", "b", "c")))
+    assert node.ran() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
+    assert node.leftovers() == ([], [])
+
+
+@pytest.mark.parametrize("said", ["", "hello", "{"])
+def test_nothing_that_a_plugin_prints_on_success_matters(node: Node, said: str) -> None:
+    node.write("a", DEL=Answer(stdout=said))
+    node.runtime.delete(node.added(node.network("a")))
+    assert node.leftovers() == ([], [])
+
+
+def test_a_failing_plugin_does_not_keep_the_others_from_del_differs_from_libcni(node: Node) -> None:
+    node.write("c", DEL=Answer(error={"code": 5, "msg": "no disk"}))
+    error = error_of(node.runtime.delete, node.added(node.network("a", "b", "c")))
+    assert node.ran() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
+    assert (error.code, "no disk" in error.msg) == (5, True)
+
+
+def test_every_failure_is_told_differs_from_libcni(node: Node) -> None:
+    node.write("a", DEL=Answer(error={"code": 5, "msg": "no disk"}))
+    node.write("c", DEL=Answer(exit=3, stderr="a complaint"))
+    error = error_of(node.runtime.delete, node.added(node.network("a", "b", "c")))
+    assert all(
+        words in str(error)
+        for words in ("plugin a failed (DEL): no disk", "plugin c failed", "exit status 3", "a complaint")
+    )
+
+
+def test_the_attachment_stays_known_until_all_have_succeeded(node: Node) -> None:
+    node.write("b", DEL=[Answer(exit=3), Answer()])
+    record = node.added(node.network("a", "b"))
+    error_of(node.runtime.delete, record)
+    assert node.record() == record
+    node.runtime.delete(node.record())
+    assert node.leftovers() == ([], [])
+
+
+def test_del_may_be_followed_by_additional_dels(node: Node) -> None:
+    record = node.added(node.network("a"))
+    for dummy in range(3):
+        node.runtime.delete(record)
+    assert node.ran() == [("DEL", "a")] * 3
+
+
+def test_a_container_that_a_plugin_does_not_know_needs_no_cleaning_up_differs_from_libcni(node: Node) -> None:
+    node.write("b", DEL=Answer(error={"code": Code.UNKNOWN_CONTAINER, "msg": "no such container"}))
+    node.runtime.delete(node.added(node.network("a", "b")))
+    assert (node.ran(), node.leftovers()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
+
+
+def test_a_missing_plugin_is_an_error_and_the_others_are_run_differs_from_libcni(node: Node) -> None:
+    record = node.added(node.network("a", "b", "c"))
+    (node.plugins.path / "b").unlink()
+    assert "'b' is not installed" in error_of(node.runtime.delete, record).msg
+    assert (node.ran(), node.record()) == ([("DEL", "c"), ("DEL", "a")], record)
+
+
+def test_the_recorded_configuration_and_arguments_are_used_differs_from_libcni(node: Node) -> None:
+    plugin = {"type": "a", "capabilities": {"mac": True}, "mtu": 1400}
+    node.added(node.network(plugin), node.attachment(args={"K": "V"}, capability_args={"mac": "x"}))
+    node.new_runtime().delete(node.record())
+    (call,) = node.calls()
+    assert call.env["CNI_ARGS"] == "K=V"
+    assert (call.request["mtu"], call.request["runtimeConfig"]) == (1400, {"mac": "x"})
+
+
+def test_a_record_from_before_a_plugin_was_taken_out_of_the_list_still_runs_it_differs_from_libcni(node: Node) -> None:
+    record = node.added(node.network("a", "b"))
+    node.network("a")
+    node.runtime.delete(record)
+    assert node.ran() == [("DEL", "b"), ("DEL", "a")]
+
+
+def test_the_version_of_add_is_used_whatever_the_plugins_say_by_now(node: Node) -> None:
+    record = node.added(node.network("a", cniVersions=["0.4.0", "1.0.0", "1.1.0"]))
+    node.plugins.write("a", versions=["0.4.0"])
+    node.runtime.delete(record)
+    assert node.requests("DEL")[0]["cniVersion"] == "1.1.0"
+
+
+def test_a_result_that_only_the_record_knows_is_handed_on_as_it_is(node: Node) -> None:
+    record = node.added(node.network("a"))
+    path = node.cache / "results" / "net-blue-eth0"
+    kept = json.loads(path.read_bytes())
+    kept["result"]["interfaces"] = [{"name": "eth0", "sandbox": "/x"}]
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    node.runtime.delete(node.record())
+    assert record.result is not None
+    assert node.requests("DEL")[0]["prevResult"] == {
+        **record.result.keys,
+        "interfaces": [{"name": "eth0", "sandbox": "/x"}],
+    }
+
+
+def test_other_attachments_of_the_container_stay(node: Node) -> None:
+    network = node.network("a")
+    for ifname in ("eth0", "eth1"):
+        node.runtime.add(network, node.attachment(ifname=ifname))
+    node.runtime.delete(node.record())
+    assert [record.attachment.ifname for record in node.leftovers()[0]] == ["eth1"]

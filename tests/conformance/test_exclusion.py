@@ -1,0 +1,105 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Section 3, "Lifecycle & Ordering": who waits for whom, between processes. The reference runtime locks nothing."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.conformance.other_process import begun, held
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import let_go
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+OPERATIONS = ("ADD", "CHECK", "DEL")
+
+
+@pytest.fixture
+def impatient(node: Node) -> Runtime:
+    """Of this process; it waits for nobody. Blue has an attachment to each of two networks, red to none."""
+    for name in ("net", "other"):
+        node.added(node.network("a", "b", name=name), node.attachment(network=name))
+    node.patience = 0
+    return node.new_runtime()
+
+
+def refused(node: Node, runtime: Runtime, command: str, container: str = "blue", network: str = "net") -> CniError:
+    """The error of an operation that nothing of was run."""
+    before = len(node.ran(command))
+    attachment, configuration = node.attachment(container, network=network), node.network("a", "b", name=network)
+    if command == "ADD":
+        error = error_of(runtime.add, configuration, attachment)
+    elif command == "GC":
+        error = error_of(runtime.gc, configuration)
+    else:
+        error = error_of(runtime.check if command == "CHECK" else runtime.delete, node.record(attachment))
+    assert len(node.ran(command)) == before
+    return error
+
+
+@pytest.mark.parametrize("command", OPERATIONS)
+def test_gc_is_not_run_while_an_operation_on_its_network_is_differs_from_libcni(
+    node: Node, impatient: Runtime, command: str
+) -> None:
+    with held(node, command, "red" if command == "ADD" else "blue"):
+        error = refused(node, impatient, "GC")
+    assert (error.code, "network net is in use" in error.msg) == (Code.TRY_AGAIN, True)
+    impatient.gc(node.network("a", "b"))
+
+
+@pytest.mark.parametrize("command", OPERATIONS)
+def test_no_operation_on_a_network_is_run_while_its_gc_is_differs_from_libcni(
+    node: Node, impatient: Runtime, command: str
+) -> None:
+    with held(node, "GC"):
+        error = refused(node, impatient, command, "red" if command == "ADD" else "blue")
+    assert (error.code, "network net is in use" in error.msg) == (Code.TRY_AGAIN, True)
+
+
+def test_an_add_waits_for_gc_to_complete_differs_from_libcni(node: Node) -> None:
+    node.network("a", "b")
+    with contextlib.ExitStack() as processes:
+        with held(node, "GC"):
+            adder = processes.enter_context(begun(node, "ADD", "red"))
+        assert let_go(adder) == "done"
+    ended = [call.ended for call in node.calls("GC")]
+    assert len([time for time in ended if time and time <= node.calls("ADD")[0].started]) == 2
+
+
+def test_gc_of_one_network_holds_up_no_other(node: Node, impatient: Runtime) -> None:
+    with held(node, "GC"):
+        impatient.add(node.network("a", "b", name="other"), node.attachment("red", network="other"))
+
+
+@pytest.mark.parametrize("command", OPERATIONS)
+def test_operations_on_one_container_are_not_run_in_parallel_differs_from_libcni(
+    node: Node, impatient: Runtime, command: str
+) -> None:
+    with held(node, "CHECK"):
+        network = "other" if command != "ADD" else "third"
+        error = refused(node, impatient, command, network=network)
+    assert (error.code, "container blue is in use" in error.msg) == (Code.TRY_AGAIN, True)
+
+
+@pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
+def test_operations_on_different_containers_are(node: Node, impatient: Runtime, command: str) -> None:
+    node.added(node.network("a", "b"), node.attachment("green"))
+    with held(node, command, "red" if command == "ADD" else "green"):
+        if command == "CHECK":
+            node.write("a")
+        impatient.check(node.record())
+
+
+def test_a_killed_process_holds_up_nobody(node: Node, impatient: Runtime) -> None:
+    with held(node, "CHECK") as process:
+        process.kill()
+        process.wait()
+        node.write("a")
+        impatient.check(node.record())
+        impatient.gc(node.network("a", "b"))

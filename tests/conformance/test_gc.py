@@ -1,0 +1,122 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Section 3, "Garbage-collecting a network"; section 2, "GC"."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.tests.conformance.node import Json, Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+
+@pytest.fixture
+def network(node: Node) -> NetworkConfiguration:
+    """With attachments of blue and red."""
+    made = node.network("a", "b")
+    for container in ("blue", "red"):
+        node.added(made, node.attachment(container))
+    return made
+
+
+def told(request: Json) -> tuple[list[str], list[str]]:
+    """The containers under each of the two keys."""
+    first, second = (
+        [entry["containerID"] for entry in request[key]] for key in ("cni.dev/valid-attachments", "cni.dev/attachments")
+    )
+    return first, second
+
+
+def test_plugins_are_told_what_is_valid_by_container_and_interface(node: Node, network: NetworkConfiguration) -> None:
+    node.runtime.gc(network, [("blue", "eth0"), ("red", "eth0"), ("foreign", "net1")])
+    entries = [
+        {"containerID": name, "ifname": ifname}
+        for name, ifname in (("blue", "eth0"), ("foreign", "net1"), ("red", "eth0"))
+    ]
+    assert [request["cni.dev/valid-attachments"] for request in node.requests("GC")] == [entries] * 2
+
+
+def test_the_list_goes_by_both_names_that_1_1_0_has_given_it(node: Node, network: NetworkConfiguration) -> None:
+    node.runtime.gc(network)
+    assert told(node.requests("GC")[0]) == (["blue", "red"], ["blue", "red"])
+
+
+def test_the_list_is_there_without_being_asked_for_differs_from_libcni(
+    node: Node, network: NetworkConfiguration
+) -> None:
+    node.runtime.gc(network, None)
+    assert [told(request)[0] for request in node.requests("GC")] == [["blue", "red"]] * 2
+    assert node.ran("DEL") == []
+
+
+def test_what_is_not_valid_gets_its_del_first(node: Node, network: NetworkConfiguration) -> None:
+    node.runtime.gc(network, [("red", "eth0")])
+    assert node.ran() == [("DEL", "b"), ("DEL", "a"), ("GC", "a"), ("GC", "b")]
+    assert {call.env["CNI_CONTAINERID"] for call in node.calls("DEL")} == {"blue"}
+    assert [record.attachment.container_id for record in node.leftovers()[0]] == ["red"]
+
+
+def test_that_del_is_run_as_recorded_differs_from_libcni(node: Node) -> None:
+    attachment = node.attachment(args={"K": "V"}, capability_args={"mac": "x"})
+    node.added(node.network({"type": "a", "capabilities": {"mac": True}, "mtu": 1400}, "b"), attachment)
+    node.runtime.gc(node.network("a"), [])
+    (b, a) = node.calls("DEL")
+    assert (b.plugin, a.request["mtu"], a.request["runtimeConfig"], a.env["CNI_ARGS"]) == (
+        "b",
+        1400,
+        {"mac": "x"},
+        "K=V",
+    )
+
+
+def test_attachments_to_other_networks_stay(node: Node, network: NetworkConfiguration) -> None:
+    other = node.network("a", name="other")
+    node.added(other, node.attachment("green", network="other"))
+    node.runtime.gc(network, [])
+    assert [record.attachment.network for record in node.leftovers()[0]] == ["other"]
+
+
+def test_a_plugin_that_fails_does_not_keep_the_others_from_collecting(
+    node: Node, network: NetworkConfiguration
+) -> None:
+    node.write("a", GC=Answer(error={"code": 5, "msg": "no disk"}))
+    node.write("b", GC=Answer(error={"code": 11, "msg": "later"}))
+    error = error_of(node.runtime.gc, network)
+    assert node.ran("GC") == [("GC", "a"), ("GC", "b")]
+    assert all(words in str(error) for words in ("plugin a failed (GC): no disk", "plugin b failed (GC): later"))
+
+
+def test_a_del_that_fails_does_not_keep_plugins_from_collecting(node: Node, network: NetworkConfiguration) -> None:
+    node.write("a", DEL=Answer(exit=3))
+    assert "exit status 3" in str(error_of(node.runtime.gc, network, []))
+    assert node.ran("GC") == [("GC", "a"), ("GC", "b")]
+    assert len(node.leftovers()[0]) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"kind": "other"}'])
+def test_nothing_is_collected_while_a_record_cannot_be_read_differs_from_libcni(
+    node: Node, network: NetworkConfiguration, content: bytes
+) -> None:
+    broken = node.cache / "results" / "net-black-eth0"
+    broken.write_bytes(content)
+    error = error_of(node.runtime.gc, network, [])
+    assert (error.code, str(broken) in str(error), node.ran()) == (Code.DECODE_FAILURE, True, [])
+    assert len(node.leftovers()[0]) == 2
+
+
+def test_libcnis_own_attachments_are_valid_too(node: Node, network: NetworkConfiguration) -> None:
+    foreign = node.record().encode().replace(b'"cni.node"', b'"other"').replace(b'"blue"', b'"foreign"')
+    (node.cache / "results" / "net-foreign-eth0").write_bytes(foreign)
+    node.runtime.gc(network)
+    assert told(node.requests("GC")[0])[0] == ["blue", "foreign", "red"]
+
+
+@pytest.mark.parametrize("said", ["", "hello"])
+def test_nothing_that_a_plugin_prints_on_success_matters(node: Node, network: NetworkConfiguration, said: str) -> None:
+    node.write("a", GC=Answer(stdout=said))
+    assert node.runtime.gc(network)

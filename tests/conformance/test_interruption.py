@@ -1,0 +1,98 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A runtime may be killed at any moment; what it leaves is enough for the next run to clean up with DEL and finish."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.conformance.other_process import begun, held
+from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import wait_until_dead
+
+
+def killed_at(node: Node, command: str, plugin: str) -> None:
+    """Another process is killed while a plugin of its operation runs."""
+    with held(node, command, plugin=plugin) as process:
+        process.kill()
+        process.wait()
+    for call in node.calls():  # a plugin does not end with its runtime
+        wait_until_dead(call.pid)
+    node.write(plugin)
+
+
+def the_intent(node: Node) -> Record:
+    (intent,) = node.leftovers()[1]
+    return intent
+
+
+@pytest.mark.parametrize("plugin", ["a", "b"])
+def test_an_intent_tells_of_an_add_that_was_killed_differs_from_libcni(node: Node, plugin: str) -> None:
+    node.network("a", "b")
+    killed_at(node, "ADD", plugin)
+    intent = the_intent(node)
+    assert (intent.command, intent.attachment, intent.result) == ("ADD", node.attachment(), None)
+    assert [one.type for one in intent.network().plugins] == ["a", "b"]
+    assert node.leftovers()[0] == []
+
+
+@pytest.mark.parametrize("plugin", ["a", "b"])
+def test_the_next_run_cleans_up_with_del_of_the_whole_list_and_finishes_differs_from_libcni(
+    node: Node, plugin: str
+) -> None:
+    network = node.network("a", "b")
+    killed_at(node, "ADD", plugin)
+    node.plugins.forget()
+    node.runtime.delete(the_intent(node))
+    node.runtime.add(network, node.attachment())
+    assert node.ran() == [("DEL", "b"), ("DEL", "a"), ("ADD", "a"), ("ADD", "b")]
+    assert ([record.attachment for record in node.leftovers()[0]], node.leftovers()[1]) == ([node.attachment()], [])
+
+
+@pytest.mark.parametrize("plugin", ["a", "b"])
+def test_an_attachment_whose_del_was_killed_is_still_known(node: Node, plugin: str) -> None:
+    record = node.added(node.network("a", "b"))
+    killed_at(node, "DEL", plugin)
+    assert (node.record(), the_intent(node).command) == (record, "DEL")
+
+
+@pytest.mark.parametrize("plugin", ["a", "b"])
+def test_the_next_run_repeats_the_whole_del(node: Node, plugin: str) -> None:
+    node.added(node.network("a", "b"))
+    killed_at(node, "DEL", plugin)
+    node.plugins.forget()
+    node.runtime.delete(node.record())
+    assert (node.ran(), node.leftovers()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
+
+
+def test_a_run_that_was_killed_while_it_undid_a_failed_add_leaves_the_intent_differs_from_libcni(node: Node) -> None:
+    network = node.network("a", "b")
+    with node.plugins.gate() as gate:
+        node.write("a", DEL=Answer(hold=gate))
+        node.write("b", ADD=Answer(exit=1))
+        with begun(node, "ADD") as process:
+            node.plugins.wait_for_held(1)
+            process.kill()
+            process.wait()
+    wait_until_dead(node.calls("DEL")[-1].pid)
+    assert (node.leftovers()[0], the_intent(node).command) == ([], "ADD")
+    node.write("a", "b")
+    node.runtime.delete(the_intent(node))
+    node.runtime.add(network, node.attachment())
+    assert node.leftovers() == ([node.record()], [])
+
+
+def test_a_check_that_was_killed_leaves_everything_as_it_was(node: Node) -> None:
+    record = node.added(node.network("a", "b"))
+    killed_at(node, "CHECK", "b")
+    assert node.leftovers() == ([record], [])
+
+
+def test_nothing_that_a_killed_run_leaves_is_where_other_runtimes_look(node: Node) -> None:
+    node.network("a", "b")
+    killed_at(node, "ADD", "b")
+    assert {path.relative_to(node.cache).parts[0] for path in node.cache.rglob("*") if path.is_file()} == {"cni.node"}

@@ -1,0 +1,172 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a caller learns of a plugin that fails (section 2, "Errors"; section 5, "Error")."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.process import OUTPUT_LIMIT
+from ansible_collections.cni.node.tests.conformance.node import Json, Node
+from ansible_collections.cni.node.tests.support.plugins import Answer, Call
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+MIB = 1024 * 1024
+
+
+def failed(node: Node, answer: Answer) -> CniError:
+    """The error of a CHECK that one plugin answers so."""
+    node.write("a", CHECK=answer)
+    return error_of(node.runtime.check, node.added(node.network("a")))
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 4, 5, 6, 7, 11, 50, 51, 99, 100, 999])
+def test_code_message_and_details_are_the_plugins_own(node: Node, code: int) -> None:
+    error = failed(node, Answer(error={"code": code, "msg": "no", "details": "because"}))
+    assert (error.code, error.msg) == (code, "plugin a failed (CHECK): no")
+    assert error.details.splitlines()[0] == "because"
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "1.0.0", "9.9.9", "", None, 5])
+def test_an_error_is_one_whatever_version_it_names(node: Node, version: object) -> None:
+    assert failed(node, Answer(error={"cniVersion": version, "code": 7, "msg": "no"})).code == 7
+
+
+@pytest.mark.parametrize("status", [1, 3, 255])
+def test_a_plugin_that_says_nothing_is_told_by_its_exit_status_and_path(node: Node, status: int) -> None:
+    error = failed(node, Answer(exit=status))
+    assert (error.code, error.msg) == (Code.UNKNOWN, f"plugin a failed (CHECK): exit status {status}")
+    assert error.details == f"CHECK by {node.plugins.path}/a: exit status {status}"
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
+def test_a_signal_is_told_by_its_name(node: Node, number: signal.Signals) -> None:
+    assert failed(node, Answer(signal=number)).msg == f"plugin a failed (CHECK): killed by {number.name}"
+
+
+def test_complaints_are_told_with_the_exit_status(node: Node) -> None:
+    error = failed(node, Answer(exit=4, stderr="first\noops\n"))
+    assert error.msg == "plugin a failed (CHECK): exit status 4"
+    assert error.details.endswith("its last words: first\noops")
+
+
+def test_complaints_are_told_beside_the_plugins_own_error_differs_from_libcni(node: Node) -> None:
+    error = failed(node, Answer(error={"code": 7, "msg": "no", "details": "because"}, stderr="oops"))
+    assert error.details.splitlines() == [
+        "because",
+        f"CHECK by {node.plugins.path}/a: exit status 1",
+        "its last words: oops",
+    ]
+
+
+@pytest.mark.parametrize("stdout", ["hello", "{", "[1]", "null", '{"other": 1}', "\udcff\udcfe"])
+def test_output_that_is_no_error_is_shown(node: Node, stdout: str) -> None:
+    error = failed(node, Answer(stdout=stdout, exit=1))
+    assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): exit status 1")
+    assert "it printed, and not as the specification's error: " in error.details
+
+
+def test_a_code_that_is_no_number_does_not_hide_the_message_differs_from_libcni(node: Node) -> None:
+    error = failed(node, Answer(stdout='{"code": "7", "msg": "no lease", "details": "because"}', exit=1))
+    assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): no lease")
+
+
+@pytest.mark.parametrize("said", [{"code": 7}, {"msg": "no"}, {"code": 7, "msg": 5, "details": []}])
+def test_what_an_error_lacks_is_made_up_for(node: Node, said: Json) -> None:
+    error = failed(node, Answer(error=said))
+    assert (error.code, "no" in error.msg or "exit status 1" in error.msg) == (said.get("code", 0), True)
+
+
+def test_an_error_with_exit_status_0_is_no_failure(node: Node) -> None:
+    node.write("a", CHECK=Answer(error={"code": 7, "msg": "no"}, exit=0))
+    assert node.runtime.check(node.added(node.network("a"))).asked
+
+
+def test_complaints_of_a_plugin_that_succeeds_are_no_failure(node: Node) -> None:
+    node.write("a", ADD=Answer(stderr="working"), CHECK=Answer(stderr="working"))
+    assert node.runtime.check(node.added(node.network("a"))).asked
+
+
+def test_no_output_at_add_is_a_failure(node: Node) -> None:
+    node.write("a", ADD=Answer(stdout=""))
+    error = error_of(node.runtime.add, node.network("a"), node.attachment())
+    assert (error.code, error.msg) == (Code.DECODE_FAILURE, "the result of plugin a is not valid JSON: it is empty")
+
+
+@pytest.mark.parametrize("version", ["9.9.9", "1.2.0"])
+def test_a_result_in_an_unknown_version_is_a_failure(node: Node, version: str) -> None:
+    node.write("a", ADD=Answer(result={"cniVersion": version}))
+    error = error_of(node.runtime.add, node.network("a"), node.attachment())
+    assert (error.code, f"'{version}'" in error.msg) == (Code.INCOMPATIBLE_VERSION, True)
+
+
+@pytest.mark.parametrize("stream", ["stdout_bytes", "stderr_bytes"])
+def test_megabytes_in_an_error_do_not_come_into_the_message(node: Node, stream: str) -> None:
+    said: dict[str, t.Any] = {stream: MIB - 1}
+    error = failed(node, Answer(stdout="", exit=1, **said))
+    assert error.msg == "plugin a failed (CHECK): exit status 1"
+    assert len(str(error)) < 10_000
+
+
+def test_a_result_of_nearly_the_limit_is_read(node: Node) -> None:
+    node.write("a", ADD=Answer(result={"vendor": "x" * (OUTPUT_LIMIT - 1000)}))
+    final = node.runtime.add(node.network("a"), node.attachment())
+    assert len(final.keys["vendor"]) == OUTPUT_LIMIT - 1000
+
+
+@pytest.mark.parametrize("size", [OUTPUT_LIMIT + 1, 50 * MIB])
+def test_output_has_a_limit_differs_from_libcni(node: Node, size: int) -> None:
+    node.write("a", ADD=Answer(stdout="", stdout_bytes=size))
+    error = error_of(node.runtime.add, node.network("a"), node.attachment())
+    assert error.msg.startswith(f"plugin a failed (ADD): printed more than {OUTPUT_LIMIT} bytes")
+
+
+def test_complaints_without_end_are_no_failure(node: Node) -> None:
+    node.write("a", ADD=Answer(stderr_bytes=50 * MIB))
+    assert node.runtime.add(node.network("a"), node.attachment()).keys == {"cniVersion": "1.1.0"}
+
+
+def test_garbage_in_complaints_is_shown_as_text(node: Node) -> None:
+    details = failed(node, Answer(exit=1, stderr="\x1b[31mred\0\udcff")).details
+    assert "?[31mred?\ufffd" in details
+
+
+def test_a_plugin_that_does_not_read_its_request_is_no_failure(node: Node) -> None:
+    node.write("a", ADD=Answer(read_stdin=False, stdout="{}"))
+    huge = {"type": "a", "x": "y" * 3 * MIB}
+    assert node.runtime.add(node.network(huge), node.attachment()).keys == {"cniVersion": "1.1.0"}
+
+
+@pytest.mark.parametrize("grandchild", ["same group", "own session"])
+def test_a_grandchild_that_holds_the_output_does_not_hold_up_the_runtime_differs_from_libcni(
+    node: Node, grandchild: t.Literal["same group", "own session"]
+) -> None:
+    node.write("a", ADD=Answer(result={"dns": {"domain": "a"}}, grandchild=grandchild))
+    started = time.monotonic()
+    final = node.runtime.add(node.network("a"), node.attachment())
+    end_grandchild(node.calls("ADD")[0])
+    assert final.keys["dns"] == {"domain": "a"}
+    assert time.monotonic() - started < node.timeout / 2
+
+
+def end_grandchild(call: Call) -> None:
+    assert call.grandchild is not None
+    os.kill(call.grandchild, signal.SIGKILL)
+
+
+def test_a_file_that_is_no_program_is_an_error(node: Node) -> None:
+    network = node.network("a")
+    (node.plugins.path / "a").write_bytes(b"")
+    error = error_of(node.runtime.add, network, node.attachment())
+    assert (error.code, error.msg) == (
+        Code.IO_FAILURE,
+        f"plugin {node.plugins.path}/a cannot be started for ADD: Exec format error",
+    )

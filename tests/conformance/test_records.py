@@ -1,0 +1,169 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is kept of an attachment: the reference runtime's own files, in its own format."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.tests.conformance.node import Json, Node
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+CONFIG: Json = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "a", "capabilities": {"mac": True}}]}
+# Byte for byte what the reference runtime 1.3 leaves, but for the names.
+FOREIGN = (
+    '{"kind":"cniCacheV1","containerId":"blue","config":"'
+    + base64.b64encode(json.dumps(CONFIG).encode()).decode()
+    + '","ifName":"eth0","networkName":"net","netns":"%s","cniArgs":[["K","V"]],"capabilityArgs":{"mac":"x"},'
+    '"result":{"cniVersion":"1.0.0","dns":{},"interfaces":[{"name":"eth0","sandbox":"/run/netns/blue"}]}}'
+)
+BROKEN = (b"", b"\0" * 4096, FOREIGN.encode()[:150], FOREIGN.encode()[:-1], b"[]", b"null")
+
+
+def put(node: Node, content: bytes, name: str = "net-blue-eth0") -> pathlib.Path:
+    path = node.cache / "results" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def foreign(node: Node) -> bytes:
+    return (FOREIGN % node.netns()).encode()
+
+
+def test_a_record_has_the_reference_runtimes_place_name_and_keys(node: Node) -> None:
+    node.runtime.add(node.network("a"), node.attachment(args={"K": "V"}, capability_args={"mac": "x"}))
+    path = node.cache / "results" / "net-blue-eth0"
+    kept = json.loads(path.read_bytes())
+    config = json.loads(base64.b64decode(kept.pop("config")))
+    assert (config["name"], config["plugins"]) == ("net", [{"type": "a"}])
+    assert {key: value for key, value in kept.items() if key != "cni.node"} == {
+        "kind": "cniCacheV1",
+        "containerId": "blue",
+        "ifName": "eth0",
+        "networkName": "net",
+        "netns": str(node.netns()),
+        "cniArgs": [["K", "V"]],
+        "capabilityArgs": {"mac": "x"},
+        "result": {"cniVersion": "1.1.0"},
+    }
+    assert [entry.stat().st_mode & 0o777 for entry in (path.parent, path)] == [0o700, 0o600]
+
+
+def test_arguments_that_there_are_none_of_are_left_out(node: Node) -> None:
+    node.runtime.add(node.network("a"), node.attachment())
+    assert (
+        not {"cniArgs", "capabilityArgs"} & json.loads((node.cache / "results" / "net-blue-eth0").read_bytes()).keys()
+    )
+
+
+def test_an_attachment_of_the_reference_runtime_is_checked_and_deleted_as_its_record_says(node: Node) -> None:
+    node.write("a")
+    put(node, foreign(node))
+    node.runtime.check(node.record())
+    node.runtime.delete(node.record())
+    assert node.ran() == [("CHECK", "a"), ("DEL", "a")]
+    for call in node.calls():
+        assert (call.env["CNI_ARGS"], call.env["CNI_NETNS"]) == ("K=V", str(node.netns()))
+        assert (call.request["cniVersion"], call.request["runtimeConfig"]) == ("1.0.0", {"mac": "x"})
+        assert call.request["prevResult"]["interfaces"] == [{"name": "eth0", "sandbox": "/run/netns/blue"}]
+    assert node.leftovers() == ([], [])
+
+
+def test_an_attachment_of_the_reference_runtime_is_not_added_again(node: Node) -> None:
+    put(node, foreign(node))
+    assert "exists already" in error_of(node.runtime.add, node.network("a"), node.attachment()).msg
+
+
+def test_a_record_in_the_version_of_an_older_runtime_is_spoken_in_that_version(node: Node) -> None:
+    several = {**CONFIG, "cniVersions": ["0.4.0", "1.0.0", "1.1.0"]}
+    config = base64.b64encode(json.dumps(several).encode()).decode()
+    document = {**json.loads(foreign(node)), "config": config}
+    node.plugins.write("a", versions=["0.4.0", "1.0.0"])
+    put(node, json.dumps(document).encode())
+    node.runtime.check(node.record())
+    node.runtime.delete(node.record())
+    assert [call.request["cniVersion"] for call in node.calls()] == ["1.0.0", "1.0.0"]
+
+
+def test_unknown_keys_are_no_harm(node: Node) -> None:
+    put(node, json.dumps({**json.loads(foreign(node)), "future": [1]}).encode())
+    assert node.record().attachment.args == {"K": "V"}
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_a_broken_record_is_found_and_reported_differs_from_libcni(node: Node, content: bytes) -> None:
+    path = put(node, content)
+    error = error_of(node.runtime.records.read, ("net", "blue", "eth0"))
+    assert (error.code, str(path) in error.msg) == (Code.DECODE_FAILURE, True)
+    assert list(node.runtime.records.read_all()[1]) == [str(path)]
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_nothing_is_added_over_a_broken_record_unseen_differs_from_libcni(node: Node, content: bytes) -> None:
+    path = put(node, content)
+    assert error_of(node.runtime.add, node.network("a"), node.attachment()).code == Code.DECODE_FAILURE
+    assert (node.ran(), path.read_bytes()) == ([], content)
+
+
+def test_a_broken_record_is_survived_by_all_others(node: Node) -> None:
+    put(node, b"", "net-red-eth0")
+    record = node.added(node.network("a"))
+    node.runtime.check(record)
+    node.runtime.delete(record)
+    assert node.ran() == [("CHECK", "a"), ("DEL", "a")]
+
+
+def test_a_record_of_another_kind_is_no_record_differs_from_libcni(node: Node) -> None:
+    put(node, b'{"cniVersion": "0.4.0", "ips": []}')
+    assert "the key 'kind' is missing" in error_of(node.runtime.records.read, ("net", "blue", "eth0")).msg
+
+
+def test_names_that_join_to_the_same_file_are_told_apart_differs_from_libcni(node: Node) -> None:
+    one, other = node.attachment("c", network="a-b"), node.attachment("b-c", network="a")
+    for attachment in (one, other):
+        node.runtime.add(node.network("a", name=attachment.network), attachment)
+    assert [node.record(attachment).attachment for attachment in (one, other)] == [one, other]
+    node.runtime.delete(node.record(one))
+    assert node.record(other).attachment == other
+    node.runtime.delete(node.record(other))
+    assert node.leftovers() == ([], [])
+
+
+def test_a_record_of_another_attachment_is_not_taken_for_ones_own_differs_from_libcni(node: Node) -> None:
+    record = node.added(node.network("a", name="a-b"), node.attachment("c", network="a-b"))
+    assert node.runtime.records.read(("a", "b-c", "eth0")) is None
+    assert node.leftovers() == ([record], [])
+
+
+def test_another_process_sees_what_is_recorded(node: Node) -> None:
+    node.runtime.add(node.network("a"), node.attachment())
+    script = "import json, sys; print(json.load(open(sys.argv[1]))['containerId'])"
+    path = str(node.cache / "results" / "net-blue-eth0")
+    assert (
+        subprocess.run([sys.executable, "-c", script, path], check=True, capture_output=True, text=True).stdout
+        == "blue\n"
+    )
+
+
+def test_the_place_of_records_may_be_anywhere(tmp_path: pathlib.Path) -> None:
+    assert RecordStore.of_records(str(tmp_path / "far" / "away")).directory == str(
+        tmp_path / "far" / "away" / "results"
+    )
+
+
+@pytest.mark.parametrize("version", ["9.9.9", "0.4567.0"])
+def test_a_record_with_a_result_in_an_unknown_version_is_reported(node: Node, version: str) -> None:
+    put(node, json.dumps({**json.loads(foreign(node)), "result": {"cniVersion": version}}).encode())
+    error = error_of(node.runtime.records.read, ("net", "blue", "eth0"))
+    assert (error.code, version in error.msg) == (Code.INCOMPATIBLE_VERSION, True)

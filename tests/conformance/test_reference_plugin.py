@@ -1,0 +1,159 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The reference plugin library is content with what the engine sends (its test double runs in every case here)."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import shutil
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.tests.conformance.node import VERSIONS, Json, Node
+from ansible_collections.cni.node.tests.support.noop import INJECT_DNS, PASSTHROUGH, DebugFile
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+SPOKEN = VERSIONS[:-1]
+RESULT: Json = {"interfaces": [{"name": "eth0"}], "ips": [{"address": "10.1.0.5/16", "interface": 0}]}
+
+
+@dataclasses.dataclass(frozen=True)
+class Noop:
+    """The test double under two names, each with a debug file."""
+
+    node: Node
+    first: DebugFile
+    second: DebugFile
+
+    def network(self, version: str, **keys: object) -> NetworkConfiguration:
+        plugins: list[str | Json] = [
+            {"type": f"noop{number}", "debugFile": str(debug.path)}
+            for number, debug in enumerate((self.first, self.second))
+        ]
+        return self.node.network(*plugins, version=version, **keys)
+
+    def add(self, version: str) -> Result:
+        return self.node.runtime.add(self.network(version), self.node.attachment())
+
+    def quiet(self) -> None:
+        """From here on they print nothing of interest; without a prevResult there is nothing to pass through."""
+        self.first.write(result="{}")
+        self.second.write(result="{}")
+
+
+@pytest.fixture
+def double(node: Node, noop: pathlib.Path) -> Noop:
+    for number in range(2):
+        shutil.copy(noop, node.plugins.path / f"noop{number}")
+    made = Noop(node, DebugFile(node.directory / "first"), DebugFile(node.directory / "second"))
+    made.quiet()
+    made.second.write(result=PASSTHROUGH)
+    return made
+
+
+def form(version: str) -> Json:
+    """The result as a plugin would print it in that version."""
+    if version in ("0.1.0", "0.2.0"):
+        return {"cniVersion": version, "ip4": {"ip": "10.1.0.5/16"}}
+    numbered = {"version": "4"} if version < "1" else {}
+    return {"cniVersion": version, **RESULT, "ips": [{**RESULT["ips"][0], **numbered}]}
+
+
+@pytest.mark.parametrize("version", SPOKEN)
+def test_add_check_and_del_satisfy_it_at_every_version(double: Noop, version: str) -> None:
+    double.first.write(result=form(version))
+    double.add(version)
+    double.quiet()
+    double.node.runtime.check(double.node.record())
+    double.quiet()
+    double.node.runtime.delete(double.node.record())
+    assert double.node.leftovers() == ([], [])
+
+
+@pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
+def test_it_was_told_all_parameters(double: Noop, command: str) -> None:
+    attachment = double.node.attachment(args={"IgnoreUnknown": "1", "K": "V"})
+    double.node.runtime.add(double.network("1.0.0"), attachment)
+    if command != "ADD":
+        double.quiet()
+        getattr(double.node.runtime, {"CHECK": "check", "DEL": "delete"}[command])(double.node.record())
+    sent = double.second.sent()
+    assert sent is not None
+    assert (sent.command, sent.container_id, sent.ifname) == (command, "blue", "eth0")
+    assert (sent.netns, sent.args, sent.path) == (
+        attachment.netns,
+        "IgnoreUnknown=1;K=V",
+        str(double.node.plugins.path),
+    )
+
+
+@pytest.mark.parametrize("version", SPOKEN)
+def test_it_understands_a_previous_result_of_its_version(double: Noop, version: str) -> None:
+    double.first.write(result=form(version))
+    double.second.write(result=INJECT_DNS)
+    final = double.add(version)
+    assert final.keys["dns"] == {"nameservers": ["1.2.3.4"]}
+    assert {**final.keys, "dns": None} == {**form(version), "dns": None}
+
+
+@pytest.mark.parametrize("own", SPOKEN)
+def test_it_understands_a_previous_result_that_came_in_another_version_differs_from_libcni(
+    double: Noop, own: str
+) -> None:
+    double.first.write(result=form(own))
+    assert double.add("1.0.0").keys["ips"][0]["address"] == "10.1.0.5/16"
+    sent = double.second.sent()
+    assert sent is not None
+    assert sent.request["prevResult"]["cniVersion"] == "1.0.0"
+
+
+def test_interface_0_survives_the_way_through_it(double: Noop) -> None:
+    double.first.write(result=form("1.0.0"))
+    assert double.add("1.0.0").keys["ips"][0]["interface"] == 0
+
+
+def test_it_says_which_parameter_is_missing_and_the_words_arrive(double: Noop) -> None:
+    error = error_of(double.node.runtime.add, double.network("1.0.0"), Attachment("net", "blue", "eth0"))
+    assert (error.code, "required env variables [CNI_NETNS] missing" in error.msg) == (Code.INVALID_ENVIRONMENT, True)
+
+
+def test_it_takes_a_del_without_a_namespace(double: Noop) -> None:
+    double.add("1.0.0")
+    double.quiet()
+    double.node.netns().unlink()
+    double.node.runtime.delete(double.node.record())
+    assert double.node.leftovers() == ([], [])
+
+
+def test_a_version_that_it_does_not_speak_is_refused_in_its_words(double: Noop) -> None:
+    error = error_of(double.add, "1.1.0")
+    assert (error.code, "incompatible CNI versions" in error.msg) == (Code.INCOMPATIBLE_VERSION, True)
+    assert 'config is "1.1.0"' in error.details
+
+
+def test_the_choice_of_a_version_takes_it_into_account_differs_from_libcni(double: Noop) -> None:
+    network = double.network("0.4.0", cniVersions=["1.0.0", "1.1.0"])
+    assert double.node.runtime.add(network, double.node.attachment()).version == "1.0.0"
+    assert double.node.runtime.versions.supported("noop0")[-1] == "1.0.0"
+
+
+def test_its_own_error_arrives_and_what_it_had_done_is_undone(double: Noop) -> None:
+    double.second.write(error="banana", stderr="slipped\n")
+    error = error_of(double.add, "1.0.0")
+    assert isinstance(error, CniError)
+    assert (error.code, error.msg) == (Code.INTERNAL, "plugin noop1 failed (ADD): banana")
+    first = double.first.sent()
+    assert first is not None
+    assert first.command == "DEL"
+
+
+def test_an_exit_status_without_words_arrives(double: Noop) -> None:
+    double.first.write(exit_code=5)
+    assert error_of(double.add, "1.0.0").msg == "plugin noop0 failed (ADD): exit status 5"

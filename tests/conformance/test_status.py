@@ -1,0 +1,40 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Section 2, "STATUS"."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+
+def test_every_plugin_is_asked_in_the_order_of_the_list(node: Node) -> None:
+    assert node.runtime.status(node.network("a", "b"))
+    assert node.ran() == [("STATUS", "a"), ("STATUS", "b")]
+
+
+@pytest.mark.parametrize("code", [Code.NOT_AVAILABLE, Code.LIMITED_CONNECTIVITY, Code.TRY_AGAIN])
+def test_one_that_is_not_ready_says_so_with_its_own_code(node: Node, code: Code) -> None:
+    node.write("b", STATUS=Answer(error={"code": code, "msg": "daemon is down"}))
+    error = error_of(node.runtime.status, node.network("a", "b", "c"))
+    assert (error.code, error.msg) == (code, "plugin b failed (STATUS): daemon is down")
+    assert node.ran() == [("STATUS", "a"), ("STATUS", "b")]
+
+
+def test_one_that_is_not_ready_is_asked_to_add_all_the_same(node: Node) -> None:
+    node.write("a", STATUS=Answer(error={"code": 50, "msg": "no"}))
+    network = node.network("a")
+    error_of(node.runtime.status, network)
+    node.runtime.add(network, node.attachment())
+    assert node.ran("ADD") == [("ADD", "a")]
+
+
+def test_nothing_is_left_behind(node: Node) -> None:
+    node.runtime.status(node.network("a"))
+    assert node.leftovers() == ([], [])

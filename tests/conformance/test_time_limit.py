@@ -1,0 +1,74 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plugin has a time limit, and all of it ends there."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import time
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import wait_until_dead
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+
+@pytest.fixture
+def hasty(tmp_path: pathlib.Path) -> Node:
+    return Node(tmp_path, timeout=0.7)
+
+
+@pytest.mark.parametrize("hang", ["yes", "deaf"])
+def test_a_plugin_that_hangs_is_killed_and_the_limit_is_told(hasty: Node, hang: t.Literal["yes", "deaf"]) -> None:
+    hasty.write("a", STATUS=Answer(hang=hang, stderr="waiting for the daemon"))
+    error = error_of(hasty.runtime.status, hasty.network("a"))
+    assert (error.code, error.msg) == (
+        Code.UNKNOWN,
+        "plugin a failed (STATUS): ran out of time (limit 0.7 s) and was killed",
+    )
+    assert "its last words: waiting for the daemon" in error.details
+    wait_until_dead(hasty.calls()[0].pid)
+
+
+def test_what_the_plugin_has_started_is_killed_with_it_differs_from_libcni(hasty: Node) -> None:
+    hasty.write("a", STATUS=Answer(hang="yes", grandchild="same group"))
+    error_of(hasty.runtime.status, hasty.network("a"))
+    (call,) = hasty.calls()
+    assert call.grandchild is not None
+    wait_until_dead(call.grandchild)
+
+
+def test_a_plugin_that_has_closed_its_output_and_hangs_is_killed_too(hasty: Node) -> None:
+    hasty.write("a", STATUS=Answer(hang="yes", close=True))
+    assert "ran out of time" in error_of(hasty.runtime.status, hasty.network("a")).msg
+    wait_until_dead(hasty.calls()[0].pid)
+
+
+def test_a_grandchild_in_a_session_of_its_own_does_not_hold_up_the_runtime(hasty: Node) -> None:
+    hasty.write("a", STATUS=Answer(hang="yes", grandchild="own session"))
+    started = time.monotonic()
+    error_of(hasty.runtime.status, hasty.network("a"))
+    taken = time.monotonic() - started
+    os.kill(t.cast("int", hasty.calls()[0].grandchild), signal.SIGKILL)
+    assert taken < 10
+
+
+def test_the_limit_is_each_plugins_own(hasty: Node) -> None:
+    hasty.write("b", DEL=Answer(hang="yes"))
+    record = hasty.added(hasty.network("a", "b", "c"))
+    assert "plugin b failed (DEL): ran out of time" in error_of(hasty.runtime.delete, record).msg
+    assert [call.plugin for call in hasty.calls("DEL") if call.ended] == ["c", "a"]
+
+
+def test_what_a_killed_plugin_has_printed_is_not_taken_for_its_result(hasty: Node) -> None:
+    hasty.write("a", ADD=Answer(result={"dns": {}}, hang="yes"))
+    assert "ran out of time" in error_of(hasty.runtime.add, hasty.network("a"), hasty.attachment()).msg
+    assert hasty.leftovers() == ([], [])

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which operation is run at which version of the specification."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cni.node.tests.conformance.node import VERSIONS, Json, Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+SINCE_0_4_0 = ("0.4.0", "1.0.0", "1.1.0")
+OLD: Json = {"ip4": {"ip": "10.1.0.5/16"}}
+NUMBERED: Json = {"ips": [{"version": "4", "address": "10.1.0.5/16"}]}
+PLAIN: Json = {"ips": [{"address": "10.1.0.5/16"}]}
+FORM = dict(zip(VERSIONS, (OLD, OLD, NUMBERED, NUMBERED, NUMBERED, PLAIN, PLAIN)))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_add_is_run_at_every_version(node: Node, version: str) -> None:
+    node.runtime.add(node.network("a", "b", version=version), node.attachment())
+    assert node.ran() == [("ADD", "a"), ("ADD", "b")]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_results_are_handed_on_and_recorded_in_the_form_of_the_version(node: Node, version: str) -> None:
+    from_plugin = {"cniVersion": version, **FORM[version]}
+    node.plugins.write("a", ADD=Answer(result=FORM[version]))
+    record = node.added(node.network("a", version=version))
+    assert record.result is not None
+    assert (record.result.keys, record.version) == (from_plugin, version)
+
+
+@pytest.mark.parametrize("version", SINCE_0_4_0)
+def test_check_is_run_since_0_4_0(node: Node, version: str) -> None:
+    record = node.added(node.network("a", "b", version=version))
+    assert node.runtime.check(record).asked
+    assert node.ran() == [("CHECK", "a"), ("CHECK", "b")]
+
+
+@pytest.mark.parametrize("version", [version for version in VERSIONS if version not in SINCE_0_4_0])
+def test_check_before_0_4_0_is_not_run_and_no_error_differs_from_libcni(node: Node, version: str) -> None:
+    record = node.added(node.network("a", version=version))
+    assert not node.runtime.check(record).asked
+    assert node.ran() == []
+
+
+@pytest.mark.parametrize("version", SINCE_0_4_0)
+def test_check_is_not_run_where_it_is_disabled(node: Node, version: str) -> None:
+    record = node.added(node.network("a", version=version, disableCheck=True))
+    assert not node.runtime.check(record).asked
+    assert node.ran() == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_del_is_run_at_every_version(node: Node, version: str) -> None:
+    node.runtime.delete(node.added(node.network("a", "b", version=version)))
+    assert node.ran() == [("DEL", "b"), ("DEL", "a")]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_del_has_a_previous_result_since_0_4_0(node: Node, version: str) -> None:
+    node.plugins.write("a", ADD=Answer(result=FORM[version]))
+    node.runtime.delete(node.added(node.network("a", version=version)))
+    expected = {"cniVersion": version, **FORM[version]} if version in SINCE_0_4_0 else None
+    assert node.requests("DEL")[0].get("prevResult") == expected
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_gc_is_run_at_1_1_0_and_deletes_at_every_version(node: Node, version: str) -> None:
+    network = node.network("a", version=version)
+    node.added(network)
+    assert node.runtime.gc(network, []) is (version == "1.1.0")
+    assert node.ran() == [("DEL", "a"), *([("GC", "a")] if version == "1.1.0" else [])]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_gc_is_not_run_where_it_is_disabled(node: Node, version: str) -> None:
+    network = node.network("a", version=version, disableGC=True)
+    node.added(network)
+    assert node.runtime.gc(network, []) is False
+    assert node.ran() == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_status_is_run_at_1_1_0(node: Node, version: str) -> None:
+    assert node.runtime.status(node.network("a", version=version)) is (version == "1.1.0")
+    assert node.ran() == ([("STATUS", "a")] if version == "1.1.0" else [])

@@ -1,0 +1,68 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Writes down how every task of a playbook ended, and what the node looked like right after it."""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+from ansible.plugins.callback import CallbackBase
+
+from ansible_collections.cni.node.tests.support.state import State, node_state, tree_lines
+
+DOCUMENTATION = r"""
+name: recorder
+type: notification
+short_description: Records results and states for the integration tests
+description:
+  - One line of JSON for each task goes to the file that the environment variable CNI_TEST_RECORD names.
+"""
+
+TREES = ("/opt/cni", "/var/lib/cni", "/run/cni")
+
+
+def whole_state() -> State:
+    """All that a module may touch, and whether a network configuration was written anew.
+
+    Files of locks, the directories around them and the log of the scripted plugins do not count.
+    """
+    files = State({f"files of {tree}": tree_lines(tree) for tree in TREES}).without(r" drwx|\blocks/|/\.calls ")
+    configurations = tree_lines("/etc/cni", identity=True)
+    return State({**node_state().sections, **files.sections, "configurations": configurations})
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "notification"
+    CALLBACK_NAME = "recorder"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def v2_playbook_on_start(self, playbook: t.Any) -> None:
+        self._write("", "", "ok", {})
+
+    def v2_runner_on_ok(self, result: t.Any) -> None:
+        self._task("ok", result)
+
+    def v2_runner_on_failed(self, result: t.Any, ignore_errors: bool = False) -> None:
+        self._task("failed", result)
+
+    def v2_runner_on_skipped(self, result: t.Any) -> None:
+        self._task("skipped", result)
+
+    def v2_runner_on_unreachable(self, result: t.Any) -> None:
+        self._task("unreachable", result)
+
+    def _task(self, status: str, result: t.Any) -> None:
+        # Since ansible-core 2.19 the attributes are public; the private ones are going away.
+        task = result.task if hasattr(result, "task") else result._task
+        keys = result.result if hasattr(result, "result") else result._result
+        self._write(task.name, task.action, status, keys)
+
+    def _write(self, name: str, module: str, status: str, result: t.Any) -> None:
+        line = {"name": name, "module": module, "status": status, "result": result, "state": whole_state().sections}
+        with open(os.environ["CNI_TEST_RECORD"], "a", encoding="utf-8") as record:
+            record.write(json.dumps(line, default=str) + "\n")

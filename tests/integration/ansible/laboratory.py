@@ -1,0 +1,32 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Networks of one scripted plugin, which touches nothing: for what the modules decide, not for what plugins do."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+Json = dict[str, t.Any]
+
+RESULT: Json = {"ips": [{"address": "10.9.0.2/24", "gateway": "10.9.0.1"}]}
+GIVES = Answer(result=RESULT)
+COMPLAINS = Answer(error={"code": 123, "msg": "not as it was", "details": "the cable is out"})
+WORKS = Answer()
+
+
+def configuration(name: str, **keys: t.Any) -> Json:
+    capabilities = {"mac": True, "portMappings": True}
+    return networks.network({"type": f"lab-{name}", "capabilities": capabilities, **keys}, name=name)
+
+
+def open_network(node: Node, name: str, **answers: Answer | t.Sequence[Answer]) -> str:
+    """Its name; the plugin is there and the network is written, by hand."""
+    node.plugins.write(f"lab-{name}", **{"ADD": GIVES, **answers})
+    node.write(configuration(name))
+    return name

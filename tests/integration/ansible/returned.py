@@ -1,0 +1,56 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a module returns is what its documentation says: no key is missing, none is there beside."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.tests.integration.ansible import documentation
+
+Json = dict[str, t.Any]
+
+PREFIX = "cni.node."
+# What every module may return, and what Ansible adds.
+COMMON = {"changed", "msg", "diff", "failed", "warnings", "deprecations", "invocation", "exception"}
+TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "bool": (bool,),
+    "float": (float, int),
+    "list": (list,),
+    "dict": (dict,),
+}
+
+
+def problems(module: str, status: str, result: Json) -> list[str]:
+    """What is not as documented; nothing is expected of other modules and of a loop as a whole."""
+    if not module.startswith(PREFIX) or status == "skipped" or "results" in result:
+        return []
+    documented = documentation.block(module[len(PREFIX) :], "RETURN")
+    own = {key: value for key, value in result.items() if key not in COMMON and not key.startswith("_ansible")}
+    certain = {"always"} if status == "failed" else {"always", "success"}
+    return list(_problems(module, documented, own, certain))
+
+
+def _problems(where: str, documented: Json, result: Json, certain: set[str]) -> t.Iterator[str]:
+    for key in result.keys() - documented.keys():
+        yield f"{where}: {key} is returned and not documented"
+    for key, facts in documented.items():
+        if key in result:
+            yield from _of_value(f"{where}.{key}", facts, result[key], certain)
+        elif facts["returned"] in certain:
+            yield f"{where}: {key} is documented as returned: {facts['returned']}"
+
+
+def _of_value(where: str, facts: Json, value: t.Any, certain: set[str]) -> t.Iterator[str]:
+    if value is None and "or nothing" in str(facts["description"]):
+        return
+    if not isinstance(value, TYPES[facts["type"]]):
+        yield f"{where}: {value!r} is no {facts['type']}"
+    elif "choices" in facts and value not in facts["choices"]:
+        yield f"{where}: {value!r} is not one of {facts['choices']}"
+    elif "contains" in facts:
+        for number, entry in enumerate(value):
+            yield from _problems(f"{where}[{number}]", facts["contains"], entry, certain)

@@ -1,0 +1,244 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module attachments: the main job, and every reason to do something again."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+from ansible_collections.cni.node.tests.integration.ansible.laboratory import RESULT, WORKS, configuration, open_network
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+
+def test_real_attachments_come_and_go(node: Node, project: Project) -> None:
+    node.write({**networks.full(), "name": "db"})
+    node.write({**networks.network(networks.PTP), "name": "nat"})
+    items: list[Json] = [
+        {"network": "db", "netns": "red"},
+        {"network": "db", "netns": "/run/netns/blue", "capability_args": networks.CAPABILITY_ARGS},
+        {"network": "nat", "netns": "blue", "ifname": "eth1"},
+        {"network": "nat", "netns": "/run/netns/green", "container_id": "pod-1.a", "args": {"IgnoreUnknown": True}},
+    ]
+    with namespaces("red", "blue", "green") as (red, blue, green):
+        full = [{"args": {}, "capability_args": {}, **item} for item in _complete(items)]
+        before = node.come_and_go(*full)
+        played = project.play(thrice("attach", ATTACHMENTS, {"attachments": items}), "--diff").succeeded()
+        done = played.settled("attach")
+        assert done.actions() == dict.fromkeys(("red", "blue", "blue eth1", "pod-1.a eth0".split()[0]), "added")
+        assert (done.msg, done.result["summary"]) == ("attachments: 4 added", {"added": 4})
+        assert [one["netns"] for one in done.entries] == [one["netns"] for one in full]
+        assert played["attach, again"].result["summary"] == {"checked": 4}
+        diff = done.result["diff"]
+        assert diff["before"]["attachment of red (eth0) to network db"] == "absent"
+        assert diff["after"]["attachment of blue (eth1) to network nat"] == "attached"
+        assert played.output.count('+    "attachment of pod-1.a (eth0) to network nat": "attached"') == 2
+        for one, inside in zip(done.entries, (red, blue, blue, green)):
+            addresses = {ip["address"] for ip in one["result"]["ips"]}
+            assert one["result"]["cniVersion"] == "1.0.0"
+            assert inside.addresses(one["ifname"]) == addresses
+            assert 0 < one["seconds"] < 60
+        assert blue.links()["eth0"]["address"] == networks.MAC
+        # Debian's portmap looks for rules of a family that the attachment has no address of.
+        assert all("ipv6 dnat" in text for text in done.entries[1]["false_alarms"])
+        assert [one["result"] for one in played["attach, again"].entries] == [one["result"] for one in done.entries]
+        assert [one["result"] for one in played["attach, predicted"].entries] == [{}, {}, {}, {}]
+        absent = {"attachments": [{**item, "state": "absent"} for item in items]}
+        played = project.play(thrice("detach", ATTACHMENTS, absent), "--diff").succeeded()
+        done = played.settled("detach")
+        assert done.result["summary"] == {"removed": 4}
+        assert played["detach, again"].result["summary"] == {"unchanged": 4}
+        assert played.output.count('-    "attachment of red (eth0) to network db": "attached"') == 2
+        assert before.difference(node.state()) == ""
+
+
+def _complete(items: list[Json]) -> list[Json]:
+    """As the module completes them."""
+    done = []
+    for item in items:
+        netns = item["netns"] if item["netns"].startswith("/") else f"/run/netns/{item['netns']}"
+        done.append({"container_id": pathlib.Path(netns).name, "ifname": "eth0", **item, "netns": netns})
+    return [
+        {key: value if key != "args" else {name: str(text) for name, text in value.items()} for key, value in one.items()}
+        for one in done
+    ]
+
+
+def test_whatever_has_changed_since_add_makes_it_anew_by_del_as_it_was(node: Node, project: Project) -> None:
+    open_network(node, "lab")
+    first: Json = {"network": "lab", "netns": "red", "args": {"A": "1"}, "capability_args": {"mac": networks.MAC}}
+    port = {"hostPort": 8080, "containerPort": 80}
+    steps: dict[str, Json] = {
+        "add": first,
+        "arguments": {**first, "args": {"A": "2", "B": 7}},
+        "capability arguments": {**first, "args": {"A": "2", "B": 7}, "capability_args": {"portMappings": [port]}},
+        "none": {**first, "args": {}, "capability_args": {}},
+    }
+    other = configuration("lab", mtu=1400)
+    rewrite = {"conflists": [{"config": other}]}
+    played = project.play(
+        [
+            task("namespace", "cni.node.netns", {"names": ["red"]}),
+            *(one for name, item in steps.items() for one in thrice(name, ATTACHMENTS, {"attachments": [item]})),
+            task("rewrite", "cni.node.conflists", rewrite),
+            *thrice("configuration", ATTACHMENTS, {"attachments": [steps["none"]]}),
+            task("drop", "cni.node.netns", {"names": ["red"], "state": "absent"}),
+            task("gone", ATTACHMENTS, {"attachments": [steps["none"]]}),
+            task("make anew", "cni.node.netns", {"names": ["red"]}),
+            *thrice("another namespace", ATTACHMENTS, {"attachments": [steps["none"]]}),
+        ]
+    )
+    assert played["rewrite"].ok().changed
+    reasons = {
+        "add": ("added", ""),
+        "arguments": ("recreated", "its arguments have changed"),
+        "capability arguments": ("recreated", "its capability arguments have changed"),
+        "none": ("recreated", "its arguments have changed"),
+        "configuration": ("recreated", "the network's configuration has changed"),
+        "another namespace": ("recreated", "its network namespace is another one now"),
+    }
+    for name, expected in reasons.items():
+        (entry,) = played.settled(name).entries
+        assert (entry["action"], entry["reason"]) == expected
+        assert entry["result"] == {"cniVersion": "1.0.0", **RESULT}
+    played["gone"].did_nothing().failed("CNI_NETNS: /run/netns/red does not exist; make it first")
+    deleted = node.plugins.calls(command="DEL")
+    assert [call.env["CNI_ARGS"] for call in deleted] == ["A=1", "A=2;B=7", "A=2;B=7", "", ""]
+    given = [call.request.get("runtimeConfig") for call in deleted]
+    assert given == [{"mac": networks.MAC}, {"mac": networks.MAC}, {"portMappings": [port]}, None, None]
+    assert [call.request.get("mtu") for call in deleted] == [None, None, None, None, 1400]
+    # The namespace of the last one is not the attachment's any more.
+    assert [call.env["CNI_NETNS"] for call in deleted] == [*["/run/netns/red"] * 4, ""]
+    assert all(call.request["prevResult"]["ips"] == RESULT["ips"] for call in deleted)
+
+
+def test_absent_needs_neither_namespace_nor_configuration(node: Node, project: Project) -> None:
+    for name in ("one", "two"):
+        open_network(node, name)
+    items = [{"network": name, "netns": name} for name in ("one", "two")]
+    absent = {"attachments": [{**item, "state": "absent"} for item in items]}
+    unknown = {"attachments": [{"network": "never-was", "netns": "never-was", "state": "absent"}]}
+    played = project.play(
+        [
+            task("namespaces", "cni.node.netns", {"names": ["one", "two"]}),
+            task("attach", ATTACHMENTS, {"attachments": items}),
+            task("drop a namespace", "cni.node.netns", {"names": ["one"], "state": "absent"}),
+            task("drop a network", "cni.node.conflists", {"conflists": [{"name": "two", "state": "absent"}]}),
+            *thrice("detach", ATTACHMENTS, absent),
+            task("never was", ATTACHMENTS, unknown),
+        ]
+    ).succeeded()
+    assert played.settled("detach").result["summary"] == {"removed": 2}
+    deleted = {call.plugin: call.env["CNI_NETNS"] for call in node.plugins.calls(command="DEL")}
+    assert deleted == {"lab-one": "", "lab-two": "/run/netns/two"}
+    assert played["never was"].did_nothing().result["summary"] == {"unchanged": 1}
+
+
+def test_an_attachment_that_fails_does_not_stop_the_others(node: Node, project: Project) -> None:
+    for name in ("good", "bad-add"):
+        open_network(node, name)
+    node.plugins.write("lab-bad-add", ADD=Answer(error={"code": 100, "msg": "no address left"}, stderr="tried all\n"))
+    bad: dict[str, tuple[Json, int, str]] = {
+        "no network": ({"network": "nowhere"}, 7, "no network 'nowhere' in /etc/cni/net.d; /etc/cni/net.d has: bad-add, good"),
+        "no namespace": ({"netns": "nowhere"}, 4, "CNI_NETNS: /run/netns/nowhere does not exist"),
+        "no namespace's name": ({"netns": "a b", "container_id": "name"}, 4, "'a b' is no name of a network namespace"),
+        "no namespace at all": ({"netns": "/etc/passwd"}, 4, "CNI_NETNS: /etc/passwd is not a network namespace"),
+        "the node's own": ({"netns": "/proc/self/ns/net", "container_id": "own"}, 4, "is the node's own network namespace"),
+        "container id": ({"container_id": "../x"}, 4, "CNI_CONTAINERID: '../x' is not a container id"),
+        "interface": ({"container_id": "i", "ifname": "a/b"}, 4, "CNI_IFNAME: 'a/b' is not an interface name"),
+        "arguments": ({"container_id": "a", "args": {"A": "1;B=2"}}, 4, "CNI_ARGS: 'A': '1;B=2' is not a valid argument"),
+        "plugin": ({"network": "bad-add"}, 100, "plugin lab-bad-add failed (ADD): no address left"),
+    }
+    good = {"network": "good", "netns": "red"}
+    items = [{"network": "good", "netns": "blue"}, *({**good, **item} for item, dummy, dummy in bad.values()), good]
+    with namespaces("red", "blue"):
+        played = project.play([task("attach", ATTACHMENTS, {"attachments": items})])
+    done = played["attach"]
+    first, *failed, last = done.entries
+    assert (first["action"], last["action"]) == ("added", "added")
+    assert done.changed
+    assert done.result["summary"] == {"added": 2, "failed": len(bad)}
+    msg = done.failed(f"attachments: 2 added, {len(bad)} failed\n")
+    for entry, (dummy, code, text) in zip(failed, bad.values()):
+        assert (entry["action"], entry["changed"], entry["result"]) == ("failed", False, {})
+        assert entry["error"]["code"] == code
+        assert text in "; ".join((entry["error"]["msg"], entry["error"]["details"]))
+        assert text in msg
+    assert "its last words: tried all" in failed[-1]["error"]["details"]
+    assert "the DEL that followed succeeded; nothing is left behind" in failed[-1]["error"]["details"]
+
+
+def test_purge_removes_what_this_collection_made_and_nothing_else(node: Node, project: Project) -> None:
+    open_network(node, "lab")
+    foreign = {
+        "kind": "cniCacheV1",
+        "containerId": "podman-1",
+        "config": "e30=",
+        "ifName": "eth0",
+        "networkName": "lab",
+        "netns": "/run/netns/podman-1",
+        "result": {"cniVersion": "1.0.0"},
+    }
+    records = node.cache_dir / "results"
+    items = [{"network": "lab", "netns": name} for name in ("red", "blue", "green")]
+    make = task("namespaces", "cni.node.netns", {"names": ["red", "blue", "green"]})
+    project.play([make, task("attach", ATTACHMENTS, {"attachments": items})]).succeeded()
+    (records / "lab-podman-1-eth0").write_text(json.dumps(foreign), encoding="utf-8")
+    (records / "lab-other-eth0").write_bytes(b"")
+    kept = {path.name: (path.read_bytes(), path.stat()) for path in records.iterdir()}
+    wanted = {"attachments": [items[0], {**items[1], "state": "absent"}], "purge": True}
+    everything = {"attachments": [], "purge": True}
+    played = project.play(
+        [*thrice("purge", ATTACHMENTS, wanted), *thrice("purge all", ATTACHMENTS, everything)], "--diff"
+    ).succeeded()
+    purged = played.settled("purge")
+    assert list(purged.actions().items()) == [("red", "checked"), ("blue", "removed"), ("green", "removed")]
+    assert all("lab-other-eth0" in text for text in purged.warnings)
+    assert purged.warnings != []
+    assert played.settled("purge all").actions() == {"red": "removed"}
+    assert sorted(path.name for path in records.iterdir()) == ["lab-other-eth0", "lab-podman-1-eth0"]
+    for path in records.iterdir():
+        assert (path.read_bytes(), path.stat()) == kept[path.name]
+
+
+def test_options_reach_the_engine(node: Node, project: Project) -> None:
+    """Directories, the time limit and the number of workers, each of which changes what happens."""
+    node.plugins.write("lab-lab", ADD=Answer(hang="yes"), DEL=WORKS)
+    own = pathlib.Path("/etc/cni/mine")
+    own.mkdir()
+    (own / "lab.conflist").write_text(json.dumps(configuration("lab")), encoding="utf-8")
+    places: Json = {"conf_dir": str(own), "cache_dir": "/var/lib/cni/mine"}
+    items = [{"network": "lab", "netns": "red", "container_id": f"c{number}"} for number in range(2)]
+    wanted = {"attachments": items, **places}
+    limited = {**wanted, "timeout": 0.3, "workers": 2}
+    tasks = [
+        task("elsewhere", ATTACHMENTS, {**wanted, "plugin_dirs": ["/opt/cni/none"]}),
+        task("too slow", ATTACHMENTS, limited),
+        task("no workers", ATTACHMENTS, {**wanted, "workers": 0}),
+        task("no time", ATTACHMENTS, {**wanted, "timeout": 0}),
+        task("twice", ATTACHMENTS, {**wanted, "attachments": [items[0], {**items[0], "netns": "/run/netns/red"}]}),
+        task("relative", ATTACHMENTS, {**wanted, "plugin_dirs": ["/a:b"]}),
+    ]
+    with namespace("red"):
+        played = project.play(tasks)
+        played["elsewhere"].did_nothing().failed("plugin 'lab-lab' is not installed", "looked in /opt/cni/none")
+        played["too slow"].failed("plugin lab-lab failed (ADD): ran out of time (limit 0.3 s) and was killed")
+        played["no workers"].did_nothing().failed("workers: 0; expected: a number above 0")
+        played["no time"].did_nothing().failed("timeout: 0; expected: a number above 0")
+        played["twice"].did_nothing().failed("attachments[1]: the attachment of c0 (eth0) to network lab is given twice")
+        played["relative"].did_nothing().failed("CNI_PATH: '/a:b' is no plugin directory; expected: an absolute path without ':'")
+        node.plugins.write("lab-lab", ADD=Answer(result=RESULT))
+        node.plugins.forget()
+        played = project.play([task("one at a time", ATTACHMENTS, {**wanted, "workers": 1})]).succeeded()
+    assert (node.cache_dir / "mine" / "results" / "lab-c1-eth0").is_file()
+    calls = [call for call in node.plugins.calls() if call.command != "VERSION"]
+    for one, following in zip(calls, calls[1:]):
+        assert one.ended is not None
+        assert one.ended <= following.started

@@ -1,0 +1,164 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module conflists: what it writes, where, and in which form."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import stat
+
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.state import tree_lines
+
+CONFLISTS = "cni.node.conflists"
+TUNING: Json = {"type": "tuning"}
+
+
+def named(name: str, *plugins: Json, **keys: object) -> Json:
+    return {**networks.network(*(plugins or (TUNING,)), name=name), **keys}
+
+
+def test_a_network_is_given_as_data_or_as_text_and_for_one_plugin_as_before_1_0_0(node: Node, project: Project) -> None:
+    text = '{"cniVersion": "1.0.0",   "name": "raw", "plugins": [{"type": "tuning", "big": 9007199254740993}]}'
+    items = [
+        {"config": networks.full() | {"name": "db"}},
+        {"config": named("list"), "filename": "my-own.conflist", "priority": 99},
+        {"content": text, "name": "raw", "priority": 5, "state": "present"},
+        {"config": networks.single(TUNING, "0.4.0", "old")},
+        {"config": networks.single(TUNING, "", "older"), "filename": "older.json"},
+    ]
+    played = project.play(thrice("write", CONFLISTS, {"conflists": items}), "--diff").succeeded()
+    done = played.settled("write")
+    expected = ["10-db.conflist", "my-own.conflist", "05-raw.conflist", "10-old.conf", "older.json"]
+    assert done.files == dict.fromkeys(expected, "created")
+    assert [one["network"] for one in done.result["conflists"]] == ["db", "list", "raw", "old", "older"]
+    assert done.msg == "5 of 5 network configurations changed"
+    assert (node.conf_dir / "05-raw.conflist").read_text(encoding="utf-8") == text
+    for item, name in zip(items, expected):
+        path = node.conf_dir / name
+        assert stat.S_IMODE(path.stat().st_mode) == 0o644
+        if "config" in item:
+            assert json.loads(path.read_text(encoding="utf-8")) == item["config"]
+    lines = played.output.splitlines()
+    assert lines.count(f"+++ after: {node.conf_dir}/10-db.conflist") == 2
+    assert lines.count('+  "name": "db",') == 2
+    assert set(played["write" + ", again"].files.values()) == {"unchanged"}
+
+
+def test_priority_moves_a_file_and_content_changes_in_its_place(node: Node, project: Project) -> None:
+    changed = named("a", {"type": "tuning", "mtu": 1400})
+    steps: dict[str, Json] = {
+        "write": {"config": named("a")},
+        "change": {"config": changed},
+        "move": {"config": changed, "priority": 7},
+        "rename": {"config": changed, "filename": "zz.conflist"},
+    }
+    tasks = [one for name, item in steps.items() for one in thrice(name, CONFLISTS, {"conflists": [item]})]
+    played = project.play(tasks, "--diff").succeeded()
+    assert played.settled("write").files == {"10-a.conflist": "created"}
+    assert played.settled("change").files == {"10-a.conflist": "changed"}
+    assert '+      "mtu": 1400' in played.output
+    assert played.settled("move").files == {"07-a.conflist": "created", "10-a.conflist": "removed"}
+    assert played.settled("rename").files == {"zz.conflist": "created", "07-a.conflist": "removed"}
+    assert [path.name for path in node.conf_dir.iterdir() if path.name[0] != "."] == ["zz.conflist"]
+
+
+def test_the_mode_is_kept_right_in_a_directory_of_ones_own(project: Project) -> None:
+    directory = pathlib.Path("/etc/cni/mine/net.d")
+    wanted: Json = {"conflists": [{"config": named("a")}], "conf_dir": str(directory), "mode": "0600"}
+    path = directory / "10-a.conflist"
+    assert project.play(thrice("write", CONFLISTS, wanted)).succeeded().settled("write").changed
+    path.chmod(0o666)
+    played = project.play(thrice("mend", CONFLISTS, wanted), "--diff").succeeded()
+    assert played.settled("mend").files == {"10-a.conflist": "changed"}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "0666" in played.output, "the diff does not show what has changed"
+
+
+def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: Node, project: Project) -> None:
+    node.write(named("b"), "20-by-somebody-else.conflist")
+    node.write(networks.single(TUNING, "0.4.0", "b"), "30-b.conf")
+    node.write(named("c"))
+    (node.conf_dir / "broken.conf").write_text("{", encoding="utf-8")
+    write = {"conflists": [{"config": named(name)} for name in ("a", "b", "d")]}
+    remove = {
+        "conflists": [
+            {"name": "a", "state": "absent"},
+            {"name": "b", "state": "absent"},
+            {"filename": "broken.conf", "state": "absent"},
+            {"filename": "none.conflist", "state": "absent"},
+            {"name": "nobody", "state": "absent"},
+            {"config": named("e")},
+        ]
+    }
+    played = project.play([task("write", CONFLISTS, write), *thrice("remove", CONFLISTS, remove)], "--diff")
+    removed = played.succeeded().settled("remove")
+    gone = ["10-a.conflist", "10-b.conflist", "20-by-somebody-else.conflist", "30-b.conf", "broken.conf"]
+    assert removed.files == {"10-e.conflist": "created", **dict.fromkeys(gone, "removed")}
+    assert sorted(path.name for path in node.conf_dir.glob("[!.]*")) == ["10-c.conflist", "10-d.conflist", "10-e.conflist"]
+    assert '-  "name": "a",' in played.output
+
+
+def test_purge_removes_only_what_this_collection_wrote_and_nobody_changed(node: Node, project: Project) -> None:
+    node.write(named("foreign"), "00-foreign.conflist")
+    (node.conf_dir / "README").write_text("keep me\n", encoding="utf-8")
+    same = node.write(named("same"), "10-same.conflist")
+    items = {name: {"config": named(name)} for name in ("kept", "dropped", "edited")}
+    adopted = {"content": same.read_text(encoding="utf-8")}
+    played = project.play([task("write", CONFLISTS, {"conflists": [*items.values(), adopted]})]).succeeded()
+    assert played["write"].files["10-same.conflist"] == "unchanged"
+    edited = node.conf_dir / "10-edited.conflist"
+    edited.write_text(edited.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    (node.conf_dir / "10-dropped.conflist").chmod(0o640)
+    foreign = [line for line in tree_lines(node.conf_dir, identity=True) if "kept" not in line]
+    played = project.play(thrice("purge", CONFLISTS, {"conflists": [items["kept"]], "purge": True}), "--diff")
+    purged = played.succeeded().settled("purge")
+    assert purged.files == {"10-kept.conflist": "unchanged", "10-dropped.conflist": "removed"}
+    left = tree_lines(node.conf_dir, identity=True)
+    assert [line for line in foreign if not line.startswith((".", "10-dropped"))] == [
+        line for line in left if not line.startswith((".", "10-kept"))
+    ]
+    again = [
+        task("take back", CONFLISTS, {"conflists": [items["edited"]]}),
+        *thrice("purge", CONFLISTS, {"purge": True}),
+    ]
+    played = project.play(again).succeeded()
+    assert played["take back"].files == {"10-edited.conflist": "changed"}
+    assert played.settled("purge").files == {"10-edited.conflist": "removed", "10-kept.conflist": "removed"}
+    assert sorted(path.name for path in node.conf_dir.iterdir()) == ["00-foreign.conflist", "10-same.conflist", "README"]
+
+
+def test_a_moved_file_that_somebody_has_changed_stays_and_one_is_told(node: Node, project: Project) -> None:
+    project.play([task("write", CONFLISTS, {"conflists": [{"config": named("a")}]})]).succeeded()
+    old = node.conf_dir / "10-a.conflist"
+    old.write_text(json.dumps(named("a", disableCheck=True)), encoding="utf-8")
+    played = project.play(thrice("move", CONFLISTS, {"conflists": [{"config": named("a"), "priority": 20}]}))
+    moved = played.succeeded().settled("move")
+    assert moved.files == {"20-a.conflist": "created"}
+    told = f"{old} and {node.conf_dir}/20-a.conflist define network a; runtimes use the first of these"
+    for suffix in (", predicted", "", ", again"):
+        assert played["move" + suffix].warnings == [told]
+
+
+def test_the_plugin_directory_beside_a_file_belongs_to_its_network(node: Node, project: Project) -> None:
+    beside = node.conf_dir / "a"
+    beside.mkdir()
+    (beside / "10-more.conf").write_text('{"type": "no-such-plugin"}', encoding="utf-8")
+    empty = {"cniVersion": "1.1.0", "name": "b"}
+    played = project.play(
+        [
+            task("probed", CONFLISTS, {"conflists": [{"config": named("a")}]}),
+            task("without", CONFLISTS, {"conflists": [{"config": named("a", loadOnlyInlinedPlugins=True)}]}),
+            task("no plugin anywhere", CONFLISTS, {"conflists": [{"config": empty}]}),
+            task("only beside", CONFLISTS, {"conflists": [{"config": {**empty, "name": "a"}}], "probe": False}),
+        ]
+    )
+    played["probed"].did_nothing().failed("plugin 'no-such-plugin' is not installed")
+    assert played["without"].ok().changed
+    played["no plugin anywhere"].did_nothing().failed("conflists[0]", "the network has no plugin")
+    assert played["only beside"].ok().files == {"10-a.conflist": "changed"}

@@ -1,0 +1,91 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module conflists: nothing is written that is not right as a whole."""
+
+from __future__ import annotations
+
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, named
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+
+def test_plugins_are_asked_before_a_file_is_written(node: Node, project: Project) -> None:
+    node.plugins.write("old", versions=["0.3.1", "0.4.0"])
+    node.plugins.write("hanging", VERSION=Answer(hang="yes"))
+    node.plugins.write("broken", VERSION=Answer(stdout="hello", exit=3))
+    bad: dict[str, tuple[Json, tuple[str, ...]]] = {
+        "missing": (named("a", {"type": "missing"}), ("plugin 'missing' is not installed", "/usr/libexec/cni")),
+        "delegated": (
+            named("a", networks.bridge(ipam={"type": "my-ipam"})),
+            ("plugin 'my-ipam' is not installed",),
+        ),
+        "old": (
+            named("a", {"type": "tuning"}, {"type": "old"}),
+            ("no version of 1.0.0 is supported by every plugin", "old supports 0.3.1, 0.4.0"),
+        ),
+        "hanging": (named("a", {"type": "hanging"}), ("plugin hanging failed (VERSION): ran out of time (limit 0.5 s)",)),
+        "broken": (named("a", {"type": "broken"}), ("plugin broken failed (VERSION): exit status 3", "hello")),
+    }
+    good = {"config": named("good")}
+    tasks = [
+        task(name, CONFLISTS, {"conflists": [good, {"config": config}], "timeout": 0.5 if name == "hanging" else 60})
+        for name, (config, dummy) in bad.items()
+    ]
+    unprobed = {"conflists": [{"config": {**bad["missing"][0], "name": "b"}}], "probe": False}
+    elsewhere = {"conflists": [{"config": named("c")}], "plugin_dirs": ["/opt/cni/none"]}
+    spoken = {"conflists": [{"config": named("d", {"type": "old"}, cniVersions=["0.4.0"])}]}
+    tasks += [
+        task("in check mode", CONFLISTS, {"conflists": [{"config": bad["old"][0]}]}, check_mode=True),
+        task("plugin_dirs", CONFLISTS, elsewhere),
+        *thrice("not probed", CONFLISTS, unprobed),
+        task("one of its versions", CONFLISTS, spoken),
+    ]
+    played = project.play(tasks)
+    for name, (dummy, fragments) in bad.items():
+        played[name].did_nothing().failed("/etc/cni/net.d/10-a.conflist: ", *fragments)
+    played["in check mode"].did_nothing().failed(*bad["old"][1])
+    played["plugin_dirs"].did_nothing().failed("plugin 'tuning' is not installed", "looked in /opt/cni/none;")
+    assert played.settled("not probed").files == {"10-b.conflist": "created"}
+    assert played["one of its versions"].ok().changed
+
+
+def test_one_bad_item_and_nothing_is_written(project: Project) -> None:
+    good = {"config": named("good")}
+    bad: dict[str, tuple[Json, str]] = {
+        "text": ({"content": '{\n  "name": "a",\n  oops\n}'}, "conflists[1] is not valid JSON: line 3, column 3: "),
+        "data": (
+            {"config": named("a", {"type": "../tuning"})},
+            "conflists[1]: /plugins/0/type: '../tuning' is not a plugin type",
+        ),
+        "date": ({"config": "{{ {'cniVersion': '1.0.0', 'name': 'a', 'plugins': [{'type': day}]} }}"}, "conflists[1]"),
+        "name": ({"config": named("a"), "name": "b"}, "conflists[1]: its network is 'a', not 'b'"),
+        "twice": ({"config": named("good"), "priority": 20}, "conflists[1]: network 'good' is given twice"),
+        "same file": (
+            {"config": named("a"), "filename": "10-good.conflist"},
+            "conflists[1]: two networks want the file /etc/cni/net.d/10-good.conflist",
+        ),
+        "filename": ({"config": named("a"), "filename": "../a.conflist"}, "conflists[1]: '../a.conflist' is no name for"),
+        "priority": ({"config": named("a"), "priority": 100}, "conflists[1]: priority: 100; expected: 0 to 99"),
+        "two forms": ({"config": named("a"), "content": "{}"}, "mutually exclusive"),
+        "no form": ({"name": "a"}, "state is present but any of the following are missing: config, template, content"),
+        "absent": ({"state": "absent"}, "state is absent but any of the following are missing: name, filename"),
+    }
+    tasks = [task(name, CONFLISTS, {"conflists": [good, item]}) for name, (item, dummy) in bad.items()]
+    tasks.append(task("mode", CONFLISTS, {"conflists": [good], "mode": "0888"}))
+    played = project.play(tasks, vars={"day": "{{ '2024-01-01' | to_datetime('%Y-%m-%d') }}"})
+    for name, (dummy, fragment) in bad.items():
+        played[name].did_nothing().failed(fragment)
+    played["mode"].did_nothing().failed("mode: '0888'; expected: octal digits such as \"0644\"")
+
+
+def test_text_from_a_variable_or_a_file_is_text(node: Node, project: Project) -> None:
+    text = '{"cniVersion": "1.0.0", "name": "a", "plugins": [{"type": "tuning", "flag": true}]}'
+    project.write("files/b.conflist", text.replace('"a"', '"b"'))
+    items = [{"content": "{{ text }}"}, {"content": "{{ lookup('ansible.builtin.file', 'b.conflist') }}"}]
+    played = project.play(thrice("write", CONFLISTS, {"conflists": items}), vars={"text": text})
+    assert played.settled("write").files == {"10-a.conflist": "created", "10-b.conflist": "created"}
+    assert node.conf_dir.joinpath("10-a.conflist").read_bytes().startswith(b"{")

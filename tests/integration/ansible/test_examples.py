@@ -1,0 +1,62 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The examples of every module's documentation, run as they are."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.tests.integration.ansible import documentation
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+
+# An example by its number or several by a slice, so that each finds what it works on.
+ORDER: list[tuple[str, slice]] = [
+    ("netns", slice(1)),
+    ("conflists", slice(2)),
+    ("attachments", slice(None)),
+    ("node_info", slice(None)),
+    ("conflists", slice(2, None)),
+    ("netns", slice(1, None)),
+]
+TEMPLATE = """\
+{
+  "cniVersion": "1.0.0",
+  "name": "dbnet",
+  "plugins": [
+    {"type": "bridge", "bridge": "cni0", "isGateway": true, "ipam": {"type": "host-local", "subnet": "{{ subnet }}"}},
+    {"type": "tuning", "capabilities": {"mac": true}},
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+"""
+MINE = [{"network": "dbnet", "netns": "green"}]
+
+
+def _tasks() -> t.Iterator[Json]:
+    for module, which in ORDER:
+        yield from documentation.examples(module)[which]
+
+
+def test_every_module_has_examples_in_this_order() -> None:
+    listed = [task for module, which in ORDER for task in documentation.examples(module)[which]]
+    assert {module for module, dummy in ORDER} == set(documentation.NAMES)
+    assert len(listed) == sum(len(documentation.examples(module)) for module in documentation.NAMES)
+
+
+def test_the_examples_run_one_after_the_other(node: Node, project: Project) -> None:
+    project.write("templates/dbnet.conflist.j2", TEMPLATE)
+    tasks = list(_tasks())
+    played = project.play(tasks, ignore_errors=False, vars={"my_attachments": MINE}).succeeded()
+    assert [one.name for one in played.tasks] == [task["name"] for task in tasks]
+    assert [one.name for one in played.tasks if one.module == "cni.node.netns" and not one.changed] == []
+    made = played["Attach two namespaces to a network"].ok()
+    assert made.actions() == {"red": "added", "blue": "added"}
+    assert made.entries[1]["result"]["interfaces"][-1]["mac"] == "00:11:22:33:44:66"
+    played["See whether all is well, and change nothing"].did_nothing()
+    assert played["Have these attachments and no others"].actions() == {"green": "added", "red": "removed"}
+    last = played.tasks[-1].after.sections
+    assert list(node.conf_dir.iterdir()) == []
+    assert last["namespaces"] == ["green", "red"]

@@ -1,0 +1,141 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module node_info: a node as data, whatever is broken on it."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from ansible_collections.cni.node.tests.integration.ansible.laboratory import RESULT, configuration, open_network
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
+from ansible_collections.cni.node.tests.support.plugins import VERSIONS, Answer
+
+INFO = "cni.node.node_info"
+SECTIONS = ("plugins", "networks", "attachments", "netns")
+
+
+def test_an_empty_node_and_each_part_by_itself(project: Project) -> None:
+    nowhere = {"conf_dir": "/etc/cni/none", "cache_dir": "/var/lib/cni/none", "plugin_dirs": ["/opt/cni/none"]}
+    tasks = [task("all", INFO, nowhere), *(task(name, INFO, {"gather": [name], **nowhere}) for name in SECTIONS)]
+    tasks += [task("nothing", INFO, {"gather": []}), task("in check mode", INFO, nowhere, check_mode=True)]
+    played = project.play(tasks).succeeded()
+    assert played["all"].did_nothing().msg == "0 plugins, 0 networks, 0 attachments, 0 netns"
+    assert {name: played["all"].result[name] for name in SECTIONS} == dict.fromkeys(SECTIONS, [])
+    for name in SECTIONS:
+        assert played[name].did_nothing().msg == f"0 {name}"
+        assert [section for section in SECTIONS if section in played[name].result] == [name]
+    assert played["nothing"].did_nothing().msg == "nothing asked for"
+    assert played["in check mode"].plan() == played["all"].plan()
+
+
+def test_plugins_say_what_they_speak_or_why_not(node: Node, project: Project) -> None:
+    node.plugins.write("bridge", versions=["0.4.0"])
+    node.plugins.write("silent", VERSION=Answer(exit=4, stderr="no\n"))
+    (node.plugins.path / "README").write_text("not a plugin\n", encoding="utf-8")
+    done = project.play([task("look", INFO, {"gather": ["plugins"]})]).succeeded()["look"]
+    found = {plugin["path"]: plugin for plugin in done.result["plugins"]}
+    own, distributed = found["/opt/cni/bin/bridge"], found["/usr/lib/cni/bridge"]
+    assert own == {"type": "bridge", "path": "/opt/cni/bin/bridge", "shadowed": False, "versions": ["0.4.0"], "error": None}
+    assert (distributed["shadowed"], distributed["error"]) == (True, None)
+    assert distributed["versions"][:6] == list(VERSIONS[:6])
+    error = found["/opt/cni/bin/silent"]["error"]
+    assert error["msg"] == "plugin silent failed (VERSION): exit status 4"
+    assert found["/usr/lib/cni/host-local"]["shadowed"] is False
+    assert set(found) == {"/opt/cni/bin/bridge", "/opt/cni/bin/silent", *_files("/usr/lib/cni")}
+
+
+def _files(directory: str) -> list[str]:
+    return [os.path.join(directory, name) for name in os.listdir(directory)]
+
+
+def test_networks_come_with_what_shadows_and_breaks_them(node: Node, project: Project) -> None:
+    flags = {"disableCheck": True, "disableGC": "true", "cniVersions": ["1.1.0", "0.4.0", "9.9.9"]}
+    node.write({**networks.full(), "name": "db", **flags})
+    node.write(networks.single({"type": "tuning"}, "0.4.0", "db"))
+    (node.conf_dir / "20-broken.conflist").write_text('{"name": "db"', encoding="utf-8")
+    (node.conf_dir / "notes.txt").write_text("{", encoding="utf-8")
+    done = project.play([task("look", INFO, {"gather": ["networks"]})]).succeeded()["look"]
+    shadowed, first, broken = done.result["networks"]
+    assert first == {
+        "name": "db",
+        "path": "/etc/cni/net.d/10-db.conflist",
+        "versions": ["0.4.0", "1.0.0", "1.1.0"],
+        "plugins": ["bridge", "tuning", "portmap"],
+        "shadowed": False,
+        "disable_check": True,
+        "disable_gc": True,
+        "error": None,
+    }
+    assert (shadowed["path"], shadowed["plugins"], shadowed["shadowed"]) == ("/etc/cni/net.d/10-db.conf", ["tuning"], True)
+    assert broken["path"] == "/etc/cni/net.d/20-broken.conflist"
+    assert broken["error"]["msg"].startswith("/etc/cni/net.d/20-broken.conflist is not valid JSON: line 1, column 14: ")
+    assert done.msg == "3 networks"
+
+
+def test_attachments_come_with_what_has_become_of_them(node: Node, project: Project) -> None:
+    names = ["same", "changed", "unwritten", "moved", "left"]
+    for name in names:
+        open_network(node, name)
+    with namespaces(*names):
+        items = [{"network": name, "netns": name} for name in names]
+        project.play([task("attach", "cni.node.attachments", {"attachments": items})]).succeeded()
+        _spoil(node)
+        with namespace("moved"):
+            played = project.play([task("look", INFO, {"gather": ["attachments", "netns"]})]).succeeded()
+    looked = played["look"].did_nothing().result
+    found = {one.get("container_id") or one["path"].rsplit("/", 1)[1]: one for one in looked["attachments"]}
+    assert found["same"] == {
+        "network": "same",
+        "container_id": "same",
+        "ifname": "eth0",
+        "netns": "/run/netns/same",
+        "netns_state": "present",
+        "network_state": "same",
+        "own": True,
+        "interrupted": None,
+        "result": {"cniVersion": "1.0.0", **RESULT},
+        "error": None,
+    }
+    facts = ("netns_state", "network_state", "own", "interrupted")
+    assert {name: tuple(one[fact] for fact in facts) for name, one in found.items() if not one["error"]} == {
+        "same": ("present", "same", True, None),
+        "changed": ("present", "changed", True, None),
+        "unwritten": ("present", "gone", True, None),
+        "moved": ("replaced", "same", True, None),
+        "left": ("gone", "same", True, "DEL"),
+        "podman-1": ("gone", "unknown", False, None),
+    }
+    for name in ("same-empty-eth0", "same-cut-eth0"):
+        assert found[name].keys() == {"path", "error"}
+        assert "is not valid JSON" in found[name]["error"]["msg"]
+    assert looked["netns"] == [{"name": name, "path": f"/run/netns/{name}"} for name in sorted(names) if name != "left"]
+
+
+def _spoil(node: Node) -> None:
+    """Make of every attachment what its container is called."""
+    node.write(configuration("changed", mtu=1400))
+    (node.conf_dir / "10-unwritten.conflist").unlink()
+    records, intents = node.cache_dir / "results", node.cache_dir / "cni.node" / "intents"
+    begun = json.loads((records / "left-left-eth0").read_text(encoding="utf-8"))
+    begun["cni.node"]["command"] = "DEL"
+    intents.mkdir(parents=True, exist_ok=True)
+    (intents / "left-left-eth0").write_text(json.dumps(begun), encoding="utf-8")
+    foreign: Json = {**begun, "containerId": "podman-1", "networkName": "same", "config": "e30=", "netns": "/run/netns/none"}
+    del foreign["cni.node"]
+    (records / "same-podman-1-eth0").write_text(json.dumps(foreign), encoding="utf-8")
+    (records / "same-empty-eth0").write_bytes(b"")
+    (records / "same-cut-eth0").write_bytes((records / "same-same-eth0").read_bytes()[:100])
+    for name in ("moved", "left"):
+        _drop(name)
+
+
+def _drop(name: str) -> None:
+    import subprocess
+
+    subprocess.run(["ip", "netns", "delete", name], check=True)

@@ -1,0 +1,67 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine.node import PLUGIN_DIRS, Engine, Node
+from ansible_collections.cni.node.tests.integration.engine.throwaway import (
+    empty_node,
+    inside,
+    spare_duplicate_address_detection,
+)
+from ansible_collections.cni.node.tests.support import build
+from ansible_collections.cni.node.tests.support.libcni import Libcni
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
+from ansible_collections.cni.node.tests.support.programs import path_without
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what cannot be run here, with a sentence on what to do."""
+    if item.get_closest_marker("requires_root") and (os.geteuid() != 0 or "CNI_SANDBOX" not in os.environ):
+        pytest.skip("it changes the node: run it as root, inside tests/support/sandbox")
+    if item.get_closest_marker("requires_plugins") and not any(
+        os.access(f"{path}/bridge", os.X_OK) for path in PLUGIN_DIRS
+    ):
+        pytest.skip("the reference plugins are missing: install containernetworking-plugins")
+    missing = build.missing()
+    if item.get_closest_marker("interop") and missing:
+        pytest.skip(missing)
+
+
+@pytest.fixture
+def node() -> t.Iterator[Node]:
+    with empty_node():
+        made = Node()
+        yield made
+        made.end_processes()
+
+
+@pytest.fixture
+def engine(node: Node) -> Engine:
+    return Engine(node)
+
+
+@pytest.fixture
+def blue(node: Node) -> t.Iterator[Namespace]:
+    with namespace("blue") as made:
+        with inside(made.path):
+            spare_duplicate_address_detection()
+        yield made
+
+
+@pytest.fixture
+def libcni(node: Node) -> Libcni:
+    return Libcni(build.libcni_runner(), str(node.conf_dir), PLUGIN_DIRS, str(node.cache_dir))
+
+
+@pytest.fixture(scope="session")
+def path_without_ip6tables(tmp_path_factory: pytest.TempPathFactory) -> str:
+    programs: pathlib.Path = tmp_path_factory.mktemp("programs")
+    return path_without({"ip6tables"}, programs)

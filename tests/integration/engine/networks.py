@@ -1,0 +1,85 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The networks of these tests: what the reference plugins offer, in the versions of the specification they speak."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import typing as t
+
+Json = dict[str, t.Any]
+
+MAC = "02:00:00:00:01:01"
+HOST_PORT, CONTAINER_PORT = 8080, 80
+CAPABILITY_ARGS: Json = {
+    "mac": MAC,
+    "portMappings": [{"hostPort": HOST_PORT, "containerPort": CONTAINER_PORT, "protocol": "tcp"}],
+}
+UPLINK = "up0"
+WORLD = "10.4.255.2"
+
+
+def host_local(*subnets: str, **keys: t.Any) -> Json:
+    return {"type": "host-local", "ranges": [[{"subnet": subnet}] for subnet in subnets], **keys}
+
+
+def bridge(**keys: t.Any) -> Json:
+    ipam = host_local("10.1.0.0/16", routes=[{"dst": "0.0.0.0/0"}])
+    return {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipam": ipam, **keys}
+
+
+TUNING: Json = {"type": "tuning", "capabilities": {"mac": True}, "sysctl": {"net.core.somaxconn": "500"}}
+PORTMAP: Json = {"type": "portmap", "capabilities": {"portMappings": True}}
+DEFAULT_ROUTES = [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]
+PTP: Json = {
+    "type": "ptp",
+    "ipMasq": True,
+    "ipam": host_local("10.3.0.0/16", "fd00:3::/64", routes=DEFAULT_ROUTES),
+}
+MACVLAN: Json = {"type": "macvlan", "master": UPLINK, "ipam": host_local("10.4.0.0/16")}
+HOST_DEVICE: Json = {
+    "type": "host-device",
+    "device": UPLINK,
+    "ipam": {"type": "static", "addresses": [{"address": "10.4.1.1/16"}]},
+}
+LOOPBACK: Json = {"type": "loopback"}
+FIREWALL: Json = {"type": "firewall", "backend": "iptables"}
+BANDWIDTH: Json = {
+    "type": "bandwidth",
+    **{f"{way}{what}": 8_000_000 for way in ("ingress", "egress") for what in ("Rate", "Burst")},
+}
+
+
+def network(*plugins: Json, version: str = "1.0.0", name: str = "net") -> Json:
+    return {"cniVersion": version, "name": name, "plugins": copy.deepcopy(list(plugins))}
+
+
+def single(plugin: Json, version: str, name: str = "net") -> Json:
+    """The configuration of one plugin by itself, as it was before 1.0.0."""
+    return {"cniVersion": version, "name": name, **copy.deepcopy(plugin)}
+
+
+def full(version: str = "1.0.0") -> Json:
+    """The specification's own example, without its comments."""
+    return network(bridge(), TUNING, PORTMAP, version=version)
+
+
+def missing_kind(plugins: t.Sequence[Json]) -> str:
+    """Which kind of link the plugins need and this kernel has not, if so; called after `make_uplink`."""
+    for kind in {"macvlan"} & {plugin["type"] for plugin in plugins}:
+        made = subprocess.run(["ip", "link", "add", "link", UPLINK, "name", "probe", "type", kind], check=False)
+        if made.returncode != 0:
+            return kind
+        subprocess.run(["ip", "link", "delete", "probe"], check=True)
+    return ""
+
+
+def make_uplink() -> None:
+    """A link that macvlan can sit on and host-device take, and its other end, which is the rest of the world."""
+    subprocess.run(["ip", "link", "add", UPLINK, "type", "veth", "peer", "name", "world"], check=True)
+    subprocess.run(["ip", "address", "add", f"{WORLD}/16", "dev", "world"], check=True)
+    for link in (UPLINK, "world"):
+        subprocess.run(["ip", "link", "set", link, "up"], check=True)

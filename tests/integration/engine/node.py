@@ -1,0 +1,225 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a test does with its node: writes networks, runs the collection's modules, looks at what is left."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+from ansible_collections.cni.node.tests.support import state
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
+
+Json = dict[str, t.Any]
+
+MODULES = "ansible_collections.cni.node.plugins.modules"
+PLUGIN_DIRS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
+
+
+class Done(t.NamedTuple):
+    """How a module ended: what it printed, which is JSON and nothing else."""
+
+    status: int
+    result: Json
+
+    @property
+    def msg(self) -> str:
+        return t.cast(str, self.result["msg"])
+
+    @property
+    def entries(self) -> list[Json]:
+        return t.cast("list[Json]", self.result["attachments"])
+
+    def succeeded(self) -> Done:
+        assert self.status == 0, self.msg
+        assert not self.result.get("failed"), self.msg
+        return self
+
+    def failed(self, *fragments: str) -> str:
+        """The one message of a module that failed; it has every fragment."""
+        assert self.status == 1, self.result
+        assert self.result["failed"] is True
+        for fragment in fragments:
+            assert fragment in self.msg, f"{fragment!r} is not in: {self.msg}"
+        return self.msg
+
+
+class Node:
+    """The node that the test runs on; see `throwaway.empty_node`."""
+
+    conf_dir = pathlib.Path("/etc/cni/net.d")
+    cache_dir = pathlib.Path("/var/lib/cni")
+
+    def __init__(self) -> None:
+        self.conf_dir.mkdir(exist_ok=True)
+        self.plugins = PluginDirectory(pathlib.Path(PLUGIN_DIRS[0]))
+        self._started: list[subprocess.Popen[str]] = []
+
+    def end_processes(self) -> None:
+        """Of those that a failed test has left running."""
+        for process in self._started:
+            process.kill()
+            process.communicate()
+
+    def write(self, configuration: Json, filename: str = "") -> pathlib.Path:
+        """A network's file; one that has no `plugins` is a single plugin's."""
+        ending = "conflist" if "plugins" in configuration else "conf"
+        path = self.conf_dir / (filename or f"10-{configuration['name']}.{ending}")
+        path.write_text(json.dumps(configuration, indent=2), encoding="utf-8")
+        return path
+
+    def start(self, module: str, **arguments: t.Any) -> subprocess.Popen[str]:
+        """The module's process, which has read its arguments or is about to."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"{MODULES}.{module}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd="/",
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        self._started.append(process)
+        assert process.stdin is not None
+        process.stdin.write(json.dumps({"ANSIBLE_MODULE_ARGS": arguments}))
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def run(self, module: str, **arguments: t.Any) -> Done:
+        """A module as Ansible runs it, to its end."""
+        return finished(self.start(module, **arguments))
+
+    def attach(self, *items: Json, **options: t.Any) -> list[Json]:
+        """The outcomes of a run of the module `attachments` in which none failed."""
+        return self.run("attachments", attachments=list(items), **options).succeeded().entries
+
+    def detach(self, *items: Json, **options: t.Any) -> list[Json]:
+        return self.attach(*({**item, "state": "absent"} for item in items), **options)
+
+    def refusal(self, item: Json, *fragments: str, **options: t.Any) -> Json:
+        """The error of an attachment that could not be made; nothing on the node has changed."""
+        (error,) = self.refusals([item], **options)
+        for fragment in fragments:
+            assert fragment in error["text"], f"{fragment!r} is not in: {error['text']}"
+        return error
+
+    def refusals(self, items: t.Sequence[Json], **options: t.Any) -> list[Json]:
+        """The same for several in one run; `text` is all that a person gets to read of an error."""
+        before = self.state()
+        done = self.run("attachments", attachments=list(items), **options)
+        msg = done.failed(f"attachments: {len(items)} failed")
+        difference = before.difference(self.state())
+        assert not difference, f"{msg}\n{difference}"
+        assert {(entry["action"], entry["changed"]) for entry in done.entries} == {("failed", False)}
+        errors = [{**entry["error"], "text": _text(entry["error"])} for entry in done.entries]
+        assert all(error["text"] in msg for error in errors)
+        return errors
+
+    def come_and_go(self, *items: Json) -> state.State:
+        """The state after the attachments were there once, which is what later ones have to come back to.
+
+        By design, a bridge, empty chains of iptables and the kernel's settings stay.
+        """
+        engine = Engine(self)
+        for item in items:
+            engine.add(item)
+            engine.delete(item)
+        return self.state()
+
+    def state(self) -> state.State:
+        """Directories and the files of locks may come: they say nothing about attachments."""
+        own = self.cache_dir / "cni.node"
+        return state.node_state(str(self.cache_dir), [self.conf_dir, own, "/run/cni"]).without(r" drwx|^locks/")
+
+    def record_of(self, item: Json) -> pathlib.Path:
+        return self.cache_dir / "results" / "-".join((item["network"], item["container_id"], item["ifname"]))
+
+    def intents(self) -> list[pathlib.Path]:
+        return sorted((self.cache_dir / "cni.node" / "intents").glob("*"))
+
+    def leases(self, network: str) -> list[str]:
+        """The addresses that host-local has given away."""
+        directory = pathlib.Path("/var/lib/cni/networks", network)
+        return sorted(path.name for path in directory.glob("*") if path.name[0].isdigit())
+
+
+class Engine:
+    """The engine without a module around it, as libcni is without a runtime."""
+
+    def __init__(self, node: Node) -> None:
+        self._conf_dir = str(node.conf_dir)
+        self.runtime = Runtime(ProcessExecutor(PLUGIN_DIRS, 60), str(node.cache_dir), 60)
+
+    def ensure(self, item: Json, *, present: bool = True, **policy: t.Any) -> Outcome:
+        """What the module does for one item."""
+        attachments = Attachments(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
+        (outcome,) = attachments.converge([Wanted(Attachment(**item), present)], 1)
+        return outcome
+
+    def add(self, item: Json) -> Json:
+        network = conf_dir.load(self._conf_dir).get(item["network"])
+        return dict(self.runtime.add(network, Attachment(**item)).keys)
+
+    def record(self, item: Json) -> Record:
+        """As kept, but for the namespace: libcni before 1.2.0 does not keep it and is told each time."""
+        record = self.runtime.records.read(Attachment(**item).key)
+        assert record is not None
+        assert record.attachment.netns in ("", item["netns"])
+        return dataclasses.replace(record, attachment=record.attachment.with_netns(item["netns"]))
+
+    def result(self, item: Json) -> Json:
+        result = self.record(item).result
+        assert result is not None
+        return dict(result.keys)
+
+    def delete(self, item: Json) -> None:
+        self.runtime.delete(self.record(item))
+
+
+def told(outcome: Outcome) -> tuple[str, bool, str]:
+    """What was done and why; fails where there was an error."""
+    assert outcome.error is None, f"{outcome.reason}: {outcome.error}"
+    return outcome.action, outcome.changed, outcome.reason
+
+
+def attachment(network: str, namespace: Namespace, **keys: t.Any) -> Json:
+    """One item for the modules, for the engine and for libcni alike."""
+    item = {"network": network, "container_id": namespace.name, "ifname": "eth0", "netns": str(namespace.path)}
+    return {**item, "args": {}, "capability_args": {}, **keys}
+
+
+def _text(error: Json) -> str:
+    return "; ".join(filter(None, (error["msg"], error["details"])))
+
+
+def remove(namespace: Namespace) -> None:
+    subprocess.run(["ip", "netns", "delete", namespace.name], check=True)
+
+
+def replace(namespace: Namespace) -> None:
+    """By an empty one of the same name; the kernel likes to give it the same inode number."""
+    remove(namespace)
+    subprocess.run(["ip", "netns", "add", namespace.name], check=True)
+
+
+def finished(process: subprocess.Popen[str]) -> Done:
+    stdout, stderr = process.communicate(timeout=60)
+    assert stderr == ""
+    (line,) = stdout.strip().splitlines()
+    return Done(process.returncode, json.loads(line))

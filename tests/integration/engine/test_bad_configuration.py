@@ -1,0 +1,193 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A network configuration that is not one: the error says which file, where in it, and what was expected."""
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+GOOD = networks.network(networks.bridge())
+TEXT = json.dumps(GOOD, indent=2)
+DEFECTIVE = "is not valid JSON: "
+
+
+def _with(**keys: t.Any) -> str:
+    return json.dumps({**GOOD, **keys})
+
+
+def _plugin(**keys: t.Any) -> str:
+    return _with(plugins=[networks.bridge(), {"type": "tuning", **keys}])
+
+
+# What is written, and what the error says of it.
+CASES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "malformed": ('{\n  "name": "net",\n  oops\n}', (f"{DEFECTIVE}line 3, column 3: expecting property name",)),
+    "truncated": (TEXT[: len(TEXT) // 2], (f"{DEFECTIVE}line ", "(it ends there)", "may have been cut off")),
+    "truncated in a string": (TEXT[: TEXT.index("bridge") + 3], (f"{DEFECTIVE}line ", "may have been cut off")),
+    "empty": ("", (f"{DEFECTIVE}it is empty",)),
+    "blank": (" \n\n", (f"{DEFECTIVE}it is empty",)),
+    "two objects": (TEXT + TEXT, (f"{DEFECTIVE}line ", "extra data")),
+    "comment": ('{\n  // the name\n  "name": "net"}', ("line 2, column 3", "JSON has no comments")),
+    "byte order mark": ("\ufeff" + TEXT, ("save the file without a byte order mark",)),
+    "not a number": (TEXT.replace("true", "NaN"), (f"{DEFECTIVE}NaN is not a JSON number",)),
+    "number out of range": (TEXT.replace("true", "1e999"), ("the number 1e999 is out of range",)),
+    "key given twice": (TEXT.replace('"bridge": ', '"type": '), ("the key 'type' is given twice in one object",)),
+    "lone surrogate": (TEXT.replace("cni0", "\\ud800"), ("an escaped surrogate stands alone",)),
+    "nested too deeply": (TEXT.replace("true", "[" * 300 + "]" * 300), ("nested more than 200 levels deep",)),
+    "a list": ("[]", ("found a list", "expected: an object")),
+    "no name": (_with(name=None), ("/name: None is not a network name", "expected: must start with a letter or digit")),
+    "name of a wrong type": (_with(name=5), ("/name: 5 is not a network name",)),
+    "name with a path": (_with(name="../net"), ("/name: '../net' is not a network name",)),
+    "name with odd characters": (_with(name="nét\n"), ("/name: 'nét\\n' is not a network name",)),
+    "empty name": (_with(name=""), ("/name: '' is not a network name",)),
+    "version of a wrong type": (_with(cniVersion=1.0), ("/cniVersion: found a number", 'a string such as "1.0.0"')),
+    "unknown version": (_with(cniVersion="9.9.9"), ("/cniVersion: unknown version '9.9.9'", "known versions: 0.1.0, ")),
+    "versions of a wrong type": (_with(cniVersions="1.0.0"), ("/cniVersions: found '1.0.0'", "a list of strings")),
+    "unknown versions": (
+        json.dumps({"name": "net", "cniVersions": ["8.0.0", "9.9.9"], "plugins": GOOD["plugins"]}),
+        ("/cniVersions: none of 8.0.0, 9.9.9 is known", "known versions: 0.1.0, "),
+    ),
+    "plugins of a wrong type": (_with(plugins={}), ("/plugins: found an object", "a list of plugin configuration")),
+    "no plugins": (_with(plugins=[]), ("/plugins: the network has no plugin", "at least one")),
+    "plugin of a wrong type": (
+        _with(plugins=["bridge"]),
+        ("/plugins/0: found a string", "plugin configuration object"),
+    ),
+    "plugin without a type": (_with(plugins=[{}]), ("/plugins/0: the plugin has no 'type'", "the plugin's executable")),
+    "type of a wrong type": (_plugin(type=5), ("/plugins/1/type: 5 is not a plugin type",)),
+    "type with a path": (
+        _plugin(type="../bridge"),
+        ("/plugins/1/type: '../bridge' is not a plugin type", "without '/'"),
+    ),
+    "type with an absolute path": (_plugin(type="/bin/sh"), ("/plugins/1/type: '/bin/sh' is not a plugin type",)),
+    "type with odd characters": (_plugin(type="a\nb"), ("/plugins/1/type: 'a\\nb' is not a plugin type",)),
+    "type of dots": (_plugin(type=".."), ("/plugins/1/type: '..' is not a plugin type",)),
+    "empty type": (_plugin(type=""), ("/plugins/1/type: '' is not a plugin type",)),
+    "capabilities of a wrong type": (
+        _plugin(capabilities=["mac"]),
+        ("(plugin 1, type tuning): /plugins/1/capabilities: found a list", "expected: an object"),
+    ),
+    "capability of a wrong type": (
+        _plugin(capabilities={"mac": "yes"}),
+        ("/plugins/1/capabilities/mac: found 'yes'", "expected: true or false"),
+    ),
+    "ipam of a wrong type": (_plugin(ipam="host-local"), ("/plugins/1/ipam: found a string", "expected: an object")),
+    "ipam type with a path": (_plugin(ipam={"type": "x/y"}), ("/plugins/1/ipam/type: 'x/y' is not a plugin type",)),
+    "ipam type of a wrong type": (_plugin(ipam={"type": []}), ("/plugins/1/ipam/type: [] is not a plugin type",)),
+    "dns of a wrong type": (_plugin(dns=[1]), ("/plugins/1/dns: found a list", "expected: an object")),
+    "disableCheck of a wrong type": (_with(disableCheck="maybe"), ("/disableCheck: found 'maybe'", "true or false")),
+    "disableGC of a wrong type": (_with(disableGC=1), ("/disableGC: found 1", "expected: true or false")),
+    "loadOnlyInlinedPlugins of a wrong type": (
+        _with(loadOnlyInlinedPlugins={}),
+        ("/loadOnlyInlinedPlugins: found {}", "expected: true or false"),
+    ),
+    "nothing inlined": (
+        json.dumps({"cniVersion": "1.1.0", "name": "net", "loadOnlyInlinedPlugins": True}),
+        ("/loadOnlyInlinedPlugins: true, but there are no 'plugins'",),
+    ),
+    "a single plugin at 1.0.0": (
+        json.dumps(networks.single(networks.bridge(), "1.0.0")),
+        ("/type: a single plugin's configuration at version 1.0.0", "put the plugin into 'plugins'"),
+    ),
+}
+# These reach a node by other ways than the module conflists.
+BYTES: dict[str, tuple[bytes, tuple[str, ...]]] = {
+    **{
+        name: (CASES[name][0].encode(), CASES[name][1])
+        for name in ("malformed", "truncated", "empty", "plugin without a type", "unknown version", "type with a path")
+    },
+    "not UTF-8": (TEXT.replace("cni0", "\xe9").encode("latin-1"), (f"{DEFECTIVE}byte ", "JSON is written in UTF-8")),
+    "zeros, as a loss of power leaves them": (bytes(512), (f"{DEFECTIVE}line 1, column 1",)),
+}
+
+
+@pytest.mark.parametrize(("text", "fragments"), CASES.values(), ids=CASES)
+def test_conflists_refuses_it_and_the_old_file_stays(node: Node, text: str, fragments: tuple[str, ...]) -> None:
+    node.write(GOOD)
+    before = node.state()
+    done = node.run("conflists", conflists=[{"content": TEXT}, {"content": text}])
+    msg = done.failed("conflists[1]", *fragments)
+    assert done.result["error"]["msg"] in msg
+    assert before.difference(node.state()) == ""
+
+
+@pytest.mark.parametrize(("content", "fragments"), BYTES.values(), ids=BYTES)
+def test_attachments_names_the_broken_file(
+    node: Node, blue: Namespace, content: bytes, fragments: tuple[str, ...]
+) -> None:
+    path = node.conf_dir / "10-net.conflist"
+    path.write_bytes(content)
+    error = node.refusal(attachment("net", blue), "no network 'net' in /etc/cni/net.d", str(path), *fragments)
+    assert error["code"] == 7
+
+
+def test_a_broken_file_does_not_hide_the_others(node: Node, blue: Namespace) -> None:
+    """libcni gives up at the first broken file that sorts before the network's own."""
+    (node.conf_dir / "00-broken.conflist").write_text("{", encoding="utf-8")
+    node.write(GOOD)
+    assert node.attach(attachment("net", blue))[0]["action"] == "added"
+
+
+def test_an_unknown_network_comes_with_those_there_are(node: Node, blue: Namespace) -> None:
+    node.write(GOOD)
+    node.refusal(attachment("nat", blue), "no network 'nat' in /etc/cni/net.d", "/etc/cni/net.d has: net")
+
+
+def _is_directory(node: Node) -> None:
+    (node.conf_dir / "10-net.conflist").mkdir()
+
+
+def _is_hidden(node: Node) -> None:
+    node.write(GOOD, ".10-net.conflist")
+
+
+def _is_absent(node: Node) -> None:
+    node.conf_dir.rmdir()
+
+
+def _is_temporary(node: Node) -> None:
+    node.write(GOOD, "10-net.conflist.tmp")
+
+
+@pytest.mark.parametrize("prepare", [_is_directory, _is_hidden, _is_absent, _is_temporary])
+def test_what_no_runtime_reads_is_not_read(node: Node, blue: Namespace, prepare: t.Callable[[Node], None]) -> None:
+    prepare(node)
+    node.refusal(attachment("net", blue), "no network 'net'", "/etc/cni/net.d has: no network")
+
+
+def test_a_file_that_never_ends_is_not_waited_for(node: Node, blue: Namespace) -> None:
+    os.mkfifo(node.conf_dir / "10-net.conflist")
+    node.refusal(attachment("net", blue), "no network 'net'", "10-net.conflist", "it is empty")
+
+
+def test_a_link_to_nowhere_is_named(node: Node, blue: Namespace) -> None:
+    (node.conf_dir / "10-net.conflist").symlink_to("/nonexistent")
+    node.refusal(attachment("net", blue), "no network 'net'", "10-net.conflist")
+
+
+@pytest.mark.parametrize(
+    ("item", "fragment"),
+    [
+        ({"filename": "../net.conflist"}, "'../net.conflist' is no name for a network configuration"),
+        ({"filename": ".net.conflist"}, "'.net.conflist' is no name for a network configuration"),
+        ({"filename": "net.txt"}, "expected: letters, digits, '_', '.', '@', '+', '-', and one of .conflist"),
+        ({"priority": 100}, "priority: 100; expected: 0 to 99"),
+        ({"name": "other"}, "its network is 'net', not 'other'"),
+    ],
+)
+def test_conflists_refuses_a_file_name_that_no_runtime_would_read(node: Node, item: Json, fragment: str) -> None:
+    before = node.state()
+    node.run("conflists", conflists=[{"config": GOOD, **item}]).failed("conflists[0]", fragment)
+    assert before.difference(node.state()) == ""

@@ -1,0 +1,116 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A disk that is full or read-only: an attachment that cannot be recorded is undone, and no file is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+IO_FAILURE = 5
+UNDONE = "the DEL that followed succeeded; nothing is left behind"
+
+
+@contextlib.contextmanager
+def _full(path: pathlib.Path) -> t.Iterator[pathlib.Path]:
+    with tmpfs(path, "size=4k"):
+        (path / "filler").write_bytes(bytes(4096))
+        yield path
+
+
+@contextlib.contextmanager
+def _without_inodes(path: pathlib.Path) -> t.Iterator[pathlib.Path]:
+    with tmpfs(path, "nr_inodes=1"):
+        yield path
+
+
+Disk = t.Callable[[pathlib.Path], t.ContextManager[pathlib.Path]]
+DISKS: dict[str, tuple[Disk, str]] = {
+    "full": (_full, "No space left on device"),
+    "out of inodes": (_without_inodes, "No space left on device"),
+    "read-only": (lambda path: tmpfs(path, "ro"), "Read-only file system"),
+}
+every_disk = pytest.mark.parametrize(("disk", "problem"), DISKS.values(), ids=DISKS)
+
+
+@pytest.fixture
+def item(node: Node, blue: Namespace) -> Json:
+    node.write(networks.full())
+    made = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+    node.come_and_go(made)
+    return made
+
+
+@every_disk
+def test_nothing_is_begun_where_nothing_can_be_written(node: Node, item: Json, disk: Disk, problem: str) -> None:
+    cache_dir = pathlib.Path("/run/cache")
+    cache_dir.mkdir()
+    with disk(cache_dir):
+        error = node.refusal(item, "cannot ", str(cache_dir), problem, cache_dir=str(cache_dir))
+        assert UNDONE not in error["text"]
+        assert error["code"] == IO_FAILURE
+    assert node.attach(item, cache_dir=str(cache_dir))[0]["action"] == "added"
+
+
+@every_disk
+def test_an_attachment_that_cannot_be_recorded_is_undone(node: Node, item: Json, disk: Disk, problem: str) -> None:
+    with disk(node.record_of(item).parent):
+        error = node.refusal(item, f"cannot write {node.record_of(item)}: {problem}", UNDONE)
+        assert error["code"] == IO_FAILURE
+    assert node.attach(item)[0]["action"] == "added"
+
+
+@every_disk
+def test_an_attachment_can_be_deleted_or_is_whole(node: Node, item: Json, disk: Disk, problem: str) -> None:
+    """Where what is begun cannot be written down, nothing is begun."""
+    before = node.state()
+    node.attach(item)
+    intents = node.cache_dir / "cni.node" / "intents"
+    with disk(intents):
+        node.refusal({**item, "state": "absent"}, f"cannot write {intents}/", problem)
+    assert node.attach(item)[0]["action"] == "checked"
+    assert node.detach(item)[0]["action"] == "removed"
+    assert before.difference(node.state()) == ""
+
+
+@every_disk
+def test_an_attachment_is_checked_on_any_disk(node: Node, item: Json, disk: Disk, problem: str) -> None:
+    """CHECK writes nothing but the file of a lock, and that only where it was away."""
+    node.attach(item)
+    with disk(node.cache_dir / "cni.node" / "intents"):
+        assert node.attach(item)[0]["action"] == "checked"
+
+
+@every_disk
+def test_conflists_keeps_the_old_file(node: Node, disk: Disk, problem: str) -> None:
+    """A disk that fills up after the first file was written, too."""
+    big = networks.network({**networks.bridge(), "comment": "x" * 5000})
+    old = {"config": networks.network(networks.bridge())}
+    with tmpfs(node.conf_dir, "size=12k"):
+        node.run("conflists", conflists=[old]).succeeded()
+        before = node.state()
+        done = node.run("conflists", conflists=[{"config": big}])
+        done.failed("cannot write /etc/cni/net.d/10-net.conflist: No space left on device")
+        assert before.without("owned").difference(node.state().without("owned")) == ""
+        assert node.run("conflists", conflists=[old]).succeeded().result["changed"] is False
+
+
+@every_disk
+def test_conflists_says_where_it_cannot_write(node: Node, disk: Disk, problem: str) -> None:
+    with disk(node.conf_dir):
+        before = node.state()
+        done = node.run("conflists", conflists=[{"config": networks.full()}])
+        done.failed("cannot write /etc/cni/net.d/", problem)
+        assert before.difference(node.state()) == ""

@@ -1,0 +1,180 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Identifiers and namespaces that an attachment cannot have: refused before a plugin runs or a file is written."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine.throwaway import mounted
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.until import until
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+INVALID_ENVIRONMENT, INVALID_CONFIG = 4, 7
+NAME_RULE = "expected: must start with a letter or digit and go on with letters, digits, '_', '.' or '-'"
+IFNAME_RULE = "expected: 1 to 15 bytes, neither '.' nor '..', without '/', ':', white space or control characters"
+
+
+@pytest.fixture
+def item(node: Node, blue: Namespace) -> Json:
+    node.write(networks.network(networks.bridge()))
+    return attachment("net", blue)
+
+
+ODD_NAMES = ["../x", "a/b", "/abs", "-x", ".x", "a b", "a\nb", "näme", "a\x00b", "a;b", "$(id)"]
+ODD_IFNAMES = ["", ".", "..", "a/b", "a:b", "a b", "a\tb", "sixteen-letters-", "éééééééé", "a\x00b"]
+either_state = pytest.mark.parametrize("state", ["present", "absent"])
+
+
+def check(errors: list[Json], code: int, expected: list[str], rule: str) -> None:
+    """Each error begins as expected and ends with the rule that was broken."""
+    assert [error["code"] for error in errors] == [code] * len(expected)
+    assert [error["text"] for error in errors] == [f"{text}; {rule}" for text in expected]
+
+
+@either_state
+def test_a_network_name_that_is_none(node: Node, item: Json, state: str) -> None:
+    errors = node.refusals([{**item, "network": name, "state": state} for name in ODD_NAMES])
+    check(errors, INVALID_CONFIG, [f"network: {name!r} is not a network name" for name in ODD_NAMES], NAME_RULE)
+
+
+@either_state
+def test_a_container_id_that_is_none(node: Node, item: Json, state: str) -> None:
+    errors = node.refusals([{**item, "container_id": name, "state": state} for name in ODD_NAMES])
+    texts = [f"CNI_CONTAINERID: {name!r} is not a container id" for name in ODD_NAMES]
+    check(errors, INVALID_ENVIRONMENT, texts, NAME_RULE)
+
+
+@either_state
+def test_an_interface_name_that_is_none(node: Node, item: Json, state: str) -> None:
+    errors = node.refusals([{**item, "ifname": name, "state": state} for name in ODD_IFNAMES])
+    texts = [f"CNI_IFNAME: {name!r} is not an interface name" for name in ODD_IFNAMES]
+    check(errors, INVALID_ENVIRONMENT, texts, IFNAME_RULE)
+
+
+def test_names_too_long_for_a_file_together(node: Node, item: Json) -> None:
+    error = node.refusal({**item, "container_id": "c" * 250}, "are too long together", "expected: ")
+    assert error["code"] == INVALID_ENVIRONMENT
+
+
+def test_arguments_that_could_not_be_told_apart(node: Node, item: Json) -> None:
+    odd = [{"A": "x;B=y"}, {"A;B": "x"}, {"A": "x=y"}, {"": "x"}, {"A": "x\x00y"}]
+    errors = node.refusals([{**item, "ifname": f"eth{number}", "args": args} for number, args in enumerate(odd)])
+    texts = [f"CNI_ARGS: {key!r}: {value!r} is not a valid argument" for args in odd for key, value in args.items()]
+    check(errors, INVALID_ENVIRONMENT, texts, "expected: strings without ';' and '=', the key not empty")
+
+
+def test_one_attachment_given_twice_is_refused_before_anything_is_done(node: Node, item: Json) -> None:
+    before = node.state()
+    done = node.run("attachments", attachments=[item, {**item, "args": {"A": "1"}}])
+    done.failed("attachments[0]: the attachment of blue (eth0) to network net is given twice")
+    assert before.difference(node.state()) == ""
+
+
+def test_one_bad_item_does_not_stop_the_others(node: Node, item: Json) -> None:
+    done = node.run("attachments", attachments=[{**item, "ifname": "a/b"}, item])
+    done.failed("CNI_IFNAME: 'a/b' is not an interface name")
+    assert [entry["action"] for entry in done.entries] == ["failed", "added"]
+    assert done.result["changed"] is True
+
+
+MISSING = ("does not exist", "make it first, for example with the module cni.node.netns")
+NO_NAMESPACE = ("is not a network namespace", "a file left behind by one? remove it and make the namespace anew")
+OWN = ("is the node's own network namespace", "name the container's")
+NOT_A_CONTAINERS = {
+    "/run/netns/nothing": MISSING,
+    "/run/netns/link": MISSING,
+    "/run/netns/file": NO_NAMESPACE,
+    "/run/netns/directory": NO_NAMESPACE,
+    "/run/netns/pipe": NO_NAMESPACE,
+    "/dev/null": NO_NAMESPACE,
+    "/proc/self/ns/mnt": NO_NAMESPACE,
+    "/proc/1/ns/pid": NO_NAMESPACE,
+    "/proc/1/ns/net": OWN,
+    "/proc/self/ns/net": OWN,
+    "/proc/thread-self/ns/net": OWN,
+}
+
+
+def test_what_is_no_containers_namespace(node: Node, item: Json) -> None:
+    named = pathlib.Path("/run/netns")
+    named.joinpath("link").symlink_to("/nonexistent")
+    named.joinpath("file").touch()
+    named.joinpath("directory").mkdir()
+    os.mkfifo(named / "pipe")
+    paths = enumerate(NOT_A_CONTAINERS)
+    errors = node.refusals([{**item, "netns": path, "container_id": f"c{number}"} for number, path in paths])
+    for error, (path, (problem, advice)) in zip(errors, NOT_A_CONTAINERS.items()):
+        assert (error["code"], error["text"]) == (INVALID_ENVIRONMENT, f"CNI_NETNS: {path} {problem}; {advice}")
+
+
+def test_the_nodes_own_namespace_under_a_name(node: Node, item: Json) -> None:
+    path = pathlib.Path("/run/netns/own")
+    path.touch()
+    with mounted("--bind", "/proc/self/ns/net", str(path)):
+        node.refusal({**item, "netns": "own"}, f"{path} is the node's own network namespace")
+
+
+ODD_NAMESPACES = ["", ".", "..", "../netns/blue", "a/b", "a b", "-x", "a\nb"]
+
+
+@either_state
+def test_a_namespaces_name_that_is_none(node: Node, item: Json, state: str) -> None:
+    items = [{**item, "state": state, "netns": name, "ifname": f"eth{n}"} for n, name in enumerate(ODD_NAMESPACES)]
+    errors = node.refusals(items)
+    for error, name in zip(errors, ODD_NAMESPACES):
+        assert error["code"] == INVALID_ENVIRONMENT
+        assert error["text"].startswith(f"{name!r} is no name of a network namespace; expected: a file name")
+
+
+@pytest.mark.parametrize("name", ["../x", "a b"])
+def test_no_namespace_is_made_under_a_name_that_is_none(node: Node, name: str) -> None:
+    before = node.state()
+    node.run("netns", names=["fine", name]).failed(
+        f"{name!r} is no name of a network namespace", "expected: a file name"
+    )
+    assert before.difference(node.state()) == ""
+
+
+def test_a_namespace_by_its_name_its_path_or_a_process(node: Node, item: Json, blue: Namespace) -> None:
+    """All three name the same one; only the path under which it was attached stays the same."""
+    with subprocess.Popen(blue.argv("sleep", "60")) as process:
+        try:
+            path = f"/proc/{process.pid}/ns/net"
+            _until_inside(path, blue)
+            assert node.attach({**item, "netns": path, "container_id": "by-process"})[0]["action"] == "added"
+            assert "eth0" in blue.links()
+            node.detach({**item, "netns": path, "container_id": "by-process"})
+        finally:
+            process.kill()
+    assert node.attach({**item, "netns": "blue"})[0]["action"] == "added"
+    assert node.attach(item)[0]["action"] == "checked"
+
+
+def _until_inside(path: str, namespace: Namespace) -> None:
+    until(lambda: os.path.samestat(os.stat(path), namespace.path.stat()) or None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fragment"),
+    [
+        ({"workers": 0}, "workers: 0; expected: a number above 0"),
+        ({"timeout": -1}, "timeout: -1; expected: a number above 0"),
+        ({"plugin_dirs": ["relative"]}, "CNI_PATH: 'relative' is no plugin directory; expected: an absolute path"),
+        ({"check": "sometimes"}, "value of check must be one of: always, changed, never"),
+    ],
+)
+def test_options_that_make_no_sense(node: Node, item: Json, arguments: Json, fragment: str) -> None:
+    before = node.state()
+    node.run("attachments", attachments=[item], **arguments).failed(fragment)
+    assert before.difference(node.state()) == ""

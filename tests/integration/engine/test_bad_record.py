@@ -1,0 +1,196 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A record that is cut off, empty or somebody else's: found, reported and survived, and no address is lost."""
+
+from __future__ import annotations
+
+import base64
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment, told
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
+from ansible_collections.cni.node.tests.support.state import State
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+Damage = t.Callable[[pathlib.Path], object]
+
+
+def _bytes(content: bytes) -> Damage:
+    return lambda path: path.write_bytes(content)
+
+
+def _half(path: pathlib.Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _keys(**changed: t.Any) -> Damage:
+    def change(path: pathlib.Path) -> None:
+        path.write_text(json.dumps({**json.loads(path.read_bytes()), **changed}), encoding="utf-8")
+
+    return change
+
+
+def _bare_result(path: pathlib.Path) -> None:
+    """As libcni wrote it before 0.8."""
+    path.write_text(json.dumps(json.loads(path.read_bytes())["result"]), encoding="utf-8")
+
+
+def _directory(path: pathlib.Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGES: dict[str, tuple[Damage, str]] = {
+    "empty": (_bytes(b""), "is not valid JSON: it is empty"),
+    "half": (_half, "is not valid JSON: line 1, column "),
+    "zeros": (_bytes(bytes(512)), "is not valid JSON: line 1, column 1"),
+    "garbage": (_bytes(b"\xff\xfe"), "is not valid JSON: byte 0 is not UTF-8"),
+    "a list": (_bytes(b"[]"), "expected an object, found a list"),
+    "a bare result": (_bare_result, "is not a record: the key 'kind' is missing"),
+    "another kind": (_keys(kind="cniCacheV9"), "is not a record: its kind is 'cniCacheV9'"),
+    "no configuration": (_keys(config=None), "is not a record: "),
+    "a configuration that is no base64": (_keys(config="?"), "is not a record: "),
+    "an unknown version": (_keys(**{"cni.node": {"cniVersion": "9.9.9"}}), "unknown version '9.9.9'"),
+    "a result of a wrong type": (_keys(result=[]), "/result: expected an object, found a list"),
+    "another attachment's": (_keys(containerId="other"), "other"),
+    "a name with a path": (_keys(networkName="../../etc"), "'../../etc' is not a network name"),
+}
+every_damage = pytest.mark.parametrize(("damage", "problem"), DAMAGES.values(), ids=DAMAGES)
+
+
+class Attached(t.NamedTuple):
+    item: Json
+    before: State
+    record: pathlib.Path
+
+
+@pytest.fixture
+def attached(node: Node, engine: Engine, blue: Namespace) -> Attached:
+    node.write(networks.full())
+    item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+    before = node.come_and_go(item)
+    engine.add(item)
+    return Attached(item, before, node.record_of(item))
+
+
+@every_damage
+def test_the_attachment_is_made_anew(
+    node: Node, engine: Engine, attached: Attached, damage: Damage, problem: str
+) -> None:
+    item, before, record = attached
+    damage(record)
+    action, dummy, reason = told(engine.ensure(item))
+    assert action == "recreated"
+    assert reason.startswith(f"its record is broken: {record}")
+    assert problem in reason
+    assert len(node.leases("net")) == 1
+    assert told(engine.ensure(item)) == ("checked", False, "")
+    assert told(engine.ensure(item, present=False)) == ("removed", True, "")
+    assert before.difference(node.state()) == ""
+
+
+@every_damage
+def test_the_attachment_is_deleted(
+    node: Node, engine: Engine, attached: Attached, damage: Damage, problem: str
+) -> None:
+    item, before, record = attached
+    damage(record)
+    action, dummy, reason = told(engine.ensure(item, present=False))
+    assert action == "removed"
+    assert problem in reason
+    assert before.difference(node.state()) == ""
+
+
+@pytest.mark.parametrize("present", [True, False])
+@pytest.mark.parametrize("content", [b"{", b"[]", b'{"cniVersion": "1.0.0", "name": "net"}'])
+def test_a_recorded_configuration_that_is_none_is_survived(
+    node: Node, engine: Engine, attached: Attached, content: bytes, present: bool
+) -> None:
+    """Today's file stands in for it."""
+    item, before, record = attached
+    _keys(config=base64.b64encode(content).decode())(record)
+    assert told(engine.ensure(item, present=present))[0] == ("recreated" if present else "removed")
+    engine.ensure(item, present=False)
+    assert before.difference(node.state()) == ""
+
+
+def test_the_module_reports_the_broken_record(node: Node, attached: Attached) -> None:
+    _half(attached.record)
+    (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
+    assert (entry["path"], entry["error"]["code"]) == (str(attached.record), 6)
+    (entry,) = node.attach(attached.item)
+    assert (entry["action"], entry["changed"]) == ("recreated", True)
+    assert entry["reason"].startswith(f"its record is broken: {attached.record} is not valid JSON: line 1, column ")
+
+
+def test_without_a_configuration_a_broken_record_cannot_be_made_up_for(node: Node, attached: Attached) -> None:
+    _half(attached.record)
+    (node.conf_dir / "10-net.conflist").unlink()
+    fragments = (str(attached.record), "no configuration to run DEL with instead", "restore it, or remove the record")
+    node.refusal({**attached.item, "state": "absent"}, *fragments)
+    assert len(node.leases("net")) == 1
+
+
+def test_a_directory_in_a_records_place_is_named(node: Node, attached: Attached) -> None:
+    """It can be neither read nor replaced; nothing is lost over it."""
+    _directory(attached.record)
+    node.refusal(attached.item, str(attached.record), "Is a directory")
+    attached.record.rmdir()
+    assert len(node.leases("net")) == 1
+
+
+def test_purge_says_what_it_cannot_read_and_leaves_it(node: Node, attached: Attached) -> None:
+    _half(attached.record)
+    before = node.state()
+    done = node.run("attachments", attachments=[], purge=True)
+    assert str(attached.record) in json.dumps(done.result)
+    assert before.difference(node.state()) == ""
+
+
+def test_names_that_join_to_one_file_name_are_two_attachments(node: Node) -> None:
+    for name, link in (("a", "cni0"), ("a-b", "cni1")):
+        ipam = networks.host_local(f"10.{link[-1]}.0.0/16")
+        node.write(networks.network(networks.bridge(bridge=link, ipam=ipam), name=name))
+    with namespace("b-c") as one, namespace("c") as other:
+        items = [attachment("a", one), attachment("a-b", other)]
+        assert node.record_of(items[0]) == node.record_of(items[1])
+        before = node.come_and_go(*items)
+        assert [entry["action"] for entry in node.attach(*items)] == ["added", "added"]
+        assert [entry["action"] for entry in node.attach(*items)] == ["checked", "checked"]
+        assert [entry["action"] for entry in node.detach(items[0])] == ["removed"]
+        assert node.attach(items[1])[0]["action"] == "checked"
+        node.detach(items[1])
+        assert before.difference(node.state()) == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"kind": "cniCacheV1"}'])
+def test_a_broken_intent_is_survived(node: Node, engine: Engine, attached: Attached, content: bytes) -> None:
+    """What was begun is not known: the attachment is not taken for whole."""
+    item, before, record = attached
+    node.cache_dir.joinpath("cni.node", "intents", record.name).write_bytes(content)
+    assert told(engine.ensure(item, check="never"))[0] == "recreated"
+    assert (node.intents(), len(node.leases("net"))) == ([], 1)
+    engine.ensure(item, present=False)
+    assert before.difference(node.state()) == ""
+
+
+def test_an_intent_that_was_left_beside_its_whole_record_is_forgotten(
+    node: Node, engine: Engine, attached: Attached
+) -> None:
+    """The run was killed after it had written the record."""
+    intent = json.loads(attached.record.read_bytes())
+    intent["cni.node"]["command"] = "ADD"
+    del intent["result"]
+    node.cache_dir.joinpath("cni.node", "intents", attached.record.name).write_text(
+        json.dumps(intent), encoding="utf-8"
+    )
+    assert told(engine.ensure(attached.item)) == ("checked", False, "")
+    assert node.intents() == []

@@ -1,0 +1,105 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Several processes at once on the same attachments: each is made once, and nobody works on a container that is in use."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Engine, Node, attachment, finished
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+SLOW = {"type": "slow"}
+
+
+def test_of_several_processes_one_adds_and_the_others_check(node: Node, blue: Namespace) -> None:
+    node.plugins.write("slow")
+    node.write(networks.network(networks.bridge(), SLOW))
+    item = attachment("net", blue)
+    running = [node.start("attachments", attachments=[item]) for dummy in range(4)]
+    entries = [finished(process).succeeded().entries[0] for process in running]
+    assert sorted(entry["action"] for entry in entries) == ["added", "checked", "checked", "checked"]
+    assert len({str(entry["result"]) for entry in entries}) == 1
+    assert len(node.plugins.calls("slow", "ADD")) == 1
+    assert len(node.leases("net")) == 1
+
+
+def test_two_processes_with_the_same_list_share_the_work(node: Node, engine: Engine) -> None:
+    node.write(networks.network(networks.bridge()))
+    with namespaces(*(f"n{number}" for number in range(8))) as made:
+        items = [attachment("net", one) for one in made]
+        before = node.come_and_go(items[0])
+        running = [node.start("attachments", attachments=one) for one in (items, items[::-1])]
+        first, second = (finished(process).succeeded().entries for process in running)
+        for one, other in zip(first, second[::-1]):
+            assert {one["action"], other["action"]} == {"added", "checked"}
+            assert one["result"] == other["result"]
+        assert len(node.leases("net")) == len(items)
+        running = [
+            node.start("attachments", attachments=[{**item, "state": "absent"} for item in items]) for dummy in range(2)
+        ]
+        first, second = (finished(process).succeeded().entries for process in running)
+        for one, other in zip(first, second):
+            assert {one["action"], other["action"]} == {"removed", "unchanged"}
+        assert before.difference(node.state()) == ""
+
+
+def test_a_container_in_use_is_waited_for_and_then_said(node: Node, blue: Namespace) -> None:
+    with node.plugins.gate() as gate:
+        node.plugins.write("slow", ADD=Answer(hold=gate))
+        node.write(networks.network(networks.bridge(), SLOW))
+        node.write(networks.network(networks.bridge(), name="other"))
+        item = attachment("net", blue)
+        first = node.start("attachments", attachments=[item])
+        node.plugins.wait_for_held(1)
+        for network in ("net", "other"):
+            same = {**item, "network": network, "ifname": "eth1" if network == "other" else "eth0"}
+            done = node.run("attachments", attachments=[same], timeout=0.2)
+            done.failed(
+                "container blue is in use by another process for longer than 0.2 s", "the lock is /var/lib/cni/"
+            )
+            assert done.entries[0]["error"]["code"] == 11
+    assert finished(first).succeeded().entries[0]["action"] == "added"
+    assert len(node.plugins.calls("slow", "ADD")) == 1
+    assert node.attach(item)[0]["action"] == "checked"
+
+
+def test_other_containers_are_worked_on_meanwhile(node: Node) -> None:
+    """All calls are held at one time: none waits for another, in one process or in two."""
+    with namespaces("n1", "n2", "n3", "n4") as made, contextlib.ExitStack() as until_all_held:
+        node.plugins.write("slow", ADD=Answer(hold=until_all_held.enter_context(node.plugins.gate())))
+        node.write(networks.network(networks.bridge(), SLOW))
+        items = [attachment("net", one) for one in made]
+        running = [node.start("attachments", attachments=some, workers=2) for some in (items[:2], items[2:])]
+        node.plugins.wait_for_held(4)
+        until_all_held.close()
+        for process in running:
+            assert [entry["action"] for entry in finished(process).succeeded().entries] == ["added", "added"]
+
+
+def test_one_container_is_never_worked_on_twice_at_once(node: Node, blue: Namespace) -> None:
+    node.plugins.write("slow")
+    for name, link in (("net", "cni0"), ("other", "cni1")):
+        ipam = networks.host_local(f"10.{link[-1]}.0.0/16")
+        node.write(networks.network(SLOW_FIRST, networks.bridge(bridge=link, ipam=ipam), SLOW, name=name))
+    node.plugins.write("slow-first", ADD=Answer(result={}))
+    items = [attachment("net", blue), attachment("other", blue, ifname="eth1")]
+    assert [entry["action"] for entry in node.attach(*items, workers=8)] == ["added", "added"]
+    spans = sorted(
+        (call.started, call.ended or 0.0, call.env["CNI_IFNAME"]) for call in node.plugins.calls(command="ADD")
+    )
+    assert [ifname for dummy, dummy2, ifname in spans] in (
+        ["eth0", "eth0", "eth1", "eth1"],
+        ["eth1", "eth1", "eth0", "eth0"],
+    )
+
+
+SLOW_FIRST = {"type": "slow-first"}

@@ -1,0 +1,117 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An attachment is deleted as it was added, whatever has become of its network's file, and whoever added it."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment
+from ansible_collections.cni.node.tests.support.libcni import Libcni
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+Change = t.Callable[[Node, pathlib.Path], object]
+
+
+def _edit(node: Node, path: pathlib.Path) -> None:
+    """Without portmap nobody would remove the mapping, without the old data directory nobody the lease."""
+    ipam = networks.host_local("10.9.0.0/16", dataDir="/var/lib/cni/elsewhere")
+    node.write(networks.network(networks.bridge(ipam=ipam, bridge="cni9")), path.name)
+
+
+def _rename(node: Node, path: pathlib.Path) -> None:
+    node.write({**networks.full(), "name": "renamed"}, path.name)
+
+
+def _garble(node: Node, path: pathlib.Path) -> None:
+    path.write_text("{", encoding="utf-8")
+
+
+CHANGES: dict[str, Change] = {
+    "edited": _edit,
+    "renamed": _rename,
+    "garbled": _garble,
+    "removed": lambda node, path: path.unlink(),
+}
+
+
+@pytest.fixture(params=["the engine", pytest.param("libcni", marks=pytest.mark.interop)])
+def add(request: pytest.FixtureRequest, engine: Engine) -> t.Callable[[Json], Json]:
+    if request.param == "the engine":
+        return engine.add
+    libcni: Libcni = request.getfixturevalue("libcni")
+    return lambda item: libcni.run("ADD", [item]).results[0]
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_nothing_is_left(node: Node, blue: Namespace, add: t.Callable[[Json], Json], change: Change) -> None:
+    path = node.write(networks.full())
+    item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+    node.come_and_go(item)
+    change(node, path)
+    before = node.state()
+    node.write(networks.full())
+    add(item)
+    assert node.record_of(item).exists()
+    change(node, path)
+    # Neither arguments nor capability arguments are given: they come from the record.
+    bare = {**item, "args": {}, "capability_args": {}}
+    assert node.detach(bare)[0]["action"] == "removed"
+    assert before.difference(node.state()) == ""
+
+
+def test_an_edited_network_is_attached_anew(node: Node, blue: Namespace) -> None:
+    path = node.write(networks.full())
+    item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+    node.attach(item)
+    _edit(node, path)
+    (entry,) = node.attach(item)
+    assert (entry["action"], entry["reason"]) == ("recreated", "the network's configuration has changed")
+    assert entry["result"]["ips"][0]["address"].startswith("10.9.")
+    assert node.leases("net") == []
+    assert node.attach(item)[0]["action"] == "checked"
+
+
+def test_plugins_from_the_directory_beside_the_file_are_deleted_too(node: Node, blue: Namespace) -> None:
+    """libcni keeps only the file's own text: a DEL from its record forgets them."""
+    path = node.write(networks.network(networks.bridge()))
+    item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+    node.come_and_go(item)
+    (node.conf_dir / "net").mkdir()
+    more = [
+        node.write({"name": "ignored", **plugin}, f"net/{number}.conf")
+        for number, plugin in enumerate((networks.TUNING, networks.PORTMAP))
+    ]
+    node.come_and_go(item)
+    before = node.state().without(r"^(net/|10-net)")
+    node.attach(item)
+    assert blue.links()["eth0"]["address"] == networks.MAC
+    for file in (*more, path):
+        file.unlink()
+    assert node.detach(item)[0]["action"] == "removed"
+    assert before.difference(node.state()) == ""
+
+
+@pytest.mark.interop
+def test_libcni_deletes_by_our_record_alone(node: Node, engine: Engine, libcni: Libcni, blue: Namespace) -> None:
+    """Plugins from a directory are in the record, where libcni's own lacks them."""
+    path = node.write(networks.network(networks.bridge()))
+    item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+    (node.conf_dir / "net").mkdir()
+    more = node.write({"name": "ignored", **networks.PORTMAP}, "net/10.conf")
+    node.come_and_go(item)
+    before = node.state().without(r"^(net/|10-net)")
+    engine.add(item)
+    for file in (more, path):
+        file.unlink()
+    bare = {**item, "args": {}, "capability_args": {}}
+    assert libcni.run("DEL", [bare], from_cache=True).results == [None]
+    assert before.difference(node.state()) == ""

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Complaints of released plugins that are wrong whenever they are made do not count; their other ones do."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment, told
+from ansible_collections.cni.node.tests.support.libcni import Libcni
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+COMPLAINT = "could not check ipv6 dnat"
+
+
+@pytest.fixture
+def item(node: Node, blue: Namespace) -> Json:
+    """An attachment to the full network, made. portmap before 1.3.0 looks for IPv4's rules in ip6tables too."""
+    node.write(networks.full())
+    made = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+    (entry,) = node.attach(made)
+    if not entry["false_alarms"]:
+        pytest.skip("no false alarm here: portmap is 1.3.0 or newer, or ip6tables does not work")
+    return made
+
+
+@pytest.mark.interop
+def test_libcni_takes_the_false_alarm_for_true(libcni: Libcni, item: Json) -> None:
+    (error,) = libcni.run("CHECK", [item]).errors
+    assert error is not None
+    assert error["msg"].startswith(COMPLAINT)
+
+
+def test_the_module_reports_it_and_changes_nothing(node: Node, item: Json) -> None:
+    before = node.state()
+    (entry,) = node.attach(item)
+    assert (entry["action"], entry["changed"], entry["error"]) == ("checked", False, None)
+    (alarm,) = entry["false_alarms"]
+    assert COMPLAINT in alarm
+    assert before.difference(node.state()) == ""
+
+
+def test_a_missing_rule_is_found_all_the_same(node: Node, item: Json) -> None:
+    subprocess.run(["iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT"], check=True)
+    (entry,) = node.attach(item, on_drift="report")
+    assert "could not check ipv4 dnat" in entry["error"]["msg"]
+    assert node.attach(item)[0]["action"] == "recreated"
+    assert node.attach(item)[0]["action"] == "checked"
+
+
+def test_an_attachment_of_both_families_is_not_made_again_and_again(node: Node, item: Json) -> None:
+    """There, the complaint is of IPv4's rule, which portmap looks for in ip6tables."""
+    node.detach(item)
+    both = networks.bridge(ipam=networks.host_local("10.2.0.0/16", "fd00:2::/64"), bridge="cni1")
+    node.write(networks.network(both, networks.PORTMAP, name="both"))
+    dual = {**item, "network": "both", "capability_args": {"portMappings": networks.CAPABILITY_ARGS["portMappings"]}}
+    (added,) = node.attach(dual)
+    assert (added["action"], len(added["result"]["ips"])) == ("added", 2)
+    (entry,) = node.attach(dual)
+    assert (entry["action"], entry["changed"], entry["error"]) == ("checked", False, None)
+
+
+def test_routes_that_sbr_has_moved_are_not_missed(node: Node, engine: Engine, blue: Namespace) -> None:
+    """bridge looks for them in the main table."""
+    node.write(networks.network(networks.bridge(), {"type": "sbr"}))
+    moved = attachment("net", blue)
+    assert told(engine.ensure(moved)) == ("added", True, "")
+    (alarm,) = engine.ensure(moved).false_alarms
+    assert "plugin bridge failed (CHECK)" in alarm.msg
+    blue.run("ip", "address", "flush", "dev", "eth0")
+    assert told(engine.ensure(moved))[0] == "recreated"

@@ -1,0 +1,148 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the engine attaches, libcni checks and deletes, and the other way round; both see the same."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._node.false_alarm import is_false_alarm
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment
+from ansible_collections.cni.node.tests.support.libcni import Libcni
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins, pytest.mark.interop]
+
+FIXED_ADDRESS = {"IgnoreUnknown": "1", "IP": "10.1.7.7"}
+
+
+class Case(t.NamedTuple):
+    configuration: Json
+    keys: Json = {}
+
+    @property
+    def has_check(self) -> bool:
+        return self.configuration["cniVersion"] in ("0.4.0", "1.0.0")
+
+
+CAPABILITIES: Json = {"capability_args": networks.CAPABILITY_ARGS}
+CASES = {
+    "bridge": Case(networks.network(networks.bridge())),
+    "bridge, masquerading": Case(networks.network(networks.bridge(ipMasq=True))),
+    "bridge, tuning and portmap at 1.0.0": Case(networks.full(), CAPABILITIES),
+    "bridge, tuning and portmap at 0.4.0": Case(networks.full("0.4.0"), CAPABILITIES),
+    "bridge, tuning and portmap at 0.3.1": Case(networks.full("0.3.1"), CAPABILITIES),
+    "ptp with both families": Case(networks.network(networks.PTP)),
+    "macvlan": Case(networks.network(networks.MACVLAN)),
+    "a single plugin at 0.2.0": Case(networks.single(networks.bridge(), "0.2.0")),
+    "a single plugin at 0.3.1": Case(networks.single(networks.bridge(), "0.3.1")),
+    "a single plugin at 0.4.0": Case(networks.single(networks.bridge(), "0.4.0")),
+    "CNI_ARGS": Case(networks.network(networks.bridge()), {"args": FIXED_ADDRESS}),
+}
+
+
+@pytest.fixture(params=list(CASES.values()), ids=list(CASES))
+def case(
+    request: pytest.FixtureRequest, node: Node, monkeypatch: pytest.MonkeyPatch, path_without_ip6tables: str
+) -> Case:
+    """On a node that has its network; without ip6tables, portmap's CHECK raises no false alarm at libcni."""
+    wanted: Case = request.param
+    networks.make_uplink()
+    if kind := networks.missing_kind(wanted.configuration.get("plugins", ())):
+        pytest.skip(f"this kernel has no {kind}")
+    node.write(wanted.configuration)
+    if wanted.keys == CAPABILITIES:
+        monkeypatch.setenv("PATH", path_without_ip6tables)
+    return wanted
+
+
+def test_libcni_checks_and_deletes_what_the_engine_attached(
+    node: Node, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
+) -> None:
+    item = attachment("net", blue, **case.keys)
+    before = node.come_and_go(item)
+    result = engine.add(item)
+    (cached,) = libcni.run("RECORDS", [item]).results
+    assert cached["result"] == result
+    assert cached["capability_args"] == (case.keys.get("capability_args") or None)
+    assert dict(cached["args"] or ()) == case.keys.get("args", {})
+    if case.has_check:
+        assert libcni.run("CHECK", [item]).results == [None]
+        assert libcni.run("CHECK", [item], from_cache=True).results == [None]
+    assert libcni.run("DEL", [item], from_cache=True).results == [None]
+    assert before.difference(node.state()) == ""
+
+
+def test_the_engine_checks_and_deletes_what_libcni_attached(
+    node: Node, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
+) -> None:
+    item = attachment("net", blue, **case.keys)
+    before = node.come_and_go(item)
+    (result,) = libcni.run("ADD", [item]).results
+    record = engine.record(item)
+    assert engine.result(item) == result
+    assert record.attachment.capability_args == item["capability_args"]
+    assert record.attachment.args == item["args"]
+    assert engine.runtime.check(record, is_false_alarm).asked == case.has_check
+    engine.delete(item)
+    assert before.difference(node.state()) == ""
+
+
+def test_both_get_the_same_attachment_from_the_same_network(
+    node: Node, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
+) -> None:
+    """Nothing in what a plugin is sent makes the one's attachment different from the other's."""
+    item = attachment("net", blue, **case.keys)
+    seen = []
+    for add in (engine.add, lambda one: libcni.run("ADD", [one]).results[0]):
+        result = add(item)
+        seen.append((_shape(result), sorted(blue.links()), [route["dst"] for route in blue.routes()]))
+        engine.delete(item)
+    assert seen[0] == seen[1]
+
+
+def _shape(value: t.Any) -> t.Any:
+    """A result without what is new each time: host-local goes on to the next address, MACs and veths are random."""
+    if isinstance(value, dict):
+        return {key: "" if key in ("address", "ip", "mac") else _shape(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_shape(inner) for inner in value]
+    return "veth" if isinstance(value, str) and value.startswith("veth") else value
+
+
+def test_the_module_takes_libcnis_attachment_for_what_is_wanted(node: Node, libcni: Libcni, blue: Namespace) -> None:
+    node.write(networks.full())
+    item = attachment("net", blue, **CAPABILITIES)
+    before = node.come_and_go(item)
+    (result,) = libcni.run("ADD", [item]).results
+    (entry,) = node.attach(item)
+    assert (entry["action"], entry["changed"], entry["result"]) == ("checked", False, result)
+    assert node.detach(item)[0]["action"] == "removed"
+    assert before.difference(node.state()) == ""
+
+
+def test_what_libcni_deleted_is_attached_anew(node: Node, libcni: Libcni, blue: Namespace) -> None:
+    node.write(networks.full())
+    item = attachment("net", blue, **CAPABILITIES)
+    node.attach(item)
+    assert libcni.run("DEL", [item]).results == [None]
+    (entry,) = node.attach(item)
+    assert entry["action"] == "added"
+    assert len(node.leases("net")) == 1
+
+
+def test_both_find_the_same_drift(node: Node, engine: Engine, libcni: Libcni, blue: Namespace) -> None:
+    node.write(networks.full())
+    item = attachment("net", blue, **CAPABILITIES)
+    engine.add(item)
+    blue.run("ip", "link", "delete", "eth0")
+    (error,) = libcni.run("CHECK", [item]).errors
+    (entry,) = node.attach(item, on_drift="report")
+    assert error is not None
+    assert error["msg"] in entry["error"]["msg"]
+    assert "eth0" in error["msg"]

@@ -1,0 +1,187 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A run that was killed in the middle of an ADD or a DEL: the next one cleans up and finishes, and nothing leaks."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment, remove, replace
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.state import State
+from ansible_collections.cni.node.tests.support.until import until
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+BRIDGE, STALL = networks.bridge(), {"type": "stall"}
+# An ADD goes through them from the first to the last, a DEL the other way round.
+CONFIGURATIONS = {
+    "bridge, then stall": networks.network(BRIDGE, STALL),
+    "stall, then bridge": networks.network(STALL, BRIDGE),
+}
+either_order = pytest.mark.parametrize("configuration", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
+either_check = pytest.mark.parametrize("check", ["always", "never"])
+LOST = r"^blue$|^/run/netns/blue "
+IN_ADD = "an earlier run was interrupted at ADD"
+IN_DEL = "an earlier run was interrupted at DEL"
+
+
+@pytest.fixture
+def item(node: Node, blue: Namespace) -> Json:
+    node.plugins.write("stall")
+    return attachment("net", blue)
+
+
+def kill_in(node: Node, command: str, item: Json, **options: t.Any) -> None:
+    """Run the module, and kill it while `stall` is in the middle of a command; that goes on to its end by itself."""
+    node.plugins.forget()
+    with node.plugins.gate() as gate:
+        held: dict[str, t.Any] = {command: Answer(hold=gate)}
+        node.plugins.write("stall", **held)
+        running = node.start("attachments", attachments=[item], **options)
+        (call,) = node.plugins.wait_for_held(1)
+        running.kill()
+        running.communicate()
+    until(lambda: not pathlib.Path(f"/proc/{call.pid}").exists() or None)
+    assert (call.command, [path.name for path in node.intents()]) == (command, ["net-blue-eth0"])
+    node.plugins.write("stall")
+
+
+def prepared(node: Node, item: Json, configuration: Json) -> State:
+    node.write(configuration)
+    return node.come_and_go(item)
+
+
+@either_check
+@either_order
+def test_an_add_is_begun_anew(node: Node, blue: Namespace, item: Json, configuration: Json, check: str) -> None:
+    before = prepared(node, item, configuration)
+    kill_in(node, "ADD", item)
+    assert not node.record_of(item).exists()
+    (entry,) = node.attach(item, check=check)
+    assert (entry["action"], entry["changed"], entry["reason"]) == ("recreated", True, IN_ADD)
+    blue.run("ping", "-c1", "-W5", "10.1.0.1")
+    assert (len(node.leases("net")), node.intents()) == (1, [])
+    assert node.attach(item)[0]["action"] == "checked"
+    node.detach(item)
+    assert before.difference(node.state()) == ""
+
+
+@either_order
+def test_an_add_is_undone_where_it_is_not_wanted_any_more(node: Node, item: Json, configuration: Json) -> None:
+    before = prepared(node, item, configuration)
+    kill_in(node, "ADD", item)
+    assert node.detach(item)[0]["action"] == "removed"
+    assert before.difference(node.state()) == ""
+
+
+def test_an_add_is_purged(node: Node, item: Json) -> None:
+    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    kill_in(node, "ADD", item)
+    (entry,) = node.attach(purge=True)
+    assert (entry["container_id"], entry["action"]) == ("blue", "removed")
+    assert before.difference(node.state()) == ""
+
+
+def test_an_add_is_undone_with_the_configuration_it_began_with(node: Node, item: Json) -> None:
+    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    kill_in(node, "ADD", item)
+    (node.conf_dir / "10-net.conflist").unlink()
+    assert node.detach(item)[0]["action"] == "removed"
+    node.write(CONFIGURATIONS["bridge, then stall"])
+    assert before.difference(node.state()) == ""
+
+
+def test_an_add_whose_plugin_is_still_running_is_undone(node: Node, item: Json) -> None:
+    """The plugin outlives the run that started it."""
+    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    with node.plugins.gate() as gate:
+        node.plugins.write("stall", ADD=Answer(hold=gate))
+        running = node.start("attachments", attachments=[item])
+        node.plugins.wait_for_held(1)
+        running.kill()
+        running.communicate()
+        assert node.detach(item)[0]["action"] == "removed"
+        assert before.difference(node.state()) == ""
+
+
+def test_an_add_is_begun_anew_in_another_namespace(node: Node, blue: Namespace, item: Json) -> None:
+    before = prepared(node, item, networks.network(networks.bridge(ipMasq=True), STALL))
+    kill_in(node, "ADD", item)
+    replace(blue)
+    assert node.attach(item)[0]["action"] == "recreated"
+    assert len(node.leases("net")) == 1
+    node.detach(item)
+    assert before.difference(node.state()) == ""
+
+
+def test_an_add_is_undone_without_its_namespace(node: Node, blue: Namespace, item: Json) -> None:
+    """What the plugins would have to ask the interface for is not in any record yet."""
+    before = prepared(node, item, networks.network(networks.bridge(ipMasq=True), STALL)).without(LOST)
+    kill_in(node, "ADD", item)
+    remove(blue)
+    assert node.detach(item)[0]["action"] == "removed"
+    assert before.difference(node.state().without(LOST)) == ""
+
+
+def test_an_add_that_is_killed_again_and_again_leaks_nothing(node: Node, item: Json) -> None:
+    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    for command in ("ADD", "DEL", "ADD", "DEL"):
+        kill_in(node, command, item)
+        assert len(node.leases("net")) <= 1
+    assert node.attach(item)[0]["action"] == "recreated"
+    assert len(node.leases("net")) == 1
+    node.detach(item)
+    assert before.difference(node.state()) == ""
+
+
+@either_check
+@either_order
+def test_a_delete_is_finished(node: Node, item: Json, configuration: Json, check: str) -> None:
+    before = prepared(node, item, configuration)
+    node.attach(item)
+    kill_in(node, "DEL", {**item, "state": "absent"})
+    (entry,) = node.detach(item, check=check)
+    assert (entry["action"], entry["reason"]) == ("removed", IN_DEL)
+    assert before.difference(node.state()) == ""
+
+
+@either_check
+@either_order
+def test_a_half_deleted_attachment_is_not_taken_for_whole(
+    node: Node, blue: Namespace, item: Json, configuration: Json, check: str
+) -> None:
+    before = prepared(node, item, configuration)
+    node.attach(item)
+    kill_in(node, "DEL", {**item, "state": "absent"})
+    assert node.record_of(item).exists()
+    (entry,) = node.attach(item, check=check)
+    assert (entry["action"], entry["reason"]) == ("recreated", IN_DEL)
+    blue.run("ping", "-c1", "-W5", "10.1.0.1")
+    assert (len(node.leases("net")), node.intents()) == (1, [])
+    assert node.attach(item)[0]["action"] == "checked"
+    node.detach(item)
+    assert before.difference(node.state()) == ""
+
+
+def test_what_was_interrupted_is_shown(node: Node, item: Json) -> None:
+    prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    kill_in(node, "ADD", item)
+    (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
+    assert (entry["container_id"], entry["interrupted"], entry["own"]) == ("blue", "ADD", True)
+
+
+def test_check_mode_says_what_an_interrupted_add_leads_to_and_does_nothing(node: Node, item: Json) -> None:
+    prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    kill_in(node, "ADD", item)
+    before = node.state()
+    (entry,) = node.attach(item, _ansible_check_mode=True)
+    assert (entry["action"], entry["changed"], entry["reason"]) == ("recreated", True, IN_ADD)
+    assert before.difference(node.state()) == ""

@@ -1,0 +1,143 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The main job on every kind of network that runs here: attach, reach, check, find drift, mend it, take away."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment, told
+from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+Drift = t.Callable[[Namespace], object]
+
+
+def _in_namespace(*command: str) -> Drift:
+    return lambda namespace: namespace.run(*command)
+
+
+def _on_node(*command: str) -> Drift:
+    return lambda namespace: subprocess.run(command, check=True)
+
+
+def _delete_shaping(namespace: Namespace) -> None:
+    (link,) = (name for name in links() if name.startswith("bwp"))
+    subprocess.run(["ip", "link", "delete", link], check=True)
+
+
+DELETE = _in_namespace("ip", "link", "delete", "eth0")
+FLUSH = _in_namespace("ip", "address", "flush", "dev", "eth0")
+LOSE_ROUTE = _in_namespace("ip", "route", "delete", "default")
+STATIC = networks.bridge(ipam={"type": "static", "addresses": [{"address": "10.1.0.9/16", "gateway": "10.1.0.1"}]})
+BOTH_FAMILIES = networks.bridge(ipam=networks.host_local("10.1.0.0/16", "fd00:1::/64"))
+MASQUERADING = networks.bridge(ipMasq=True)
+
+
+class Job(t.NamedTuple):
+    """The plugins of a network, an address that its containers reach, and something that goes wrong one day."""
+
+    plugins: t.Sequence[Json]
+    reaches: str
+    drift: Drift
+    keys: Json = {}
+    version: str = "1.0.0"
+
+
+GATEWAY = "10.1.0.1"
+CAPABILITIES: Json = {"capability_args": networks.CAPABILITY_ARGS}
+MAC: Json = {"capability_args": {"mac": networks.MAC}}
+BRIDGE = networks.bridge()
+TUNED = [BRIDGE, networks.TUNING]
+FULL = networks.full()["plugins"]
+JOBS = {
+    "bridge, interface deleted": Job([BRIDGE], GATEWAY, DELETE),
+    "bridge, addresses flushed": Job([BRIDGE], GATEWAY, FLUSH),
+    "bridge masquerading, interface deleted": Job([MASQUERADING], GATEWAY, DELETE),
+    "bridge masquerading, default route lost": Job([MASQUERADING], GATEWAY, LOSE_ROUTE),
+    "bridge with static addresses, flushed": Job([STATIC], GATEWAY, FLUSH),
+    "bridge with both families, interface deleted": Job([BOTH_FAMILIES], "fd00:1::1", DELETE),
+    "tuning, another MAC": Job(
+        TUNED, GATEWAY, _in_namespace("ip", "link", "set", "eth0", "address", "02:00:00:00:09:09"), MAC
+    ),
+    "tuning, another value": Job(TUNED, GATEWAY, _in_namespace("sysctl", "-w", "net.core.somaxconn=99"), MAC),
+    "portmap at 0.4.0, interface deleted": Job(FULL, GATEWAY, DELETE, CAPABILITIES, "0.4.0"),
+    "ptp masquerading, interface deleted": Job([networks.PTP], "fd00:3::1", DELETE),
+    "ptp masquerading, addresses flushed": Job([networks.PTP], "10.3.0.1", FLUSH),
+    "macvlan, interface deleted": Job([networks.MACVLAN], networks.WORLD, DELETE),
+    "macvlan, addresses flushed": Job([networks.MACVLAN], networks.WORLD, FLUSH),
+    "host-device, addresses flushed": Job([networks.HOST_DEVICE], networks.WORLD, FLUSH),
+    "bandwidth, shaping lost": Job([BRIDGE, networks.BANDWIDTH], GATEWAY, _delete_shaping),
+    "firewall, rules flushed": Job([BRIDGE, networks.FIREWALL], GATEWAY, _on_node("iptables", "-F", "CNI-FORWARD")),
+    "loopback, set down": Job([networks.LOOPBACK], "127.0.0.1", _in_namespace("ip", "link", "set", "lo", "down")),
+}
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_the_whole_life_of_an_attachment(node: Node, engine: Engine, blue: Namespace, job: Job) -> None:
+    networks.make_uplink()
+    if kind := networks.missing_kind(job.plugins):
+        pytest.skip(f"this kernel has no {kind}")
+    node.write(networks.network(*job.plugins, version=job.version))
+    item = attachment("net", blue, **job.keys)
+    before, inside_before = node.come_and_go(item), sorted(blue.links())
+    assert told(engine.ensure(item)) == ("added", True, "")
+    blue.run("ping", "-c1", "-W5", job.reaches)
+    assert told(engine.ensure(item)) == ("checked", False, "")
+    job.drift(blue)
+    drifted = engine.ensure(item, on_drift="report")
+    assert (drifted.action, drifted.changed, bool(drifted.error)) == ("checked", False, True)
+    assert told(engine.ensure(item)) == ("recreated", True, f"CHECK failed: {drifted.error}")
+    blue.run("ping", "-c1", "-W5", job.reaches)
+    assert told(engine.ensure(item, present=False)) == ("removed", True, "")
+    assert before.difference(node.state()) == ""
+    assert sorted(blue.links()) == inside_before
+
+
+def test_drift_that_is_to_fail_fails_and_stays(node: Node, blue: Namespace) -> None:
+    node.write(networks.network(BRIDGE))
+    item = attachment("net", blue)
+    node.attach(item)
+    FLUSH(blue)
+    node.refusal(item, "plugin bridge failed (CHECK)", on_drift="fail")
+    assert blue.addresses("eth0") == set()
+
+
+def test_two_containers_reach_each_other_and_a_mapped_port(node: Node, blue: Namespace) -> None:
+    node.write(networks.full())
+    with namespace("red") as red:
+        items = [attachment("net", blue, **CAPABILITIES), attachment("net", red)]
+        blues, reds = node.attach(*items)
+        assert blue.links()["eth0"]["address"] == networks.MAC
+        address = reds["result"]["ips"][0]["address"].split("/")[0]
+        blue.run("ping", "-c1", "-W5", address)
+        with inside(blue.path):
+            server = socket.create_server(("0.0.0.0", networks.CONTAINER_PORT))
+        gateway = blues["result"]["ips"][0]["gateway"]
+        with server, socket.create_connection((gateway, networks.HOST_PORT), timeout=5) as client:
+            accepted, dummy = server.accept()
+            with accepted:
+                accepted.sendall(b"hello")
+            assert client.recv(5) == b"hello"
+
+
+def test_an_interface_of_a_container_on_each_of_two_networks(node: Node, blue: Namespace) -> None:
+    node.write(networks.network(BRIDGE))
+    node.write({**networks.network(networks.PTP), "name": "other"})
+    items = [attachment("net", blue), attachment("other", blue, ifname="eth1")]
+    before = node.come_and_go(*items)
+    assert [entry["action"] for entry in node.attach(*items)] == ["added", "added"]
+    assert {"eth0", "eth1"} <= blue.links().keys()
+    assert [entry["action"] for entry in node.detach(items[0])] == ["removed"]
+    assert node.attach(items[1])[0]["action"] == "checked"
+    node.detach(items[1])
+    assert before.difference(node.state()) == ""

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A node for one test: network interfaces, firewall, /run, /etc/cni, /opt/cni and /var/lib/cni all begin empty."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import subprocess
+import typing as t
+import uuid
+
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, syscall
+
+DIRECTORIES = ("/run", "/etc/cni", "/opt/cni", "/var/lib/cni")
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+@contextlib.contextmanager
+def empty_node() -> t.Iterator[None]:
+    with own_network(), contextlib.ExitStack() as stack:
+        for directory in DIRECTORIES:
+            pathlib.Path(directory).mkdir(parents=True, exist_ok=True)
+            stack.enter_context(tmpfs(directory))
+        yield
+
+
+@contextlib.contextmanager
+def rebooted() -> t.Iterator[None]:
+    """Only what is on disk is as before: no interface, no namespace, no firewall, and the kernel's boot id is new."""
+    with own_network(), tmpfs("/run"):
+        boot_id = pathlib.Path("/run/boot_id")
+        boot_id.write_text(f"{uuid.uuid4()}\n", encoding="ascii")
+        with mounted("--bind", str(boot_id), BOOT_ID):
+            yield
+
+
+@contextlib.contextmanager
+def own_network() -> t.Iterator[None]:
+    """This thread, and what it starts, is in a new network namespace."""
+    with coming_back():
+        syscall.unshare(syscall.CLONE_NEWNET)
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        spare_duplicate_address_detection()
+        yield
+
+
+def spare_duplicate_address_detection() -> None:
+    """In this network namespace; plugins wait for its end."""
+    pathlib.Path("/proc/sys/net/ipv6/conf/default/accept_dad").write_text("0\n", encoding="ascii")
+
+
+@contextlib.contextmanager
+def inside(namespace: pathlib.Path) -> t.Iterator[None]:
+    """This thread, and what it starts, is in a network namespace; a socket made there stays there."""
+    with coming_back():
+        with namespace.open("rb") as opened:
+            enter(opened.fileno())
+        yield
+
+
+@contextlib.contextmanager
+def coming_back() -> t.Iterator[None]:
+    with open("/proc/thread-self/ns/net", "rb") as before:
+        try:
+            yield
+        finally:
+            enter(before.fileno())
+
+
+def enter(namespace: int) -> None:
+    # The engine asks once which namespaces are the node's own: no process but a test's goes from one to the other.
+    netns._own_namespaces.cache_clear()
+    if ctypes.CDLL(None, use_errno=True).setns(namespace, syscall.CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+@contextlib.contextmanager
+def tmpfs(directory: str | os.PathLike[str], options: str = "mode=755") -> t.Iterator[pathlib.Path]:
+    path = pathlib.Path(directory)
+    with mounted("-t", "tmpfs", "-o", options, "tmpfs", str(path)):
+        yield path
+
+
+@contextlib.contextmanager
+def mounted(*arguments: str) -> t.Iterator[None]:
+    """The last argument is the mount point. What is mounted below it goes with it."""
+    subprocess.run(["mount", *arguments], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", arguments[-1]], check=True)

@@ -1,0 +1,74 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The reference test double `noop`: told by a debug file what to answer, it writes into it what it was sent.
+
+Its configuration names the file with the key `debugFile`, or CNI_ARGS does with `DEBUG=FILE`; only then does it obey at
+VERSION too. It writes at ADD, CHECK and DEL, knows versions up to 1.0.0, and keeps the last call only.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import pathlib
+import typing as t
+
+PASSTHROUGH = "PASSTHROUGH"
+INJECT_DNS = "INJECT-DNS"
+
+
+@dataclasses.dataclass(frozen=True)
+class Sent:
+    """What a runtime sent with its last call."""
+
+    command: str
+    container_id: str
+    netns: str
+    ifname: str
+    args: str
+    path: str
+    request: dict[str, t.Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class DebugFile:
+    path: pathlib.Path
+
+    def write(
+        self,
+        *,
+        result: dict[str, t.Any] | str = "",
+        error: str = "",
+        stderr: str = "",
+        versions: t.Sequence[str] | None = None,
+        exit_code: int = 0,
+    ) -> None:
+        """`result` may be text to print as it is, PASSTHROUGH, or INJECT_DNS, which adds a name server to prevResult."""
+        told = {
+            "ReportResult": result if isinstance(result, str) else json.dumps(result),
+            "ReportError": error,
+            "ReportStderr": stderr,
+            "ReportVersionSupport": None if versions is None else list(versions),
+            "ExitWithCode": exit_code,
+        }
+        self.path.write_text(json.dumps(told), encoding="utf-8")
+
+    def sent(self) -> Sent | None:
+        """None where no call came since `write`."""
+        held = json.loads(self.path.read_text(encoding="utf-8"))
+        if not held.get("Command"):
+            return None
+        given = held["CmdArgs"]
+        request = json.loads(base64.b64decode(given["StdinData"]))
+        return Sent(
+            held["Command"],
+            given["ContainerID"],
+            given["Netns"],
+            given["IfName"],
+            given["Args"],
+            given["Path"],
+            request,
+        )

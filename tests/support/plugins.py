@@ -1,0 +1,156 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Scripted plugins: real executables that behave as no reference plugin does and keep a log of how they were called."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import pathlib
+import sys
+import typing as t
+
+from ansible_collections.cni.node.tests.support.until import until
+
+VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
+SOURCE = pathlib.Path(__file__).with_name("scripted_plugin.py")
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What a plugin does when called. With nothing set: ADD hands prevResult on, all else succeeds in silence.
+
+    `result` and `error` get the request's cniVersion unless they bring one; `stdout` is printed as it is. The `_bytes`
+    fill a stream up to that size. `hold` is a gate: the plugin waits until that opens. `hang` never ends, "deaf"
+    not on SIGTERM either. `grandchild` stays behind with the streams open, in "own session" out of the plugin's process
+    group. `close` closes the streams before hanging or ending. Nothing of a plugin outlives a minute.
+    """
+
+    result: t.Any = None
+    error: dict[str, t.Any] | None = None
+    stdout: str | None = None
+    stdout_bytes: int = 0
+    stderr: str | None = None
+    stderr_bytes: int = 0
+    exit: int | None = None
+    signal: int | None = None
+    hold: str | None = None
+    hang: t.Literal["", "yes", "deaf"] = ""
+    grandchild: t.Literal["", "same group", "own session"] = ""
+    close: bool = False
+    read_stdin: bool = True
+
+    def literal(self) -> dict[str, t.Any]:
+        unset = Answer()
+        return {key: value for key, value in vars(self).items() if value != getattr(unset, key)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """One run of a scripted plugin. `ended` is None where it was killed or is still running."""
+
+    plugin: str
+    command: str
+    pid: int
+    environ: list[str]
+    stdin: str
+    started: float
+    ended: float | None = None
+    held: bool = False
+    grandchild: int | None = None
+
+    @property
+    def env(self) -> dict[str, str]:
+        return dict(entry.split("=", 1) for entry in self.environ)
+
+    @property
+    def request(self) -> dict[str, t.Any]:
+        return t.cast("dict[str, t.Any]", json.loads(self.stdin))
+
+
+class PluginDirectory:
+    """A plugin directory of scripted plugins, which share one log."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+
+    def write(
+        self, plugin: str, *, versions: t.Sequence[str] = VERSIONS, **answers: Answer | t.Sequence[Answer]
+    ) -> pathlib.Path:
+        """`answers` is by command: ADD=Answer(...), or several that are given in turn."""
+        spoken = {"cniVersion": versions[-1], "supportedVersions": list(versions)} if versions else {}
+        literal = {"VERSION": [Answer(stdout=json.dumps(spoken)).literal()]}
+        for command, given in answers.items():
+            literal[command] = [answer.literal() for answer in ([given] if isinstance(given, Answer) else given)]
+        return self._install(plugin, literal)
+
+    def _install(self, plugin: str, answers: dict[str, list[dict[str, t.Any]]]) -> pathlib.Path:
+        # The interpreter itself: the one of a virtual environment starts slower.
+        shebang = f"#!{os.path.realpath(sys.executable)} -IS"
+        plain = json.loads(json.dumps(answers))
+        source = SOURCE.read_text(encoding="utf-8").replace("]]] = {}\n", f"]]] = {plain!r}\n", 1)
+        path = self.path / plugin
+        unfinished = self.path / f".{plugin}.new"
+        unfinished.write_text(f"{shebang}\n{source}", encoding="utf-8")
+        unfinished.chmod(0o755)
+        return unfinished.replace(path)
+
+    def calls(self, plugin: str | None = None, command: str | None = None) -> list[Call]:
+        """In the order in which they started."""
+        found: list[Call] = []
+        latest: dict[int, int] = {}
+        log = self.path / ".calls"
+        for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
+            entry = ast.literal_eval(line)
+            if entry["event"] == "start":
+                latest[entry["pid"]] = len(found)
+                found.append(_started(entry))
+            else:
+                found[latest[entry["pid"]]] = _gone_on(found[latest[entry["pid"]]], entry)
+        return [call for call in found if plugin in (None, call.plugin) and command in (None, call.command)]
+
+    def forget(self) -> None:
+        (self.path / ".calls").unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def gate(self, name: str = "gate") -> t.Iterator[str]:
+        """For `Answer.hold`. It opens at the end of the block, and when the test dies."""
+        path = self.path / f".{name}"
+        with path.open("wb") as closed:
+            fcntl.flock(closed, fcntl.LOCK_EX)
+            yield str(path)
+
+    def wait_for_held(self, count: int, seconds: float = 20) -> list[Call]:
+        """The calls that wait at a gate, as soon as there are `count` of them."""
+
+        def enough() -> list[Call] | None:
+            held = [call for call in self.calls() if call.held and call.ended is None]
+            return held if len(held) >= count else None
+
+        return until(enough, seconds)
+
+
+def _started(entry: dict[str, t.Any]) -> Call:
+    return Call(entry["plugin"], entry["command"], entry["pid"], entry["environ"], entry["stdin"], entry["time"])
+
+
+def _gone_on(call: Call, entry: dict[str, t.Any]) -> Call:
+    if entry["event"] == "end":
+        return dataclasses.replace(call, ended=entry["time"])
+    if entry["event"] == "held":
+        return dataclasses.replace(call, held=True)
+    return dataclasses.replace(call, grandchild=entry["grandchild"])
+
+
+@contextlib.contextmanager
+def busy(executable: pathlib.Path) -> t.Iterator[None]:
+    """Running the file fails with ETXTBSY."""
+    with executable.open("r+b"):
+        yield

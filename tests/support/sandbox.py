@@ -1,0 +1,250 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A throw-away node: run one command in mount, network, PID, UTS and IPC namespaces of its own.
+
+Inside, /etc, /opt, /var and /tmp read as on the host and what is written there is lost; /run and /dev/shm are empty;
+`lo` is up and nothing else is connected; /proc/sys and /sys can be written only where they belong to the network.
+Everything else of the file system, and the kernel's modules, are the host's. Inside, CNI_SANDBOX=1 is set.
+
+CNI_SANDBOX_OUT=DIR names one existing directory that stays the host's own, for what shall be kept.
+
+The exit status is the command's; a command killed by a signal kills the sandbox with the same signal.
+125 is the sandbox's own failure, 126 a command that cannot be run, 127 one that is not found.
+However the sandbox ends, SIGKILL included, the kernel ends every process inside and drops what they made.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import re
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import typing as t
+
+SHADOWED = ("/etc", "/opt", "/var", "/tmp", "/etc/cni", "/opt/cni", "/var/lib/cni")
+# A mount of another kind below a shadowed directory (a FUSE, an automount, a network file system) is hidden instead.
+SHADOWED_FILE_SYSTEMS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "ramfs", "overlay"}
+PASSED_ON = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
+
+CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x20000, 0x4000000, 0x8000000
+CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 0x20, 0x1000, 0x4000, 0x40000
+MNT_DETACH, PR_SET_PDEATHSIG, SIOCSIFFLAGS, IFF_UP = 2, 1, 0x8914, 1
+
+ADVICE = {
+    errno.EPERM: ": it needs full root; in a container, start that with --privileged",
+    errno.EINVAL: ": it may be that overlays are stacked too deep, in a container or a sandbox within another",
+}
+
+
+class Refused(Exception):
+    """The sandbox cannot be made; the text is one sentence for a person."""
+
+
+def call(name: str, *arguments: object, doing: str) -> None:
+    """One function of the C library that returns 0 on success."""
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
+        number = ctypes.get_errno()
+        raise Refused(f"cannot {doing} ({os.strerror(number)}){ADVICE.get(number, '')}")
+
+
+def mount(source: str, target: str, kind: str | None = None, flags: int = 0, data: str | None = None) -> None:
+    text = [None if value is None else os.fsencode(value) for value in (source, target, kind, data)]
+    call("mount", *text[:3], flags, text[3], doing=f"mount {kind or source} on {target}")
+
+
+def mount_points(top: str) -> list[tuple[str, str]]:
+    """(path, file system) of every mount below `top`, an outer one before those inside it."""
+    found = {}
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        for fields in (line.split() for line in lines):
+            path = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
+            if path.startswith(top + "/"):
+                found[path] = fields[fields.index("-") + 1]
+    return sorted(found.items())
+
+
+def shadowed_mounts() -> dict[str, int]:
+    """Every directory or file to shadow, outermost first, each with a descriptor of what the host has there."""
+    tops: list[str] = []
+    for top in map(os.path.realpath, SHADOWED):
+        if os.path.isdir(top) and not any(f"{top}/".startswith(f"{other}/") for other in tops):
+            tops.append(top)
+    mounts = [mount for top in tops for mount in mount_points(top)]
+    below = [path for path, kind in mounts if kind in SHADOWED_FILE_SYSTEMS and os.path.exists(path)]
+    return {path: os.open(path, os.O_PATH) for path in sorted({*tops, *below})}
+
+
+def shadow(path: str, host: int, layers: str) -> None:
+    """Lay a writable layer over a directory; a file that is a mount of its own becomes read-only."""
+    behind = f"/proc/self/fd/{host}"
+    if not os.path.isdir(behind):
+        mount(behind, path, flags=MS_BIND)
+        mount("none", path, flags=MS_BIND | MS_REMOUNT | MS_RDONLY)
+        return
+    status = os.stat(behind)
+    upper, work = f"{layers}/{host}/upper", f"{layers}/{host}/work"
+    for directory in (upper, work):
+        os.makedirs(directory)
+    os.chown(upper, status.st_uid, status.st_gid)
+    os.chmod(upper, status.st_mode & 0o7777)
+    mount("overlay", path, "overlay", data=f"lowerdir={behind},upperdir={upper},workdir={work}")
+
+
+def kept_directory() -> tuple[str, int] | None:
+    path = os.environ.get("CNI_SANDBOX_OUT")
+    if not path:
+        return None
+    if not os.path.isdir(path):
+        raise Refused(f"CNI_SANDBOX_OUT is {path!r}, which is not a directory: make it first")
+    return os.path.realpath(path), os.open(path, os.O_PATH)
+
+
+def make_file_systems() -> None:
+    mount("none", "/", flags=MS_REC | MS_PRIVATE)
+    kept, hosts = kept_directory(), shadowed_mounts()
+    here = os.getcwd()
+    mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700")
+    for path, host in hosts.items():
+        shadow(path, host, "/run")
+    # The overlays hold on to their layers; nobody else needs to see them.
+    call("umount2", b"/run", MNT_DETACH, doing="hide the overlays' layers")
+    mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
+    os.mkdir("/run/lock")
+    os.chmod("/run/lock", 0o1777)
+    mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
+    if kept:
+        os.makedirs(kept[0], exist_ok=True)
+        mount(f"/proc/self/fd/{kept[1]}", kept[0], flags=MS_BIND | MS_REC)
+    os.chdir(here)
+
+
+def make_kernel_views() -> None:
+    """/proc and /sys of these namespaces; what is not the network's can only be read."""
+    safe = MS_NOSUID | MS_NODEV | MS_NOEXEC
+    mount("proc", "/proc", "proc", safe)
+    mount("/proc/sys", "/proc/sys", flags=MS_BIND)
+    mount("sysfs", "/sys", "sysfs", safe)
+    for whole, network in (("/proc/sys", "/proc/sys/net"), ("/sys", "/sys/devices/virtual/net")):
+        mount(network, network, flags=MS_BIND)
+        mount("none", whole, flags=MS_BIND | MS_REMOUNT | MS_RDONLY | safe)
+
+
+def raise_loopback() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
+
+
+def die_with_parent(parent: int) -> None:
+    """`parent` reads end-of-file once the parent is gone, which it may be before the kernel knows of our wish."""
+    call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, doing="tie the sandbox to its parent")
+    if select.select([parent], [], [], 0)[0]:
+        os._exit(125)
+
+
+def run(command: list[str], mask: t.Iterable[int]) -> t.NoReturn:
+    for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored_by_python, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        print(f"sandbox: {command[0]}: {error.strerror}", file=sys.stderr, flush=True)
+        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+
+def reap(child: int) -> int | None:
+    """Collect what has ended: the child's wait status when it has."""
+    while True:
+        try:
+            ended, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return None
+        if ended in (0, child):
+            return status if ended else None
+
+
+def wait(child: int) -> int:
+    """The child's wait status. Meanwhile pass signals on, but a terminal's, which reach the whole group anyway."""
+    while True:
+        received = signal.sigwaitinfo(PASSED_ON | {signal.SIGCHLD})
+        if received.si_signo == signal.SIGCHLD:
+            status = reap(child)
+            if status is not None:
+                return status
+        elif received.si_code <= 0:
+            os.kill(child, received.si_signo)
+
+
+def init(command: list[str], mask: t.Iterable[int], parent: int, report: int) -> t.NoReturn:
+    """Process 1 of the sandbox."""
+    try:
+        die_with_parent(parent)
+        call("unshare", CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC, doing="make namespaces")
+        make_file_systems()
+        make_kernel_views()
+        raise_loopback()
+        child = os.fork()
+        if child == 0:
+            run(command, mask)
+        os.write(report, struct.pack("i", wait(child)))
+    except (Refused, OSError) as error:
+        print(f"sandbox: {error}", file=sys.stderr, flush=True)
+        os._exit(125)
+    os._exit(0)
+
+
+def sandboxed(command: list[str]) -> int:
+    """The wait status of `command`, or of process 1 where that did not live to report it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON | {signal.SIGCHLD})
+    (result, report), (parent, alive) = os.pipe(), os.pipe()
+    call("unshare", CLONE_NEWPID, doing="make namespaces")
+    child = os.fork()
+    if child == 0:
+        os.close(alive)
+        init(command, mask, parent, report)
+    os.close(report)
+    own = wait(child)
+    reported = os.read(result, 4)
+    return struct.unpack("i", reported)[0] if reported else own
+
+
+def end_like(status: int) -> t.NoReturn:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        os.kill(os.getpid(), number)
+    os._exit(os.WEXITSTATUS(status))
+
+
+def main(arguments: list[str]) -> t.NoReturn:
+    try:
+        if not arguments:
+            raise Refused("no command is given: sandbox COMMAND [ARG...]")
+        if not sys.platform.startswith("linux"):
+            raise Refused(f"it is made of Linux namespaces, and this is {sys.platform}: use a Linux machine")
+        if os.geteuid() != 0:
+            raise Refused("it makes namespaces and mounts, which needs root: run it with sudo")
+        os.environ["CNI_SANDBOX"] = "1"
+        end_like(sandboxed(arguments))
+    except Refused as error:
+        print(f"sandbox: {error}", file=sys.stderr)
+        sys.exit(125)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

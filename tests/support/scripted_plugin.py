@@ -1,0 +1,150 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What every scripted plugin does; plugins.py writes it out as an executable with its ANSWERS in front.
+
+It imports as little as it can, since a test may run it hundreds of times: no typing, and json only for an answer
+that needs it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import typing as t
+
+ANSWERS: dict[str, list[dict[str, t.Any]]] = {}
+
+LIFETIME = 60  # seconds after which whatever is left of a plugin ends by itself
+HERE, NAME = os.path.split(os.path.abspath(sys.argv[0]))
+LOG = f"{HERE}/.calls"
+COMMAND = os.environ.get("CNI_COMMAND", "")
+
+
+def log(event: str, **facts: object) -> None:
+    call = {"event": event, "plugin": NAME, "command": COMMAND, "pid": os.getpid(), "time": time.monotonic()}
+    line = repr({**call, **facts})
+    log_file = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    os.write(log_file, f"{line}\n".encode())
+    os.close(log_file)
+
+
+def earlier_calls() -> int:
+    start = f"{{'event': 'start', 'plugin': {NAME!r}, 'command': {COMMAND!r}, "
+    try:
+        with open(LOG, encoding="utf-8") as lines:
+            return sum(line.startswith(start) for line in lines)
+    except FileNotFoundError:
+        return 0
+
+
+def choose() -> dict[str, t.Any]:
+    """The answers to a command are given in turn; the last one is repeated."""
+    answers = ANSWERS.get(COMMAND) or [{}]
+    return answers[0] if len(answers) == 1 else answers[min(earlier_calls(), len(answers) - 1)]
+
+
+def read_stdin(answer: dict[str, t.Any]) -> str:
+    if answer.get("read_stdin", True):
+        return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    os.close(0)
+    return ""
+
+
+def given_environment() -> list[str]:
+    """As the runtime gave it: duplicates included, and without what this interpreter adds to its own."""
+    with open("/proc/self/environ", encoding="utf-8", errors="surrogateescape") as environ:
+        return environ.read().split("\0")[:-1]
+
+
+def encoded(answer: dict[str, t.Any], stdin: str) -> str:
+    """Standard output: as given, or JSON that has the request's cniVersion unless it brings its own."""
+    if answer.get("stdout") is not None:
+        return str(answer["stdout"])
+    said = answer.get("error", answer.get("result"))
+    if said is None and COMMAND != "ADD":
+        return ""
+    import json
+
+    request = json.loads(stdin) if stdin else {}
+    if said is None:
+        said = request.get("prevResult", {})
+    return json.dumps({"cniVersion": request.get("cniVersion", ""), **said})
+
+
+def write(stream: int, text: str, size: int) -> None:
+    """`text`, filled up with letters to `size` bytes where that is more."""
+    rest = memoryview(text.encode("utf-8", "surrogateescape").ljust(size, b"x"))
+    while rest:
+        rest = rest[os.write(stream, rest) :]
+
+
+def end_by_itself() -> None:
+    import signal
+
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(LIFETIME)
+
+
+def hang(deaf: bool) -> None:
+    import signal
+
+    end_by_itself()
+    if deaf:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        signal.pause()
+
+
+def leave_grandchild(own_session: bool) -> None:
+    """A process that outlives the plugin and holds its standard streams open; it is set up when this returns."""
+    ready, set_up = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if own_session:
+            os.setsid()
+        end_by_itself()
+        os.close(set_up)
+        hang(deaf=False)
+    os.close(set_up)
+    os.read(ready, 1)
+    log("grandchild", grandchild=child)
+
+
+def wait_for_release(gate: str) -> None:
+    import fcntl
+
+    end_by_itself()
+    log("held")
+    with open(gate, "rb") as closed:
+        fcntl.flock(closed, fcntl.LOCK_SH)
+
+
+def main() -> None:
+    answer = choose()
+    stdin = read_stdin(answer)
+    log("start", environ=given_environment(), stdin=stdin)
+    if answer.get("hold"):
+        wait_for_release(answer["hold"])
+    if answer.get("grandchild"):
+        leave_grandchild(own_session=answer["grandchild"] == "own session")
+    write(2, answer.get("stderr") or "", answer.get("stderr_bytes") or 0)
+    write(1, encoded(answer, stdin), answer.get("stdout_bytes") or 0)
+    if answer.get("close"):
+        os.close(1)
+        os.close(2)
+    if answer.get("hang"):
+        hang(deaf=answer["hang"] == "deaf")
+    log("end")
+    if answer.get("signal"):
+        os.kill(os.getpid(), answer["signal"])
+    status = answer.get("exit")
+    os._exit(int("error" in answer) if status is None else status)
+
+
+main()

@@ -1,0 +1,144 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What CNI operations may leave on a node, as text that can be compared: `before.difference(after) == ""`."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import ipaddress
+import os
+import pathlib
+import re
+import shutil
+import stat
+import subprocess
+import typing as t
+
+from ansible_collections.cni.node.tests.support import namespaces
+
+Lines = list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """Lines by section; the order of the lines counts."""
+
+    sections: dict[str, Lines]
+
+    def difference(self, later: State) -> str:
+        """Empty where the two are the same; otherwise what left (-) and what came (+), by section."""
+        changes: Lines = []
+        for name in sorted({*self.sections, *later.sections}):
+            before, after = self.sections.get(name, []), later.sections.get(name, [])
+            changes += difflib.unified_diff(before, after, f"{name} before", f"{name} after", lineterm="", n=0)
+        return "\n".join(changes)
+
+    def without(self, pattern: str) -> State:
+        """Lacks the lines in which the regular expression is found: for what is meant to stay, as a bridge is."""
+        return State(
+            {name: [line for line in lines if not re.search(pattern, line)] for name, lines in self.sections.items()}
+        )
+
+
+def node_state(cache_dir: str = "/var/lib/cni", trees: t.Sequence[str | os.PathLike[str]] = ()) -> State:
+    """Of the network namespace and the mount namespace that the caller is in.
+
+    Reference plugins leave a bridge, empty iptables chains and `last_reserved_ip` files behind by design: compare with
+    a state that was taken after a first attachment had come and gone, or leave these lines out.
+    """
+    networks = pathlib.Path("/var/lib/cni/networks")
+    return State(
+        {
+            "links": link_lines(),
+            "routes": sorted(_brief(route, ROUTE) for route in namespaces.routes()),
+            "routing rules": sorted(
+                _brief(rule, RULE) for family in ("-4", "-6") for rule in namespaces.ip(family, "rule", "show")
+            ),
+            "namespaces": sorted(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else [],
+            "mounts": mount_lines(),
+            "iptables": _rules("iptables-save"),
+            "ip6tables": _rules("ip6tables-save"),
+            "nftables": _rules("nft", "-s", "list", "ruleset"),
+            "leases": [line for line in tree_lines(networks) if _is_address(line.split(" ", 1)[0].rsplit("/", 1)[-1])],
+            "records": tree_lines(pathlib.Path(cache_dir, "results")),
+            **{f"files of {tree}": tree_lines(tree) for tree in trees},
+        }
+    )
+
+
+def link_lines() -> Lines:
+    """A bridge takes its MAC from its ports, so that of a bridge is not compared."""
+    lines = []
+    for name, link in sorted(namespaces.links().items()):
+        kind = link.get("linkinfo", {}).get("info_kind", link["link_type"])
+        mac = "" if kind == "bridge" else link.get("address", "")
+        given = sorted(f"{address['local']}/{address['prefixlen']}" for address in namespaces.assigned(link))
+        up = "up" if "UP" in link["flags"] else "down"
+        facts = (name, kind, f"mtu {link['mtu']}", up, link.get("master", ""), mac, *given)
+        lines.append(" ".join(filter(None, facts)))
+    return lines
+
+
+ROUTE = ("type", "dst", "gateway", "dev", "table", "protocol", "scope", "metric")
+RULE = ("priority", "src", "srclen", "dst", "dstlen", "iif", "oif", "fwmark", "table")
+
+
+def _brief(entry: namespaces.Json, keys: t.Sequence[str]) -> str:
+    return " ".join(f"{key} {entry[key]}" for key in keys if key in entry)
+
+
+def mount_lines() -> Lines:
+    """Mount points with the kind of what is mounted there, as often as something is.
+
+    Without /run/netns itself: the first named namespace of a node mounts it, and nobody undoes that.
+    """
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        mounts = [line.split() for line in lines]
+    return sorted(f"{mount[4]} {mount[mount.index('-') + 1]}" for mount in mounts if mount[4] != "/run/netns")
+
+
+def _rules(*command: str) -> Lines:
+    """Without counters, and without the comments that carry the time; none where the tool is not installed."""
+    if not shutil.which(command[0]):
+        return []
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    plain = re.sub(r" ?\[\d+:\d+\]|\bcounter packets \d+ bytes \d+", "", text)
+    return [line.strip() for line in plain.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.replace("_", ":"))
+    except ValueError:
+        return False
+    return True
+
+
+def tree_lines(top: str | os.PathLike[str], identity: bool = False) -> Lines:
+    """One line for `top` and each path below: mode, owner and content; `identity` adds inode and time of change."""
+    found = [os.fspath(top)] if os.path.lexists(top) else []
+    for directory, below, files in os.walk(top):
+        found += [os.path.join(directory, name) for name in below + files]
+    return sorted(_file_line(pathlib.Path(path), str(top), identity) for path in found)
+
+
+def _file_line(path: pathlib.Path, top: str, identity: bool) -> str:
+    status = path.lstat()
+    owner = f"{status.st_uid}:{status.st_gid}"
+    facts = [os.path.relpath(path, top), stat.filemode(status.st_mode), owner, _content(path)]
+    if identity:
+        facts += [f"inode {status.st_ino}", f"mtime {status.st_mtime_ns}"]
+    return " ".join(filter(None, facts))
+
+
+def _content(path: pathlib.Path) -> str:
+    if path.is_symlink():
+        return f"-> {os.readlink(path)}"
+    if not path.is_file():
+        return ""
+    data = path.read_bytes()
+    return f"{len(data)} bytes sha256 {hashlib.sha256(data).hexdigest()[:16]}"

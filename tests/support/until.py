@@ -1,0 +1,22 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Waiting for what another process does."""
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+T = t.TypeVar("T")
+
+
+def until(condition: t.Callable[[], T | None], seconds: float = 20) -> T:
+    """What `condition` gives as soon as that is not None."""
+    deadline = time.monotonic() + seconds
+    while (found := condition()) is None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the condition did not hold within {seconds} s")
+        time.sleep(0.005)
+    return found

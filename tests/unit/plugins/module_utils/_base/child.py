@@ -1,0 +1,64 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Other processes that run a piece of the engine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.tests.support.until import until
+
+COLLECTIONS = pathlib.Path(durable.__file__).parents[6]
+
+
+@contextlib.contextmanager
+def child(program: str, *arguments: str | os.PathLike[str]) -> t.Iterator[subprocess.Popen[str]]:
+    """A Python program that can import the collection, with pipes; killed where it still runs at the end of the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *(os.fspath(word) for word in arguments)],
+        env={**os.environ, "PYTHONPATH": str(COLLECTIONS)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    """The next line that it prints; empty where it has ended."""
+    return t.cast("t.IO[str]", process.stdout).readline().strip()
+
+
+def let_go(process: subprocess.Popen[str]) -> str:
+    """End its standard input and return all that it still prints."""
+    return process.communicate(timeout=60)[0].strip()
+
+
+def is_dead(pid: int) -> bool:
+    """Whether a process has ended, though perhaps nobody has asked for its status yet."""
+    return state_of(pid) in "ZX"
+
+
+def state_of(pid: int) -> str:
+    """One letter as `ps` shows it; X for a process that is not there."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return "X"
+    return stat.rpartition(") ")[2][0]
+
+
+def wait_until_dead(pid: int) -> None:
+    until(lambda: is_dead(pid) or None)

@@ -1,0 +1,189 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+OLD, NEW = b"o" * 300_000, b"n" * 300_000
+
+READER = """
+import hashlib, select, sys
+seen = set()
+while not (seen and select.select([sys.stdin], [], [], 0)[0]):
+    with open(sys.argv[1], "rb") as stream:
+        seen.add(hashlib.sha256(stream.read()).hexdigest())
+    print("read", flush=True) if len(seen) == 1 else None
+print(*sorted(seen))
+"""
+
+WRITER = """
+import itertools, sys
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+for letter in itertools.cycle((b"o", b"n")):
+    durable.write(sys.argv[1], letter * 300_000)
+    print("wrote", flush=True)
+"""
+
+# The largest file that the process may write ends in the middle of the content.
+CUT_OFF = """
+import resource, sys
+from ansible_collections.cni.node.plugins.module_utils._base import durable, error
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    durable.write(sys.argv[1], b"n" * 300_000)
+except error.CniError as exc:
+    print(exc.code, exc.msg)
+"""
+
+
+@pytest.fixture
+def file(tmp_path: pathlib.Path) -> pathlib.Path:
+    path = tmp_path / "file"
+    path.write_bytes(OLD)
+    return path
+
+
+def test_what_was_written_is_read(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "new")
+    durable.write(path, b"content")
+    assert durable.read(path, limit=100) == b"content"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_mode_is_as_asked_whatever_the_umask(tmp_path: pathlib.Path, mode: int) -> None:
+    before = os.umask(0o077)
+    try:
+        durable.write(str(tmp_path / "file"), b"", mode=mode)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o7777 == mode
+
+
+def test_mode_is_private_unless_asked(tmp_path: pathlib.Path) -> None:
+    durable.write(str(tmp_path / "file"), b"")
+    assert (tmp_path / "file").stat().st_mode & 0o7777 == 0o600
+
+
+def test_a_reader_that_has_begun_goes_on_with_the_old_content(file: pathlib.Path) -> None:
+    with file.open("rb") as reader:
+        begin = reader.read(10)
+        durable.write(str(file), NEW)
+        assert begin + reader.read() == OLD
+    assert file.read_bytes() == NEW
+
+
+def test_another_process_reads_old_or_new_and_never_half(file: pathlib.Path) -> None:
+    with child(READER, file) as reader:
+        assert said(reader) == "read"
+        for content in (NEW, OLD) * 30:
+            durable.write(str(file), content)
+        seen = set(let_go(reader).split()) - {"read"}
+    assert seen <= {hashlib.sha256(content).hexdigest() for content in (OLD, NEW)}
+
+
+def test_a_killed_writer_leaves_old_or_new_and_nothing_that_looks_like_a_file_of_ours(
+    file: pathlib.Path,
+) -> None:
+    for dummy in range(5):
+        with child(WRITER, file) as writer:
+            assert said(writer) == "wrote"
+        assert file.read_bytes() in (OLD, NEW)
+    assert all(durable.is_temporary(path.name) for path in file.parent.iterdir() if path != file)
+
+
+def test_a_write_that_fails_in_the_middle_leaves_the_old_file_and_no_temporary_one(
+    file: pathlib.Path,
+) -> None:
+    with child(CUT_OFF, file) as writer:
+        assert let_go(writer) == f"5 cannot write {file}: File too large"
+    assert {path.name: path.read_bytes() for path in file.parent.iterdir()} == {"file": OLD}
+
+
+def test_a_rename_that_fails_leaves_no_temporary_file(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "directory").mkdir()
+    error = error_of(durable.write, str(tmp_path / "directory"), b"content")
+    assert (error.code, os.listdir(tmp_path)) == (Code.IO_FAILURE, ["directory"])
+
+
+def test_a_missing_directory_is_an_error_that_names_the_file(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "missing" / "file")
+    assert error_of(durable.write, path, b"").msg == f"cannot write {path}: No such file or directory"
+
+
+@pytest.mark.parametrize("ending", [".conf", ".conflist", ".json"])
+def test_no_runtime_takes_the_temporary_name_for_a_configuration(ending: str) -> None:
+    assert not durable.TEMPORARY_SUFFIX.endswith(ending)
+
+
+@pytest.mark.parametrize("name", ["10-net.conflist", ".cni.node-x", "x.tmp", "net-c-eth0", ""])
+def test_other_files_are_not_taken_for_temporary_ones(name: str) -> None:
+    assert not durable.is_temporary(name)
+
+
+def test_remove_says_whether_there_was_a_file(file: pathlib.Path) -> None:
+    assert [durable.remove(str(file)), durable.remove(str(file)), file.exists()] == [True, False, False]
+
+
+def test_remove_does_not_remove_a_directory(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "directory").mkdir()
+    assert error_of(durable.remove, str(tmp_path / "directory")).code == Code.IO_FAILURE
+
+
+def test_read_of_a_missing_file_is_nothing(tmp_path: pathlib.Path) -> None:
+    assert durable.read(str(tmp_path / "missing"), limit=1) is None
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(len(OLD), True), (len(OLD) - 1, False)])
+def test_read_takes_no_more_than_its_limit(file: pathlib.Path, limit: int, fits: bool) -> None:
+    if fits:
+        assert durable.read(str(file), limit=limit) == OLD
+    else:
+        assert str(limit) in error_of(durable.read, str(file), limit=limit).msg
+
+
+def test_read_of_a_directory_is_an_error(tmp_path: pathlib.Path) -> None:
+    assert error_of(durable.read, str(tmp_path), limit=1).code == Code.IO_FAILURE
+
+
+def test_read_of_an_endless_device_is_an_error() -> None:
+    assert error_of(durable.read, "/dev/zero", limit=1000).code == Code.IO_FAILURE
+
+
+@pytest.mark.parametrize("has_writer", [False, True])
+def test_read_of_a_pipe_does_not_wait(tmp_path: pathlib.Path, has_writer: bool) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    if has_writer:
+        writer = os.open(path, os.O_RDWR)
+        try:
+            assert error_of(durable.read, str(path), limit=1).code == Code.IO_FAILURE
+        finally:
+            os.close(writer)
+    else:
+        assert not durable.read(str(path), limit=1)
+
+
+def test_directories_are_made_with_their_parents(tmp_path: pathlib.Path) -> None:
+    durable.make_directory(str(tmp_path / "a" / "b"), mode=0o700)
+    assert (tmp_path / "a" / "b").stat().st_mode & 0o7777 == 0o700
+
+
+def test_an_existing_directory_keeps_its_mode(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a").mkdir(mode=0o750)
+    durable.make_directory(str(tmp_path / "a"), mode=0o700)
+    assert (tmp_path / "a").stat().st_mode & 0o7777 == 0o750
+
+
+def test_a_file_in_the_place_of_a_directory_is_an_error(file: pathlib.Path) -> None:
+    assert error_of(durable.make_directory, str(file)).code == Code.IO_FAILURE

@@ -1,0 +1,76 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import errno
+import pickle
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+
+SPECIFICATION = {
+    1: Code.INCOMPATIBLE_VERSION,
+    2: Code.UNSUPPORTED_FIELD,
+    3: Code.UNKNOWN_CONTAINER,
+    4: Code.INVALID_ENVIRONMENT,
+    5: Code.IO_FAILURE,
+    6: Code.DECODE_FAILURE,
+    7: Code.INVALID_CONFIG,
+    11: Code.TRY_AGAIN,
+    50: Code.NOT_AVAILABLE,
+    51: Code.LIMITED_CONNECTIVITY,
+}
+
+
+@pytest.mark.parametrize(("number", "code"), SPECIFICATION.items())
+def test_codes_are_the_specifications(number: int, code: Code) -> None:
+    assert code == number
+
+
+def test_no_other_code_below_100_is_made_up() -> None:
+    assert {int(code) for code in Code if 0 < code < 100} == set(SPECIFICATION)
+
+
+def test_a_plugins_own_code_is_kept() -> None:
+    assert CniError(117, "no").code == 117
+
+
+def test_text_is_message_and_details() -> None:
+    assert str(CniError(7, "no subnet", "give one")) == "no subnet; give one"
+
+
+def test_text_without_details_is_the_message() -> None:
+    assert str(CniError(7, "no subnet")) == "no subnet"
+
+
+def test_dictionary_has_the_keys_of_an_error_result() -> None:
+    assert CniError(Code.TRY_AGAIN, "busy", "later").as_dict() == {
+        "code": 11,
+        "msg": "busy",
+        "details": "later",
+    }
+
+
+def test_context_is_put_before_the_message_and_the_rest_is_kept() -> None:
+    outer = CniError(Code.TRY_AGAIN, "busy", "later").within("GC of network n")
+    assert outer.as_dict() == {"code": 11, "msg": "GC of network n: busy", "details": "later"}
+
+
+def test_it_survives_the_way_between_processes() -> None:
+    error = CniError(7, "no subnet", "give one")
+    assert pickle.loads(pickle.dumps(error)).as_dict() == error.as_dict()
+
+
+def test_an_error_of_the_system_names_the_file_and_the_reason() -> None:
+    error = io_error("write", "/etc/cni/net.d/x", OSError(errno.ENOSPC, "No space left on device"))
+    assert (error.code, error.msg) == (
+        Code.IO_FAILURE,
+        "cannot write /etc/cni/net.d/x: No space left on device",
+    )
+
+
+def test_an_error_of_the_system_without_a_number_keeps_its_text() -> None:
+    assert io_error("read", "/x", OSError("odd")).msg == "cannot read /x: odd"

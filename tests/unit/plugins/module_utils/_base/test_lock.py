@@ -1,0 +1,174 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import subprocess
+import threading
+import time
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+HOLDER = """
+import sys
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+with locked(sys.argv[1], exclusive=sys.argv[2] == "exclusive", timeout=60, what="it"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+COUNTER = """
+import sys
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+for dummy in range(40):
+    with locked(sys.argv[1], exclusive=True, timeout=60, what="it"):
+        with open(sys.argv[2], "r+") as stream:
+            number = int(stream.read())
+            stream.seek(0)
+            stream.write(str(number + 1))
+"""
+
+Kind = t.Literal["exclusive", "shared"]
+
+
+@pytest.fixture
+def path(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "locks" / "lock"
+
+
+def take(path: pathlib.Path, kind: Kind, timeout: float = 0) -> None:
+    with locked(str(path), exclusive=kind == "exclusive", timeout=timeout, what="container c"):
+        pass
+
+
+@contextlib.contextmanager
+def held(path: pathlib.Path, kind: Kind, by: str) -> t.Iterator[None]:
+    """By another process, or by another thread of this one."""
+    if by == "process":
+        with child(HOLDER, path, kind) as process:
+            assert said(process) == "held"
+            yield
+            let_go(process)
+    else:
+        with in_thread(path, kind):
+            yield
+
+
+@contextlib.contextmanager
+def in_thread(path: pathlib.Path, kind: Kind) -> t.Iterator[None]:
+    has, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with locked(str(path), exclusive=kind == "exclusive", timeout=0, what="it"):
+            has.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert has.wait(20)
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("by", ["process", "thread"])
+@pytest.mark.parametrize(
+    ("holder", "asker"), [("exclusive", "exclusive"), ("exclusive", "shared"), ("shared", "exclusive")]
+)
+def test_an_exclusive_lock_is_alone(path: pathlib.Path, by: str, holder: Kind, asker: Kind) -> None:
+    with held(path, holder, by):
+        assert error_of(take, path, asker).code == Code.TRY_AGAIN
+    take(path, asker)
+
+
+@pytest.mark.parametrize("by", ["process", "thread"])
+def test_shared_locks_go_together(path: pathlib.Path, by: str) -> None:
+    with held(path, "shared", by):
+        take(path, "shared")
+
+
+def test_the_error_says_what_is_in_use_and_which_file_the_lock_is(path: pathlib.Path) -> None:
+    with held(path, "exclusive", "thread"):
+        error = error_of(take, path, "exclusive")
+    assert error.msg.startswith("container c is in use by another process")
+    assert str(path) in error.details
+
+
+@pytest.mark.parametrize("kind", ["exclusive", "shared"])
+def test_a_killed_holder_leaves_a_free_lock(path: pathlib.Path, kind: Kind) -> None:
+    with child(HOLDER, path, kind) as process:
+        assert said(process) == "held"
+        process.kill()
+        process.wait()
+        take(path, "exclusive")
+
+
+def test_an_exception_frees_the_lock(path: pathlib.Path) -> None:
+    with pytest.raises(ZeroDivisionError), locked(str(path), exclusive=True, timeout=0, what="it"):
+        raise ZeroDivisionError
+    take(path, "exclusive")
+
+
+def test_one_who_waits_gets_the_lock_once_it_is_free(path: pathlib.Path) -> None:
+    got = threading.Event()
+
+    def wait() -> None:
+        take(path, "exclusive", timeout=60)
+        got.set()
+
+    waiter = threading.Thread(target=wait)
+    with held(path, "exclusive", "process"):
+        waiter.start()
+        assert not got.wait(0.1)
+    assert got.wait(20)
+    waiter.join()
+
+
+def test_waiting_has_an_end(path: pathlib.Path) -> None:
+    with held(path, "exclusive", "process"):
+        start = time.monotonic()
+        assert "longer than 0.2 s" in error_of(take, path, "exclusive", timeout=0.2).msg
+        assert 0.2 <= time.monotonic() - start < 5
+
+
+def test_nobody_comes_between_reading_and_writing(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    counter = tmp_path / "counter"
+    counter.write_text("0", encoding="ascii")
+    with contextlib.ExitStack() as stack:
+        processes = [stack.enter_context(child(COUNTER, path, counter)) for dummy in range(3)]
+        for process in processes:
+            let_go(process)
+    assert counter.read_text(encoding="ascii") == "120"
+
+
+def test_an_exclusive_locks_file_goes_with_its_holder(path: pathlib.Path) -> None:
+    take(path, "exclusive")
+    assert list(path.parent.iterdir()) == []
+
+
+def test_a_process_started_meanwhile_does_not_keep_the_lock(path: pathlib.Path) -> None:
+    with locked(str(path), exclusive=True, timeout=0, what="it"):
+        bystander = subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False)
+    with bystander:
+        take(path, "exclusive")
+
+
+def test_locks_are_for_their_owner_alone(path: pathlib.Path) -> None:
+    with locked(str(path), exclusive=True, timeout=0, what="it"):
+        assert [entry.stat().st_mode & 0o777 for entry in (path, path.parent)] == [0o600, 0o700]
+
+
+def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "lock").mkdir()
+    assert error_of(take, tmp_path / "lock", "exclusive").code == Code.IO_FAILURE

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Plugins without processes: the second kind of executor that the engine's seam allows."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
+
+Json = dict[str, t.Any]
+ALL_VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    plugin: str
+    command: str
+    request: Json
+    attachment: Attachment | None
+
+
+Answer = t.Callable[[Call], t.Union[Json, str, CniError, None]]
+
+
+class MemoryExecutor:
+    """Plugins are functions of a call. One that answers nothing has succeeded; ADD hands prevResult on then."""
+
+    def __init__(self, **plugins: Answer) -> None:
+        self.plugins = plugins
+        self.calls: list[Call] = []
+
+    def require(self, plugin_type: str) -> str:
+        if plugin_type not in self.plugins:
+            raise CniError(Code.INVALID_CONFIG, f"plugin {plugin_type!r} is not installed")
+        return f"memory:{plugin_type}"
+
+    def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
+        self.require(plugin_type)
+        call = Call(plugin_type, parameters.command, json.loads(request), parameters.attachment)
+        self.calls.append(call)
+        answer = self.plugins[plugin_type](call)
+        if isinstance(answer, CniError):
+            raise answer
+        return _printed(call, answer)
+
+    def run(self, command: str = "") -> list[tuple[str, str]]:
+        """Command and plugin of every call, or the plugins that one command reached."""
+        return [(call.command, call.plugin) for call in self.calls if command in ("", call.command)]
+
+    def requests(self, command: str) -> list[Json]:
+        return [call.request for call in self.calls if call.command == command]
+
+
+def _printed(call: Call, answer: Json | str | None) -> bytes:
+    if isinstance(answer, str):
+        return answer.encode()
+    if answer is not None:
+        return json.dumps(answer).encode()
+    if call.command == "VERSION":
+        return json.dumps({"cniVersion": "1.1.0", "supportedVersions": ALL_VERSIONS}).encode()
+    return json.dumps(call.request.get("prevResult", {})).encode() if call.command == "ADD" else b""
+
+
+def succeeds(call: Call) -> None:
+    return None
+
+
+def fails_at(*commands: str, code: int = 100) -> Answer:
+    def answer(call: Call) -> CniError | None:
+        return CniError(code, f"{call.plugin} fails at {call.command}") if call.command in commands else None
+
+    return answer
+
+
+def speaks(*versions: str) -> Answer:
+    return lambda call: (
+        {"cniVersion": "1.1.0", "supportedVersions": list(versions)} if call.command == "VERSION" else None
+    )

@@ -1,0 +1,166 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE
+
+
+def listed(name: str, *types: str, **keys: object) -> str:
+    return json.dumps({"cniVersion": "1.0.0", "name": name, "plugins": [{"type": one} for one in types], **keys})
+
+
+def single(name: str, plugin_type: str) -> str:
+    return json.dumps({**SINGLE, "name": name, "type": plugin_type, "ipam": {}})
+
+
+def put(directory: pathlib.Path, files: dict[str, str]) -> None:
+    for name, content in files.items():
+        (directory / name).write_text(content, encoding="utf-8")
+
+
+def types(directory: pathlib.Path, name: str) -> tuple[str, ...]:
+    return conf_dir.load(str(directory)).get(name).plugin_types
+
+
+def test_a_directory_that_is_not_there_has_no_network(tmp_path: pathlib.Path) -> None:
+    found = conf_dir.load(str(tmp_path / "missing"))
+    assert (found.networks, found.shadowed, found.broken) == ({}, (), {})
+
+
+def test_networks_are_found_by_name_and_not_by_file(tmp_path: pathlib.Path) -> None:
+    put(
+        tmp_path,
+        {"10-a.conflist": json.dumps(LIST), "20-b.conf": single("other", "b"), "30-c.json": single("third", "c")},
+    )
+    assert sorted(conf_dir.load(str(tmp_path)).networks) == ["dbnet", "other", "third"]
+
+
+def test_of_two_lists_the_lower_file_name_wins_and_the_other_is_shadowed(tmp_path: pathlib.Path) -> None:
+    put(tmp_path, {"20-b.conflist": listed("n", "second"), "10-a.conflist": listed("n", "first")})
+    found = conf_dir.load(str(tmp_path))
+    assert found.get("n").plugin_types == ("first",)
+    assert [network.source for network in found.shadowed] == [str(tmp_path / "20-b.conflist")]
+
+
+def test_a_list_wins_over_a_single_plugin_whatever_the_names(tmp_path: pathlib.Path) -> None:
+    put(tmp_path, {"10-a.conf": single("n", "single"), "20-b.conflist": listed("n", "list")})
+    assert types(tmp_path, "n") == ("list",)
+
+
+def test_conf_and_json_are_in_one_order(tmp_path: pathlib.Path) -> None:
+    put(tmp_path, {"20-b.conf": single("n", "conf"), "10-a.json": single("n", "json")})
+    assert types(tmp_path, "n") == ("json",)
+
+
+@pytest.mark.parametrize(
+    "name", [".hidden.conflist", "a.conflist.bak", "a.conflist~", "README", "a.CONFLIST", "aconflist", ".conflist"]
+)
+def test_other_files_are_not_read(tmp_path: pathlib.Path, name: str) -> None:
+    (tmp_path / name).write_text("{", encoding="utf-8")
+    assert conf_dir.load(str(tmp_path)).broken == {}
+
+
+def test_what_a_killed_writer_left_is_not_read(tmp_path: pathlib.Path) -> None:
+    (tmp_path / f"{durable.TEMPORARY_PREFIX}x{durable.TEMPORARY_SUFFIX}").write_text("{", encoding="utf-8")
+    assert conf_dir.list_files(str(tmp_path)) == []
+
+
+def test_a_directory_with_a_files_ending_is_not_read(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a.conflist").mkdir()
+    assert conf_dir.load(str(tmp_path)).broken == {}
+
+
+def test_broken_files_are_reported_and_do_not_hide_the_others(tmp_path: pathlib.Path) -> None:
+    put(tmp_path, {"00-empty.conflist": "", "10-a.conflist": listed("n", "a"), "20-b.conflist": "{", "30-c.conf": "[]"})
+    os.symlink("nowhere", tmp_path / "40-d.conf")
+    found = conf_dir.load(str(tmp_path))
+    assert sorted(os.path.basename(path) for path in found.broken) == [
+        "00-empty.conflist",
+        "20-b.conflist",
+        "30-c.conf",
+        "40-d.conf",
+    ]
+    assert all(path in error.msg for path, error in found.broken.items())
+    assert found.get("n").plugin_types == ("a",)
+
+
+def test_a_network_that_is_not_there_is_told_with_what_is_and_what_cannot_be_read(tmp_path: pathlib.Path) -> None:
+    put(tmp_path, {"10-a.conflist": listed("a", "a"), "20-b.conflist": "{"})
+    error = error_of(conf_dir.load(str(tmp_path)).get, "b")
+    assert error.code == Code.INVALID_CONFIG
+    assert "has: a" in error.details
+    assert str(tmp_path / "20-b.conflist") in error.details
+
+
+def test_plugins_of_the_directory_beside_come_after_the_inlined_ones(tmp_path: pathlib.Path) -> None:
+    put(tmp_path, {"10-a.conflist": listed("n", "inlined")})
+    (tmp_path / "n").mkdir()
+    put(
+        tmp_path / "n",
+        {"20-b.conf": '{"type": "second"}', "10-a.conf": '{"type": "first"}', "30-c.json": '{"type": "not"}'},
+    )
+    put(tmp_path / "n", {"40-d.conflist": '{"type": "not"}'})
+    network = conf_dir.load(str(tmp_path)).get("n")
+    assert [(plugin.index, plugin.type) for plugin in network.plugins] == [(0, "inlined"), (1, "first"), (2, "second")]
+
+
+def test_a_network_may_have_all_its_plugins_in_the_directory_beside(tmp_path: pathlib.Path) -> None:
+    put(tmp_path, {"10-a.conflist": json.dumps({"name": "n", "cniVersion": "1.1.0"})})
+    (tmp_path / "n").mkdir()
+    put(tmp_path / "n", {"10-a.conf": '{"type": "a"}'})
+    assert types(tmp_path, "n") == ("a",)
+
+
+def test_the_directory_beside_is_ignored_where_only_inlined_plugins_are_wanted(tmp_path: pathlib.Path) -> None:
+    put(tmp_path, {"10-a.conflist": listed("n", "inlined", loadOnlyInlinedPlugins=True)})
+    (tmp_path / "n").mkdir()
+    put(tmp_path / "n", {"10-a.conf": "{"})
+    assert types(tmp_path, "n") == ("inlined",)
+
+
+def test_the_directory_beside_is_not_a_single_plugins(tmp_path: pathlib.Path) -> None:
+    put(tmp_path, {"10-a.conf": single("n", "single")})
+    (tmp_path / "n").mkdir()
+    put(tmp_path / "n", {"10-a.conf": '{"type": "more"}'})
+    assert types(tmp_path, "n") == ("single",)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"type": "../x"}', '{"type": "a", "type": "a"}'])
+def test_a_broken_plugin_in_the_directory_beside_breaks_its_network(tmp_path: pathlib.Path, content: str) -> None:
+    put(tmp_path, {"10-a.conflist": listed("n", "inlined"), "20-b.conflist": listed("other", "b")})
+    (tmp_path / "n").mkdir()
+    put(tmp_path / "n", {"10-a.conf": content})
+    found = conf_dir.load(str(tmp_path))
+    assert str(tmp_path / "n" / "10-a.conf") in found.broken[str(tmp_path / "10-a.conflist")].msg
+    assert list(found.networks) == ["other"]
+
+
+def test_a_network_without_any_plugin_is_broken(tmp_path: pathlib.Path) -> None:
+    put(tmp_path, {"10-a.conflist": listed("n")})
+    assert "the network has no plugin" in error_of(conf_dir.load_file, str(tmp_path / "10-a.conflist")).msg
+
+
+def test_a_file_that_is_gone_is_an_error(tmp_path: pathlib.Path) -> None:
+    assert error_of(conf_dir.load_file, str(tmp_path / "a.conflist")).code == Code.IO_FAILURE
+
+
+def test_an_endless_file_is_an_error(tmp_path: pathlib.Path) -> None:
+    os.symlink("/dev/zero", tmp_path / "a.conflist")
+    assert error_of(conf_dir.load_file, str(tmp_path / "a.conflist")).code == Code.IO_FAILURE
+
+
+def test_a_pipe_does_not_stop_the_reading(tmp_path: pathlib.Path) -> None:
+    os.mkfifo(tmp_path / "a.conflist")
+    assert list(conf_dir.load(str(tmp_path)).broken) == [str(tmp_path / "a.conflist")]

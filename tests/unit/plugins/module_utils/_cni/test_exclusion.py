@@ -1,0 +1,146 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import threading
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+HOLDER = """
+import sys
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
+exclusion = Exclusion(sys.argv[1], 60)
+what = sys.argv[2:]
+with exclusion.network(what[0]) if len(what) == 1 else exclusion.attachment(Attachment(*what, "eth0")):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+# A network alone, or a network and a container.
+What = tuple[str, ...]
+BLUE, RED = ("net", "blue"), ("net", "red")
+GOES_TOGETHER = (
+    (BLUE, RED),
+    (BLUE, ("other", "red")),
+    (BLUE, ("other",)),
+    (("net",), ("other",)),
+    (("net",), ("other", "blue")),
+)
+EXCLUDES = ((BLUE, BLUE), (BLUE, ("other", "blue")), (BLUE, ("net",)), (("net",), BLUE), (("net",), ("net",)))
+
+
+@pytest.fixture
+def directory(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "locks"
+
+
+def held(exclusion: Exclusion, what: What) -> t.ContextManager[None]:
+    network, *container = what
+    return exclusion.attachment(Attachment(network, container[0], "eth0")) if container else exclusion.network(network)
+
+
+def take(exclusion: Exclusion, what: What) -> None:
+    with held(exclusion, what):
+        pass
+
+
+@contextlib.contextmanager
+def elsewhere(exclusion: Exclusion, directory: pathlib.Path, what: What, by: str) -> t.Iterator[None]:
+    if by == "process":
+        with child(HOLDER, directory, *what) as process:
+            assert said(process) == "held"
+            yield
+            let_go(process)
+        return
+    has, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with held(exclusion, what):
+            has.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert has.wait(20)
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("by", ["process", "thread"])
+@pytest.mark.parametrize(("one", "other"), GOES_TOGETHER)
+def test_different_containers_and_networks_do_not_wait(
+    directory: pathlib.Path, by: str, one: What, other: What
+) -> None:
+    exclusion = Exclusion(str(directory), 0)
+    with elsewhere(exclusion, directory, one, by):
+        take(exclusion, other)
+
+
+@pytest.mark.parametrize("by", ["process", "thread"])
+@pytest.mark.parametrize(("one", "other"), EXCLUDES)
+def test_a_container_has_one_operation_and_gc_its_network_alone(
+    directory: pathlib.Path, by: str, one: What, other: What
+) -> None:
+    exclusion = Exclusion(str(directory), 0)
+    with elsewhere(exclusion, directory, one, by):
+        assert error_of(take, exclusion, other).code == Code.TRY_AGAIN
+    take(exclusion, other)
+
+
+def test_the_error_says_what_is_in_use(directory: pathlib.Path) -> None:
+    exclusion = Exclusion(str(directory), 0)
+    with elsewhere(exclusion, directory, BLUE, "thread"):
+        assert "container blue is in use" in error_of(take, exclusion, BLUE).msg
+        assert "network net is in use" in error_of(take, exclusion, ("net",)).msg
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(BLUE, BLUE), (("net",), BLUE), (("net",), ("net",))])
+def test_a_thread_that_holds_a_lock_may_ask_for_it_again(directory: pathlib.Path, outer: What, inner: What) -> None:
+    exclusion = Exclusion(str(directory), 0)
+    with held(exclusion, outer):
+        take(exclusion, inner)
+        with elsewhere(Exclusion(str(directory), 0), directory, ("third",), "thread"):
+            assert error_of(take, Exclusion(str(directory), 0), outer).code == Code.TRY_AGAIN
+    take(Exclusion(str(directory), 0), outer)
+
+
+def test_gc_inside_an_operation_on_its_network_is_refused_and_not_run_along(directory: pathlib.Path) -> None:
+    exclusion = Exclusion(str(directory), 0)
+    with held(exclusion, BLUE):
+        assert error_of(take, exclusion, ("net",)).code == Code.INTERNAL
+
+
+def test_an_exception_frees_everything(directory: pathlib.Path) -> None:
+    exclusion = Exclusion(str(directory), 0)
+    with pytest.raises(ZeroDivisionError), held(exclusion, BLUE):
+        raise ZeroDivisionError
+    take(Exclusion(str(directory), 0), BLUE)
+    take(exclusion, ("net",))
+
+
+def test_a_network_that_cannot_be_had_leaves_the_container_free(directory: pathlib.Path) -> None:
+    exclusion = Exclusion(str(directory), 0)
+    with elsewhere(exclusion, directory, ("net",), "process"):
+        error_of(take, exclusion, BLUE)
+        take(exclusion, ("other", "blue"))
+
+
+def test_names_of_a_network_and_a_container_are_not_confused(directory: pathlib.Path) -> None:
+    exclusion = Exclusion(str(directory), 0)
+    with elsewhere(exclusion, directory, ("blue",), "thread"):
+        take(exclusion, BLUE)

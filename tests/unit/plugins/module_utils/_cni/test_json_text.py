@@ -1,0 +1,138 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import json_text
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, spoiled
+
+
+def decoded(text: str) -> t.Any:
+    return json_text.decode(text.encode(), "x")
+
+
+@given(json_values)
+def test_what_was_written_is_read_again(value: object) -> None:
+    assert json_text.decode(json_text.encode(value), "x", unique_keys=True) == value
+
+
+@given(st.integers())
+def test_integers_keep_every_digit(number: int) -> None:
+    assert json_text.encode(decoded(str(number))) == str(number).encode()
+
+
+@pytest.mark.parametrize("text", ["9007199254740993", "-9223372036854775809", "18446744073709551616", "1" + "0" * 300])
+def test_integers_beyond_the_reach_of_a_float_keep_every_digit(text: str) -> None:
+    assert json_text.encode(decoded(text)) == text.encode()
+
+
+@given(spoiled(LIST))
+def test_no_bytes_raise_anything_but_cni_error(content: bytes) -> None:
+    try:
+        value = json_text.decode(content, "x", unique_keys=True)
+    except CniError:
+        return
+    assert json_text.decode(json_text.encode(value), "x") == value
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", " [1]\n", '"a"', "null", "true", "1E2", "-0", '"\\ud83d\\ude00"', '{"a":{"a":1}}']
+)
+def test_json_is_read(text: str) -> None:
+    decoded(text)
+
+
+LENIENT = (
+    *("", " ", "{", "[1,]", '{"a":1,}', "{'a':1}", "{a:1}", "{}{}", "{} x", "nul", '"a', '"\t"', '"\\x"'),
+    *("NaN", "[Infinity]", "-Infinity", "01", "+1", ".5", "1.", "0x1", "1e999", "-1e999"),
+    *("/**/{}", "# a\n{}", "{} // a", "\ufeff{}", '"\\ud800"', '{"\\udc00": 1}'),
+)
+
+
+@pytest.mark.parametrize("text", LENIENT)
+def test_nothing_more_lenient_is_read(text: str) -> None:
+    assert error_of(decoded, text).code == Code.DECODE_FAILURE
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "x is not valid JSON: it is empty"),
+        ("\n ", "it is empty"),
+        ('{"a": 1,\n  b}', "line 2, column 3"),
+        ('{"a": [1, 2', "it ends there"),
+        ('{"a": "b', "may have been cut off"),
+        ("{} // note", "JSON has no comments"),
+        ("\ufeff{}", "without a byte order mark"),
+        ("[NaN]", "NaN is not a JSON number"),
+        ("1e999", "the number 1e999 is out of range"),
+        ('"\\ud800"', "an escaped surrogate stands alone"),
+    ],
+)
+def test_the_error_says_what_is_wrong_where(text: str, words: str) -> None:
+    assert words in str(error_of(decoded, text))
+
+
+def test_the_error_names_the_byte_that_is_not_text() -> None:
+    assert "byte 2 is not UTF-8" in error_of(json_text.decode, b'{"\xff"', "x").msg
+
+
+def test_a_key_given_twice_is_refused_where_people_write() -> None:
+    content = b'{"a": 1, "b": {"c": 1, "c": 1}}'
+    assert "the key 'c' is given twice" in error_of(json_text.decode, content, "x", unique_keys=True).msg
+
+
+def test_a_key_given_twice_by_a_plugin_has_its_last_value() -> None:
+    assert decoded('{"a": 1, "a": 2}') == {"a": 2}
+
+
+@pytest.mark.parametrize(("depth", "taken"), [(200, True), (201, False)])
+@pytest.mark.parametrize("brackets", ["[]", '{"a":}'])
+def test_nesting_has_a_limit_that_leaves_room_around_it(depth: int, taken: bool, brackets: str) -> None:
+    text = brackets[:-1] * depth + ("0" if taken or "a" in brackets else "") + brackets[-1] * depth
+    if taken:
+        assert decoded(json_text.encode({"prevResult": decoded(text)}).decode()[len('{"prevResult":') : -1]) == decoded(
+            text
+        )
+    else:
+        assert "more than 200 levels" in error_of(decoded, text).msg
+
+
+def test_bottomless_nesting_is_an_error() -> None:
+    assert "nested too deeply" in error_of(decoded, "[" * 200_000).msg
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"x", object()])
+def test_what_json_cannot_say_is_a_cni_error(value: object) -> None:
+    assert isinstance(error_of(json_text.encode, {"key": value}), CniError)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ({}, "an object"),
+        ([], "a list"),
+        ("", "a string"),
+        (True, "a boolean"),
+        (1, "a number"),
+        (1.5, "a number"),
+        (None, "null"),
+    ],
+)
+def test_kinds_have_jsons_names(value: object, name: str) -> None:
+    assert json_text.kind(value) == name
+
+
+def test_an_object_is_told_from_everything_else() -> None:
+    assert json_text.as_object({}, "x") == {}
+    assert "expected an object, found a list" in error_of(json_text.as_object, [], "x").msg

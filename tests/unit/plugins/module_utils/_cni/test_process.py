@@ -1,0 +1,242 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import errno
+import os
+import pathlib
+import signal
+import threading
+import time
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._cni import process
+from ansible_collections.cni.node.plugins.module_utils._cni.process import OUTPUT_LIMIT, Outcome
+from ansible_collections.cni.node.tests.support.until import until
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import (
+    child,
+    is_dead,
+    let_go,
+    state_of,
+    wait_until_dead,
+)
+
+MIB = 1024 * 1024
+DEFAULT_PATH: str = os.defpath
+CALLER = """
+import sys
+from ansible_collections.cni.node.plugins.module_utils._cni import process
+try:
+    process.run(sys.argv[1], {b"PATH": b"/usr/bin:/bin"}, b"", 60)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+Script = t.Callable[[str], str]
+
+
+@pytest.fixture
+def script(tmp_path: pathlib.Path) -> Script:
+    """Writes a shell script and returns its path."""
+
+    def write(body: str) -> str:
+        path = tmp_path / "plugin"
+        path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+        path.chmod(0o755)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture(params=["pidfd", "pidfd refused", "no pidfd"])
+def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ways to learn of a process's end: a kernel before 5.3 refuses one, a Python built on such a machine has it not."""
+
+    def refuse(pid: int) -> int:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    if request.param == "pidfd refused":
+        monkeypatch.setattr(os, "pidfd_open", refuse)
+    elif request.param == "no pidfd":
+        monkeypatch.delattr(os, "pidfd_open")
+
+
+def run(path: str, stdin: bytes = b"", timeout: float = 30, **environment: str) -> Outcome:
+    encoded = {key.encode(): value.encode() for key, value in {"PATH": DEFAULT_PATH, **environment}.items()}
+    return process.run(path, encoded, stdin, timeout)
+
+
+@pytest.mark.usefixtures("kernel")
+class TestEnd:
+    @pytest.mark.parametrize("status", [0, 1, 3, 255])
+    def test_status_and_both_outputs_are_returned(self, script: Script, status: int) -> None:
+        assert run(script(f"echo out; echo err >&2; exit {status}")) == Outcome(status, b"out\n", b"err\n")
+
+    @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGTERM])
+    def test_a_signal_is_a_negative_status(self, script: Script, number: signal.Signals) -> None:
+        assert run(script(f"echo out; kill -{int(number)} $$")) == Outcome(-number, b"out\n", b"")
+
+    def test_its_own_end_counts_and_not_that_of_a_child_that_holds_its_output(self, script: Script) -> None:
+        outcome = run(script("sleep 60 & echo $!"))
+        left = int(outcome.stdout)
+        was_alive = not is_dead(left)
+        os.kill(left, signal.SIGKILL)
+        assert (outcome.status, outcome.stopped, was_alive) == (0, "", True)
+
+    def test_the_time_limit_kills_the_whole_group(self, script: Script) -> None:
+        outcome = run(script("trap '' TERM INT; sleep 60 & echo $! $$; wait"), timeout=0.3)
+        assert (outcome.status, outcome.stopped) == (-signal.SIGKILL, "ran out of time")
+        for pid in outcome.stdout.split():
+            wait_until_dead(int(pid))
+
+    def test_the_time_limit_holds_for_one_that_has_closed_its_output(self, script: Script) -> None:
+        assert run(script("exec >&- 2>&-; exec sleep 60"), timeout=0.3).stopped == "ran out of time"
+
+    def test_no_descriptor_and_no_process_is_left_behind(self, script: Script) -> None:
+        before = len(os.listdir("/proc/self/fd"))
+        for body, timeout in (
+            ("exit 0", 30),
+            ("exit 1", 30),
+            ("kill -9 $$", 30),
+            ("exec yes", 30),
+            ("exec sleep 60", 0.1),
+        ):
+            run(script(body), timeout=timeout)
+        with pytest.raises(FileNotFoundError):
+            run("/nowhere/at/all")
+        assert len(os.listdir("/proc/self/fd")) == before
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+
+
+class TestInput:
+    @pytest.mark.parametrize("content", [b"", b"{}", b"\0\xff" * 100, b"x" * 10 * MIB], ids=len)
+    def test_it_reads_exactly_what_it_was_given(self, script: Script, content: bytes) -> None:
+        assert run(script("wc -c"), content).stdout.strip() == str(len(content)).encode()
+        assert run("/bin/cat", content[:1000]).stdout == content[:1000]
+
+    @pytest.mark.parametrize("body", ["exit 0", "exec <&-; exit 0", "head -c 1 >/dev/null"])
+    def test_one_that_does_not_read_blocks_nobody(self, script: Script, body: str) -> None:
+        assert run(script(body), b"x" * 10 * MIB).status == 0
+
+
+class TestSurroundings:
+    def test_the_environment_is_exactly_the_one_given(self) -> None:
+        assert run("/usr/bin/env", A="1", B="ä;=").stdout.decode().splitlines() == [
+            f"PATH={DEFAULT_PATH}",
+            "A=1",
+            "B=ä;=",
+        ]
+
+    def test_it_has_a_process_group_of_its_own(self, script: Script) -> None:
+        pid, dummy, dummy, dummy, group = run(script("exec cat /proc/self/stat")).stdout.split()[:5]
+        assert pid == group != str(os.getpgrp()).encode()
+
+    @pytest.mark.parametrize("number", [signal.SIGPIPE, signal.SIGXFSZ])
+    def test_what_python_ignores_for_itself_is_not_ignored_there(self, script: Script, number: signal.Signals) -> None:
+        assert signal.getsignal(number) == signal.SIG_IGN
+        assert run(script(f"kill -{int(number)} $$")).status == -number
+
+    def test_it_inherits_none_of_our_descriptors(self, script: Script, tmp_path: pathlib.Path) -> None:
+        with locked(str(tmp_path / "lock"), exclusive=True, timeout=0, what="it"), open("/dev/null", "rb") as ours:
+            assert run(script(f"test ! -e /proc/$$/fd/{ours.fileno()}")).status == 0
+            opened = {
+                pathlib.Path(path).resolve()
+                for path in run(script("readlink -f /proc/$$/fd/*")).stdout.decode().split()
+            }
+        assert tmp_path / "lock" not in opened
+
+
+class TestOutput:
+    @pytest.mark.parametrize("size", [0, 1, 65536, 65537, OUTPUT_LIMIT])
+    def test_output_up_to_the_limit_is_whole(self, script: Script, size: int) -> None:
+        outcome = run(script(f"head -c {size} /dev/zero"))
+        assert (outcome.status, outcome.stopped, outcome.stdout) == (0, "", b"\0" * size)
+
+    @pytest.mark.parametrize(
+        "body", ["exec yes", f"head -c {OUTPUT_LIMIT + 1} /dev/zero; exec sleep 60", "yes & exec sleep 60"]
+    )
+    def test_more_output_ends_the_whole_group(self, script: Script, body: str) -> None:
+        outcome = run(script(body))
+        assert outcome.stopped == f"printed more than {OUTPUT_LIMIT} bytes"
+        assert len(outcome.stdout) <= OUTPUT_LIMIT + 64 * 1024
+
+    def test_the_last_complaints_are_kept_however_many_there_are(self, script: Script) -> None:
+        outcome = run(script("head -c 5000000 /dev/zero >&2; echo last >&2; echo out"))
+        assert (outcome.status, outcome.stopped, outcome.stdout) == (0, "", b"out\n")
+        assert outcome.stderr.endswith(b"\0last\n")
+        assert len(outcome.stderr) <= 16 * 1024
+
+    def test_both_outputs_at_once_block_nobody(self, script: Script) -> None:
+        outcome = run(script("head -c 900000 /dev/zero & head -c 900000 /dev/zero >&2; wait"))
+        assert (outcome.status, len(outcome.stdout)) == (0, 900000)
+
+
+class TestStart:
+    def test_one_that_is_not_there_is_an_error(self) -> None:
+        with pytest.raises(FileNotFoundError):
+            run("/nowhere/at/all")
+
+    def test_one_that_is_not_executable_is_an_error(self, tmp_path: pathlib.Path) -> None:
+        (tmp_path / "plugin").touch(mode=0o644)
+        with pytest.raises(PermissionError):
+            run(str(tmp_path / "plugin"))
+
+    def test_one_that_is_no_program_is_an_error(self, tmp_path: pathlib.Path) -> None:
+        (tmp_path / "plugin").touch(mode=0o755)
+        with pytest.raises(OSError, match="Exec format error"):
+            run(str(tmp_path / "plugin"))
+
+    def test_a_busy_one_is_tried_again_until_it_is_free_and_run_once(
+        self, script: Script, tmp_path: pathlib.Path
+    ) -> None:
+        path = script(f"echo ran >> {tmp_path}/log")
+        start, writer = time.monotonic(), os.open(path, os.O_WRONLY)
+        release = threading.Timer(0.2, os.close, [writer])
+        release.start()
+        assert run(path).status == 0
+        assert time.monotonic() - start >= 0.2
+        assert (tmp_path / "log").read_text(encoding="ascii") == "ran\n"
+
+    @pytest.mark.parametrize(("timeout", "limit"), [(0.2, 60), (60, 0.2)])
+    def test_one_that_stays_busy_is_an_error_in_time(
+        self, script: Script, monkeypatch: pytest.MonkeyPatch, timeout: float, limit: float
+    ) -> None:
+        monkeypatch.setattr(process, "_BUSY_LIMIT", limit)
+        path = script("exit 0")
+        with open(path, "r+b"), pytest.raises(OSError, match="busy") as caught:
+            run(path, timeout=timeout)
+        assert caught.value.errno == errno.ETXTBSY
+
+
+def test_an_interruption_of_the_caller_kills_the_whole_group(script: Script, tmp_path: pathlib.Path) -> None:
+    pids = tmp_path / "pids"
+    with child(CALLER, script(f"sleep 60 & echo $! $$ > {pids}.new; mv {pids}.new {pids}; wait")) as caller:
+        until(lambda: (pids.exists() and state_of(caller.pid) == "S") or None)
+        caller.send_signal(signal.SIGINT)
+        assert let_go(caller) == "interrupted"
+    for pid in pids.read_text(encoding="ascii").split():
+        wait_until_dead(int(pid))
+
+
+def test_a_descriptor_that_was_inherited_is_not_handed_on(script: Script) -> None:
+    with open("/dev/null", "rb") as anything:
+        os.dup2(anything.fileno(), 50, inheritable=True)
+    try:
+        process.prepare()
+        assert run(script("test ! -e /proc/$$/fd/50")).status == 0
+    finally:
+        os.close(50)
+
+
+def test_an_ignored_sigchld_is_undone_where_it_was_inherited() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        process.prepare()
+        assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGCHLD, before)

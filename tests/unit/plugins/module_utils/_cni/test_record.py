@@ -1,0 +1,168 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+from hypothesis import given
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import record
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import (
+    LIBCNI_RECORD,
+    LIST,
+    OWN_RECORD,
+    RESULT_1_1_0,
+    Json,
+    encoded,
+)
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import records, spoiled
+
+SOURCE = "/var/lib/cni/results/dbnet-blue-eth0"
+ATTACHMENT = Attachment(
+    "dbnet", "blue", "eth0", "/run/netns/blue", {"IgnoreUnknown": "1", "K": "V"}, {"mac": "00:11:22:33:44:66"}
+)
+
+
+def decode(document: object) -> Record:
+    return record.decode(encoded(document), SOURCE)
+
+
+@given(records())
+def test_what_was_written_is_read_again(original: Record) -> None:
+    again = record.decode(original.encode(), SOURCE)
+    assert again == original
+    assert list(again.attachment.args) == list(original.attachment.args)
+
+
+@given(records())
+def test_a_record_has_libcnis_keys_and_ours_under_one_more(original: Record) -> None:
+    document = json.loads(original.encode())
+    optional = {
+        "cniArgs": original.attachment.args,
+        "capabilityArgs": original.attachment.capability_args,
+        "result": original.result,
+    }
+    always = {"kind", "containerId", "config", "ifName", "networkName", "netns", "cni.node"}
+    assert set(document) == always | {key for key, value in optional.items() if value}
+
+
+def test_a_record_is_written_as_libcni_writes_it() -> None:
+    own = Record(ATTACHMENT, json.dumps(LIST).encode(), Result("1.1.0", RESULT_1_1_0), "1.1.0", "a:1:2:3")
+    assert json.loads(own.encode()) == OWN_RECORD
+
+
+def test_libcnis_record_is_read() -> None:
+    theirs = decode(LIBCNI_RECORD)
+    assert (theirs.attachment, theirs.result) == (ATTACHMENT, Result("1.1.0", RESULT_1_1_0))
+    assert (theirs.is_own, theirs.version, theirs.netns_identity, theirs.command) == (False, "", "", "")
+    assert theirs.network().plugin_types == ("bridge", "host-local", "tuning", "portmap")
+
+
+def test_our_record_is_known_as_ours() -> None:
+    assert decode(OWN_RECORD).is_own
+
+
+def test_a_record_without_arguments_is_read() -> None:
+    document = {
+        key: value for key, value in LIBCNI_RECORD.items() if key not in ("cniArgs", "capabilityArgs", "result")
+    }
+    read = decode(document)
+    assert (read.attachment.args, read.attachment.capability_args, read.result) == ({}, {}, None)
+
+
+def test_keys_that_nobody_knows_are_no_harm() -> None:
+    assert decode({**OWN_RECORD, "future": {"a": 1}}) == decode(OWN_RECORD)
+
+
+def test_an_intent_has_no_result_and_says_what_was_begun() -> None:
+    intent = Record(ATTACHMENT, b"{}", version="1.0.0", command="ADD")
+    assert "result" not in json.loads(intent.encode())
+    assert record.decode(intent.encode(), SOURCE).command == "ADD"
+
+
+@given(spoiled(LIBCNI_RECORD, OWN_RECORD))
+def test_no_bytes_raise_anything_but_cni_error(content: bytes) -> None:
+    try:
+        read = record.decode(content, SOURCE)
+        again = record.decode(read.encode(), SOURCE)
+    except CniError:
+        return
+    assert again == read
+    try:
+        read.network()
+    except CniError:
+        return
+    assert read.network().plugins
+
+
+WRONG: tuple[tuple[Json, str], ...] = (
+    ({"kind": "cniCacheV2"}, "its kind is 'cniCacheV2'"),
+    ({"networkName": "../x"}, "'../x'"),
+    ({"containerId": ""}, "''"),
+    ({"ifName": "a/b"}, "'a/b'"),
+    ({"netns": "relative"}, "'relative'"),
+    ({"config": 5}, SOURCE),
+    ({"config": "%%%"}, SOURCE),
+    ({"config": "ä"}, SOURCE),
+    ({"cniArgs": 5}, SOURCE),
+    ({"cniArgs": [["K"]]}, SOURCE),
+    ({"capabilityArgs": [5]}, SOURCE),
+    ({"result": []}, SOURCE),
+    ({"result": {"cniVersion": "9.9.9"}}, "'9.9.9'"),
+    ({"cni.node": "x"}, SOURCE),
+    ({"cni.node": {"cniVersion": 5}}, SOURCE),
+    ({"cni.node": {"cniVersion": "1.2.0"}}, "'1.2.0'"),
+    ({"cni.node": {"netns": 5}}, SOURCE),
+    ({"cni.node": {"command": []}}, SOURCE),
+)
+
+
+@pytest.mark.parametrize(("changes", "named"), WRONG)
+def test_a_wrong_value_is_refused_by_name(changes: Json, named: str) -> None:
+    assert named in str(error_of(decode, {**OWN_RECORD, **changes}))
+
+
+@pytest.mark.parametrize("key", ["kind", "containerId", "config", "ifName", "networkName"])
+def test_a_missing_key_is_refused_by_name(key: str) -> None:
+    error = error_of(decode, {name: value for name, value in LIBCNI_RECORD.items() if name != key})
+    assert error.code == Code.DECODE_FAILURE
+    assert repr(key) in error.msg
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 100, b"[]", b'"x"', b"null", encoded(LIBCNI_RECORD)[:200]])
+def test_what_a_loss_of_power_leaves_is_refused(content: bytes) -> None:
+    error = error_of(record.decode, content, SOURCE)
+    assert error.code == Code.DECODE_FAILURE
+    assert SOURCE in error.msg
+
+
+@pytest.mark.parametrize("config", [b"", b"{", b"[]", b'{"name": "n"}', b'{"name": "n", "plugins": []}'])
+def test_a_recorded_configuration_that_cannot_be_run_is_an_error_that_names_the_attachment(config: bytes) -> None:
+    read = decode({**LIBCNI_RECORD, "config": base64.b64encode(config).decode()})
+    assert str(ATTACHMENT) in error_of(read.network).msg
+
+
+@pytest.mark.parametrize("own", ["0.1.0", "0.4.0", "1.0.0", "1.1.0"])
+def test_a_recorded_single_plugins_configuration_is_run_at_any_version(own: str) -> None:
+    config = encoded({"name": "dbnet", "cniVersion": own, "type": "bridge"})
+    read = decode({**LIBCNI_RECORD, "config": base64.b64encode(config).decode()})
+    assert (read.network().plugin_types, read.network().version) == (("bridge",), own)
+
+
+@pytest.mark.parametrize(
+    ("own", "result_version", "spoken"),
+    [("1.0.0", "0.4.0", "1.0.0"), ("", "0.4.0", "0.4.0"), ("", "0.2.0", "1.1.0"), ("", None, "1.1.0")],
+)
+def test_it_is_told_which_version_was_spoken_at_add(own: str, result_version: str | None, spoken: str) -> None:
+    result = Result(result_version, {"cniVersion": result_version}) if result_version else None
+    read = Record(ATTACHMENT, encoded(LIST), result, own)
+    assert read.spoken(read.network()) == spoken

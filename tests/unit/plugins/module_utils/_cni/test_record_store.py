@@ -1,0 +1,191 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIBCNI_RECORD, encoded
+
+# "a-b" + "c" and "a" + "b-c" join to the same name.
+ONE = Record(Attachment("a-b", "c", "eth0", "/run/netns/one"), b"{}", version="1.0.0")
+OTHER = Record(Attachment("a", "b-c", "eth0", "/run/netns/other"), b"{}", version="1.0.0")
+
+
+@pytest.fixture
+def store(tmp_path: pathlib.Path) -> RecordStore:
+    return RecordStore(str(tmp_path / "results"))
+
+
+def names(store: RecordStore) -> list[str]:
+    return sorted(os.listdir(store.directory))
+
+
+def put(store: RecordStore, name: str, content: bytes) -> pathlib.Path:
+    path = pathlib.Path(store.directory, name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_a_record_has_libcnis_place_and_name(tmp_path: pathlib.Path) -> None:
+    RecordStore.of_records(str(tmp_path)).write(ONE)
+    assert [path.relative_to(tmp_path) for path in tmp_path.rglob("*eth0")] == [pathlib.Path("results/a-b-c-eth0")]
+
+
+def test_intents_are_not_among_the_records(tmp_path: pathlib.Path) -> None:
+    RecordStore.of_intents(str(tmp_path)).write(ONE)
+    assert RecordStore.of_records(str(tmp_path)).read_all() == ([], {})
+
+
+def test_records_are_for_their_owner_alone(store: RecordStore) -> None:
+    store.write(ONE)
+    path = pathlib.Path(store.directory)
+    assert [entry.stat().st_mode & 0o777 for entry in (path, path / "a-b-c-eth0")] == [0o700, 0o600]
+
+
+def test_a_record_is_read_written_anew_and_forgotten(store: RecordStore) -> None:
+    changed = Record(ONE.attachment, b"[]", version="1.1.0")
+    store.write(ONE)
+    store.write(changed)
+    assert store.read(ONE.attachment.key) == changed
+    store.remove(ONE.attachment.key)
+    assert (store.read(ONE.attachment.key), store.read_all()) == (None, ([], {}))
+
+
+def test_nothing_is_known_where_there_is_no_directory(store: RecordStore) -> None:
+    assert (store.read(ONE.attachment.key), store.read_all()) == (None, ([], {}))
+    store.remove(ONE.attachment.key)
+
+
+def test_two_that_share_a_name_are_told_apart(store: RecordStore) -> None:
+    store.write(ONE)
+    store.write(OTHER)
+    assert [store.read(record.attachment.key) for record in (ONE, OTHER)] == [ONE, OTHER]
+    assert len(store.read_all()[0]) == 2
+
+
+@pytest.mark.parametrize(("first", "second"), [(ONE, OTHER), (OTHER, ONE)])
+def test_two_that_share_a_name_are_forgotten_one_by_one(store: RecordStore, first: Record, second: Record) -> None:
+    store.write(ONE)
+    store.write(OTHER)
+    store.remove(first.attachment.key)
+    assert (store.read(first.attachment.key), store.read(second.attachment.key)) == (None, second)
+    store.remove(second.attachment.key)
+    assert names(store) == []
+
+
+def test_one_of_two_that_shared_a_name_is_written_anew_in_its_place(store: RecordStore) -> None:
+    changed = Record(OTHER.attachment, b"[]", version="1.1.0")
+    store.write(ONE)
+    store.write(OTHER)
+    store.remove(ONE.attachment.key)
+    store.write(changed)
+    assert store.read_all() == ([changed], {})
+
+
+def test_a_record_is_not_taken_for_that_of_its_namesake(store: RecordStore) -> None:
+    store.write(ONE)
+    assert store.read(OTHER.attachment.key) is None
+    store.remove(OTHER.attachment.key)
+    assert store.read(ONE.attachment.key) == ONE
+
+
+@pytest.mark.parametrize("lookalike", ["eth0~3.1", "eth0~1.1"])
+def test_an_interface_name_that_looks_like_the_other_file_name_is_not_confused(
+    store: RecordStore, lookalike: str
+) -> None:
+    plain, odd = (Record(Attachment("n", "c", name), b"{}", version="1.0.0") for name in ("eth0", lookalike))
+    store.write(odd)
+    store.write(plain)
+    assert [store.read(record.attachment.key) for record in (plain, odd)] == [plain, odd]
+    store.remove(plain.attachment.key)
+    assert store.read_all() == ([odd], {})
+
+
+def test_a_record_beside_its_namesakes_broken_one_is_still_read(store: RecordStore) -> None:
+    store.write(ONE)
+    store.write(OTHER)
+    put(store, "a-b-c-eth0", b"")
+    assert store.read(OTHER.attachment.key) == OTHER
+
+
+def test_a_record_beside_its_namesakes_broken_one_is_still_forgotten(store: RecordStore) -> None:
+    store.write(ONE)
+    store.write(OTHER)
+    put(store, "a-b-c-eth0", b"")
+    store.remove(OTHER.attachment.key)
+    assert names(store) == ["a-b-c-eth0"]
+
+
+@pytest.mark.parametrize("content", [b"", encoded(LIBCNI_RECORD)[:100], b"\0" * 512])
+def test_a_broken_record_is_reported_survived_and_replaced(store: RecordStore, content: bytes) -> None:
+    path = put(store, "a-b-c-eth0", content)
+    assert error_of(store.read, ONE.attachment.key).code == Code.DECODE_FAILURE
+    assert list(store.read_all()[1]) == [str(path)]
+    store.write(ONE)
+    assert (store.read(ONE.attachment.key), store.read_all()) == (ONE, ([ONE], {}))
+
+
+def test_a_broken_record_is_forgotten(store: RecordStore) -> None:
+    put(store, "a-b-c-eth0", b"{")
+    store.remove(ONE.attachment.key)
+    assert names(store) == []
+
+
+def test_one_broken_record_does_not_hide_the_others(store: RecordStore) -> None:
+    broken = put(store, "x", b"{")
+    store.write(ONE)
+    assert store.read_all()[0] == [ONE]
+    assert str(broken) in store.read_all()[1][str(broken)].msg
+
+
+def test_libcnis_records_are_among_ours(store: RecordStore) -> None:
+    put(store, "dbnet-blue-eth0", encoded(LIBCNI_RECORD))
+    found = store.read(("dbnet", "blue", "eth0"))
+    assert found is not None
+    assert not found.is_own
+
+
+def test_what_a_killed_writer_left_is_no_record(store: RecordStore) -> None:
+    put(store, f"{durable.TEMPORARY_PREFIX}x{durable.TEMPORARY_SUFFIX}", b"")
+    assert store.read_all() == ([], {})
+
+
+def test_a_directory_among_the_records_is_reported(store: RecordStore) -> None:
+    pathlib.Path(store.directory, "x").mkdir(parents=True)
+    assert [error.code for error in store.read_all()[1].values()] == [Code.IO_FAILURE]
+
+
+def test_an_endless_record_is_reported(store: RecordStore) -> None:
+    put(store, "a-b-c-eth0", json.dumps("x" * 5 * 1024 * 1024).encode())
+    assert error_of(store.read, ONE.attachment.key).code == Code.IO_FAILURE
+
+
+@pytest.mark.parametrize(("length", "fits"), [(236, True), (237, False)])
+def test_identifiers_that_are_too_long_together_are_refused(store: RecordStore, length: int, fits: bool) -> None:
+    key = ("n", "c" * length, "interface0")
+    if not fits:
+        assert error_of(store.check_key, key).code == Code.INVALID_ENVIRONMENT
+        return
+    store.check_key(key)
+    store.write(Record(Attachment(*key), b"{}"))
+    assert store.read(key) is not None
+    store.remove(key)
+
+
+def test_a_directory_that_is_a_file_is_an_error(store: RecordStore) -> None:
+    pathlib.Path(store.directory).touch()
+    assert error_of(store.read_all).code == Code.IO_FAILURE
+    assert error_of(store.write, ONE).code == Code.IO_FAILURE

@@ -1,0 +1,132 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cni.node.plugins.module_utils._cni import config, request
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import (
+    LIST,
+    RESULT_1_1_0,
+    Json,
+    encoded,
+)
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_objects
+
+NETWORK = config.parse(encoded(LIST), "dbnet.conflist")
+BRIDGE, TUNING, PORTMAP = NETWORK.plugins
+ALL_ARGS = {
+    "mac": "00:11:22:33:44:66",
+    "portMappings": [{"hostPort": 8080}],
+    "bandwidth": {"ingressRate": 1},
+    "ips": ["10.1.0.9/16"],
+}
+
+
+def network(**plugin: object) -> NetworkConfiguration:
+    return config.parse(encoded({"name": "n", "cniVersion": "1.0.0", "plugins": [{"type": "noop", **plugin}]}), "x")
+
+
+def derived(of: NetworkConfiguration, capability_args: Json | None = None, prev_result: Json | None = None) -> Json:
+    content = request.for_attachment(of, of.plugins[0], of.version, capability_args or {}, prev_result)
+    return t.cast("Json", json.loads(content))
+
+
+def test_a_request_is_the_plugins_configuration_with_name_and_version() -> None:
+    content = request.for_attachment(NETWORK, BRIDGE, "1.0.0", ALL_ARGS, None)
+    assert json.loads(content) == {**LIST["plugins"][0], "cniVersion": "1.0.0", "name": "dbnet"}
+
+
+def test_name_and_version_of_the_network_win_over_the_plugins_own() -> None:
+    assert derived(network(name="other", cniVersion="0.2.0")) == {"type": "noop", "name": "n", "cniVersion": "1.0.0"}
+
+
+def test_runtime_config_is_what_is_declared_and_given() -> None:
+    contents = [request.for_attachment(NETWORK, plugin, "1.1.0", ALL_ARGS, None) for plugin in NETWORK.plugins]
+    assert [json.loads(content).get("runtimeConfig") for content in contents] == [
+        None,
+        {"mac": "00:11:22:33:44:66"},
+        {"portMappings": [{"hostPort": 8080}]},
+    ]
+
+
+@pytest.mark.parametrize("given_args", [{}, {"other": 1}])
+def test_there_is_no_runtime_config_where_nothing_is_declared_and_given(given_args: Json) -> None:
+    assert "runtimeConfig" not in derived(network(capabilities={"mac": True}), given_args)
+
+
+@pytest.mark.parametrize("value", [None, False, 0, "", [], {}])
+def test_an_empty_capability_argument_is_still_given(value: object) -> None:
+    assert derived(network(capabilities={"mac": True}), {"mac": value})["runtimeConfig"] == {"mac": value}
+
+
+@pytest.mark.parametrize("key", ["capabilities", "runtimeConfig", "prevResult", "cni.dev/attachments", "cni.dev/x"])
+def test_what_the_runtime_generates_is_not_taken_from_the_file(key: str) -> None:
+    assert key not in derived(network(**{key: {}}))
+
+
+@pytest.mark.parametrize("key", ["args", "cni.devious", "x.cni.dev/", "Capabilities", "ipMasq"])
+def test_other_keys_pass_through(key: str) -> None:
+    assert derived(network(**{key: {"a": 1}}))[key] == {"a": 1}
+
+
+@given(json_objects)
+def test_other_keys_pass_through_unaltered(keys: Json) -> None:
+    unknown = {f"x-{key}": value for key, value in keys.items()}
+    assert derived(network(**unknown)) == {"type": "noop", "name": "n", "cniVersion": "1.0.0", **unknown}
+
+
+@given(st.integers())
+def test_integers_keep_their_value_in_every_place(number: int) -> None:
+    of = network(capabilities={"mac": True}, number=number, inner={"list": [number]})
+    found = derived(of, {"mac": number}, {"number": number})
+    assert (found["number"], found["inner"]["list"], found["runtimeConfig"]["mac"]) == (number, [number], number)
+    assert found["prevResult"] == {"number": number}
+
+
+def test_integers_beyond_2_to_the_53_keep_their_digits() -> None:
+    of = config.parse(b'{"name": "n", "plugins": [{"type": "t", "mark": 9007199254740993}]}', "x")
+    assert b'"mark":9007199254740993' in request.for_attachment(of, of.plugins[0], "0.1.0", {}, None)
+
+
+def test_the_first_plugin_gets_no_previous_result() -> None:
+    assert "prevResult" not in derived(NETWORK)
+
+
+def test_the_previous_result_is_handed_on_as_it_is() -> None:
+    assert derived(NETWORK, prev_result=RESULT_1_1_0)["prevResult"] == RESULT_1_1_0
+
+
+def test_gc_names_the_valid_attachments_under_both_keys_that_1_1_0_has_had() -> None:
+    found = json.loads(request.for_gc(NETWORK, TUNING, "1.1.0", [("blue", "eth0"), ("red", "net1")]))
+    valid = [{"containerID": "blue", "ifname": "eth0"}, {"containerID": "red", "ifname": "net1"}]
+    assert found == {
+        "type": "tuning",
+        "sysctl": {"net.core.somaxconn": "500"},
+        "name": "dbnet",
+        "cniVersion": "1.1.0",
+        "cni.dev/valid-attachments": valid,
+        "cni.dev/attachments": valid,
+    }
+
+
+def test_gc_says_that_nothing_is_valid_where_nothing_is() -> None:
+    found = json.loads(request.for_gc(NETWORK, TUNING, "1.1.0", []))
+    assert (found["cni.dev/valid-attachments"], found["cni.dev/attachments"]) == ([], [])
+
+
+def test_status_has_neither_capabilities_nor_anything_of_an_attachment() -> None:
+    found = json.loads(request.for_network(NETWORK, PORTMAP, "1.1.0"))
+    assert found == {"type": "portmap", "name": "dbnet", "cniVersion": "1.1.0"}
+
+
+def test_version_reads_the_version_of_the_protocol() -> None:
+    assert json.loads(request.for_version_probe()) == {"cniVersion": "1.1.0"}

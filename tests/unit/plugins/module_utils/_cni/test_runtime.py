@@ -1,0 +1,236 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import (
+    Answer,
+    Call,
+    MemoryExecutor,
+    fails_at,
+    succeeds,
+)
+
+
+def network(*types: str, **keys: object) -> NetworkConfiguration:
+    plugins = [{"type": one} for one in types or ("a", "b", "c")]
+    return config.parse(encoded({"name": "net", "cniVersion": "1.1.0", "plugins": plugins, **keys}), "10-net.conflist")
+
+
+class Node:
+    """A runtime over plugins in memory, and one attachment."""
+
+    def __init__(self, directory: pathlib.Path, **plugins: Answer) -> None:
+        self.executor = MemoryExecutor(**{"a": succeeds, "b": succeeds, "c": succeeds, **plugins})
+        self.runtime = Runtime(self.executor, str(directory / "cache"), 0)
+        self.netns = directory / "blue"
+        self.netns.touch()
+        self.attachment = Attachment("net", "blue", "eth0", str(self.netns), {"K": "V"}, {"mac": 1})
+
+    @property
+    def record(self) -> Record | None:
+        return self.runtime.records.read(self.attachment.key)
+
+    @property
+    def intent(self) -> Record | None:
+        return self.runtime.intents.read(self.attachment.key)
+
+    def added(self, to: NetworkConfiguration | None = None) -> Record:
+        """The record of an ADD; its calls are forgotten."""
+        self.runtime.add(to or network(), self.attachment)
+        self.executor.calls.clear()
+        return t.cast("Record", self.record)
+
+
+def answers_with(**keys: object) -> Answer:
+    """At ADD, prevResult with some keys set."""
+    return lambda call: {**call.request.get("prevResult", {}), **keys} if call.command == "ADD" else None
+
+
+def test_add_runs_the_plugins_in_order_and_hands_results_on(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, a=answers_with(dns={"domain": "a"}), b=answers_with(vendor=1))
+    final = node.runtime.add(network(), node.attachment)
+    assert node.executor.run() == [("ADD", "a"), ("ADD", "b"), ("ADD", "c")]
+    assert [request.get("prevResult") for request in node.executor.requests("ADD")] == [
+        None,
+        {"cniVersion": "1.1.0", "dns": {"domain": "a"}},
+        {"cniVersion": "1.1.0", "dns": {"domain": "a"}, "vendor": 1},
+    ]
+    assert final.keys == {"cniVersion": "1.1.0", "dns": {"domain": "a"}, "vendor": 1}
+
+
+def test_add_records_what_it_was_done_with_and_leaves_no_intent(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path)
+    final = node.runtime.add(network(), node.attachment)
+    assert node.record is not None
+    assert (node.record.attachment, node.record.result, node.record.config) == (
+        node.attachment,
+        final,
+        network().content,
+    )
+    assert (node.record.version, node.record.command, node.intent) == ("1.1.0", "", None)
+
+
+def test_an_intent_is_there_before_the_first_plugin_runs_and_the_record_after_the_last(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path)
+    seen: list[tuple[str, str, bool]] = []
+
+    def looks(call: Call) -> None:
+        intent = node.intent
+        seen.append((call.command, intent.command if intent else "", node.record is not None))
+
+    node.executor.plugins.update(a=looks, c=looks)
+    node.runtime.add(network(), node.attachment)
+    node.runtime.delete(t.cast("Record", node.record))
+    assert seen == [("ADD", "ADD", False), ("ADD", "ADD", False), ("DEL", "DEL", True), ("DEL", "DEL", True)]
+
+
+def test_a_failed_add_is_followed_by_del_of_the_whole_list(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, b=fails_at("ADD", code=117))
+    error = error_of(node.runtime.add, network(), node.attachment)
+    assert node.executor.run() == [("ADD", "a"), ("ADD", "b"), ("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
+    assert (error.code, error.msg) == (117, "b fails at ADD")
+    assert "nothing is left behind" in error.details
+    assert (node.record, node.intent) == (None, None)
+
+
+def test_the_del_of_a_failed_add_gets_the_last_result_there_was(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, a=answers_with(vendor=1), b=fails_at("ADD"))
+    error_of(node.runtime.add, network(), node.attachment)
+    assert [request.get("prevResult") for request in node.executor.requests("DEL")] == [
+        {"cniVersion": "1.1.0", "vendor": 1}
+    ] * 3
+
+
+def test_where_add_and_its_del_fail_both_are_told_and_the_intent_stays(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, b=fails_at("ADD"), a=fails_at("DEL"))
+    error = error_of(node.runtime.add, network(), node.attachment)
+    assert error.msg == "b fails at ADD"
+    assert "a fails at DEL" in error.details
+    assert (node.record, node.intent and node.intent.command) == (None, "ADD")
+
+
+@pytest.mark.parametrize("printed", ["", "hello", "[]", '{"cniVersion": "9.9.9"}', '{"ips": [{}]}'])
+def test_an_add_with_a_result_that_cannot_be_read_has_failed(tmp_path: pathlib.Path, printed: str) -> None:
+    node = Node(tmp_path, b=lambda call: printed if call.command == "ADD" else None)
+    assert "plugin b" in error_of(node.runtime.add, network(), node.attachment).msg
+    assert node.executor.run("DEL") == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
+
+
+def test_an_attachment_is_not_added_twice(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path)
+    node.added()
+    assert error_of(node.runtime.add, network(), node.attachment).code == Code.INVALID_ENVIRONMENT
+    assert node.executor.calls == []
+
+
+def test_an_attachment_is_not_added_to_another_network_than_its_own(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path)
+    assert error_of(node.runtime.add, network(name="other"), node.attachment).code == Code.INVALID_CONFIG
+    assert (node.executor.calls, node.intent) == ([], None)
+
+
+def test_no_plugin_runs_where_one_is_missing(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path)
+    assert error_of(node.runtime.add, network("a", "missing"), node.attachment).code == Code.INVALID_CONFIG
+    assert (node.executor.calls, node.intent) == ([], None)
+
+
+def test_check_asks_every_plugin_in_order_with_the_final_result(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, c=answers_with(vendor=1))
+    checked = node.runtime.check(node.added())
+    assert (checked.asked, checked.excused) == (True, ())
+    assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
+    assert [request["prevResult"] for request in node.executor.requests("CHECK")] == [
+        {"cniVersion": "1.1.0", "vendor": 1}
+    ] * 3
+    assert all(call.attachment == node.attachment for call in node.executor.calls)
+
+
+def test_check_stops_at_the_first_fault(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, b=fails_at("CHECK"))
+    assert error_of(node.runtime.check, node.added()).msg == "b fails at CHECK"
+    assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b")]
+    assert node.record is not None
+
+
+def test_an_excused_fault_is_told_and_the_others_are_asked(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, a=fails_at("CHECK"))
+    checked = node.runtime.check(node.added(), lambda record, plugin, error: plugin.type == "a")
+    assert [error.msg for error in checked.excused] == ["a fails at CHECK"]
+    assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
+
+
+def test_del_runs_the_plugins_backwards_and_forgets(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path)
+    node.runtime.delete(node.added())
+    assert node.executor.run() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
+    assert (node.record, node.intent) == (None, None)
+
+
+def test_del_goes_on_past_failures_reports_all_and_keeps_the_record(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, a=fails_at("DEL"), c=fails_at("DEL"))
+    error = error_of(node.runtime.delete, node.added())
+    assert node.executor.run() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
+    assert "2 failures" in error.msg
+    assert error.details.splitlines() == ["c fails at DEL", "a fails at DEL"]
+    assert (node.record is not None, node.intent and node.intent.command) == (True, "DEL")
+
+
+def test_a_plugin_that_does_not_know_the_container_has_nothing_to_clean_up(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, b=fails_at("DEL", code=Code.UNKNOWN_CONTAINER))
+    node.runtime.delete(node.added())
+    assert (len(node.executor.calls), node.record) == (3, None)
+
+
+def test_a_plugin_that_is_gone_does_not_keep_the_others_from_del(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path)
+    record = node.added()
+    del node.executor.plugins["b"]
+    assert "'b' is not installed" in error_of(node.runtime.delete, record).msg
+    assert node.executor.run() == [("DEL", "c"), ("DEL", "a")]
+
+
+def test_del_of_an_intent_has_no_previous_result(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path)
+    node.runtime.delete(Record(node.attachment, network().content, version="1.1.0", command="ADD"))
+    assert [request.get("prevResult") for request in node.executor.requests("DEL")] == [None] * 3
+
+
+@pytest.mark.parametrize("fate", ["gone", "replaced"])
+def test_del_names_no_namespace_where_the_one_of_add_is_not_there_any_more(tmp_path: pathlib.Path, fate: str) -> None:
+    node = Node(tmp_path)
+    record = node.added()
+    (tmp_path / "new").touch()
+    node.netns.unlink() if fate == "gone" else (tmp_path / "new").replace(node.netns)
+    node.runtime.delete(record)
+    assert [call.attachment and call.attachment.netns for call in node.executor.calls] == [""] * 3
+
+
+@pytest.mark.parametrize("operation", ["check", "delete"])
+def test_a_recorded_configuration_that_cannot_be_read_is_an_error(tmp_path: pathlib.Path, operation: str) -> None:
+    node = Node(tmp_path)
+    record = Record(node.attachment, b"{", version="1.1.0")
+    assert isinstance(error_of(getattr(node.runtime, operation), record), CniError)
+    assert node.executor.calls == []
+
+
+def test_status_asks_every_plugin_up_to_the_first_that_is_not_ready(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, b=fails_at("STATUS", code=Code.LIMITED_CONNECTIVITY))
+    assert error_of(node.runtime.status, network()).code == Code.LIMITED_CONNECTIVITY
+    assert node.executor.run() == [("STATUS", "a"), ("STATUS", "b")]
+    assert all(call.attachment is None for call in node.executor.calls)

@@ -1,0 +1,212 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The floors of the house: imports go down only, and each floor has its own libraries.
+
+modules -> _module, _node;  _node -> _cni, _linux, _base;  _cni and _linux -> _base;  _base -> nothing of ours.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import functools
+import pathlib
+import sys
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base import error
+
+COLLECTION = "ansible_collections.cni.node.plugins"
+PLUGINS = pathlib.Path(error.__file__).parents[2]
+BANNER = (
+    "# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.\n"
+    "# Do not use this from other collections or standalone plugins/modules!\n"
+)
+
+NODE = tuple(f"module_utils.{floor}" for floor in ("_base", "_cni", "_linux", "_node", "_module"))
+CONTROLLER = ("plugin_utils", "action", "filter", "test", "lookup")
+# What each floor may import of ours besides itself.
+MAY_IMPORT = {
+    "module_utils._base": set(),
+    "module_utils._cni": {"module_utils._base"},
+    "module_utils._linux": {"module_utils._base"},
+    "module_utils._node": {"module_utils._base", "module_utils._cni", "module_utils._linux"},
+    "module_utils._module": {"module_utils._base", "module_utils._cni", "module_utils._linux", "module_utils._node"},
+    "modules": {"module_utils._module", "module_utils._node"},
+    "doc_fragments": set(),
+    **{floor: {"plugin_utils", *NODE} for floor in CONTROLLER},
+}
+# What each floor may import of others' besides the standard library.
+LIBRARIES = {
+    "module_utils._linux": {"pyroute2"},
+    "module_utils._module": {"ansible"},
+    "modules": {"ansible"},
+    **{floor: {"ansible"} for floor in CONTROLLER},
+    "plugin_utils": {"ansible", "jinja2", "jsonschema", "yaml"},
+}
+# Python 3.9 cannot tell what its standard library is.
+STANDARD_LIBRARY: frozenset[str] | None = getattr(sys, "stdlib_module_names", None)
+KNOWN_LIBRARIES = {"ansible", "jinja2", "jsonschema", "pyroute2", "yaml"}
+
+
+def sources() -> dict[str, str]:
+    """Every Python file under plugins/, by its dotted name below it."""
+    files = sorted(PLUGINS.rglob("*.py"))
+    return {
+        ".".join(path.relative_to(PLUGINS).with_suffix("").parts): path.read_text(encoding="utf-8") for path in files
+    }
+
+
+def floor_of(name: str) -> str:
+    parts = name.split(".")
+    return ".".join(parts[:2]) if parts[0] == "module_utils" else parts[0]
+
+
+@functools.cache
+def imports(name: str, source: str) -> frozenset[str]:
+    """Dotted names that a file imports, wherever in it: `from x import y` gives both x and x.y."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            origin = _origin(name, node)
+            found |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
+    return frozenset(found - {""})
+
+
+def _origin(name: str, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    package = f"{COLLECTION}.{name}".split(".")[: -node.level]
+    return ".".join([*package, *([node.module] if node.module else [])])
+
+
+def ours(name: str, source: str, known: t.Collection[str]) -> set[str]:
+    """The files of ours that a file imports."""
+    below = {found[len(COLLECTION) + 1 :] for found in imports(name, source) if found.startswith(f"{COLLECTION}.")}
+    return {found for found in below if found in known}
+
+
+def foreign(name: str, source: str) -> set[str]:
+    """The libraries that a file imports, without the standard one."""
+    tops = {found.split(".")[0] for found in imports(name, source)} - {"ansible_collections"}
+    return tops & KNOWN_LIBRARIES if STANDARD_LIBRARY is None else tops - STANDARD_LIBRARY
+
+
+def violations(files: t.Mapping[str, str]) -> list[str]:
+    found: list[str] = []
+    for name, source in files.items():
+        floor = floor_of(name)
+        if floor not in MAY_IMPORT:
+            found.append(f"{name} is on no floor of the design")
+            continue
+        found += _upwards(name, source, floor, files)
+        found += _libraries(name, source, floor)
+        found += _form(name, source)
+    return found + _circles({name: ours(name, source, files) for name, source in files.items()})
+
+
+def _upwards(name: str, source: str, floor: str, files: t.Collection[str]) -> list[str]:
+    allowed = MAY_IMPORT[floor] | {floor}
+    # A module is on its own: it imports no other module.
+    allowed -= {"modules"}
+    return [f"{name} imports {other}" for other in sorted(ours(name, source, files)) if floor_of(other) not in allowed]
+
+
+def _libraries(name: str, source: str, floor: str) -> list[str]:
+    strange = foreign(name, source) - LIBRARIES.get(floor, set())
+    return [f"{name} imports {library}, which {floor} does not have" for library in sorted(strange)]
+
+
+def _form(name: str, source: str) -> list[str]:
+    if name.split(".")[-1] == "__init__":
+        return [f"{name} is not empty"] if ast.parse(source).body else []
+    found = [] if "from __future__ import annotations" in source else [f"{name} lacks the future annotations"]
+    private = name.startswith("module_utils.") and any(part.startswith("_") for part in name.split("."))
+    return found + ([f"{name} lacks the banner of a private util"] if private and BANNER not in source else [])
+
+
+def _circles(graph: t.Mapping[str, set[str]]) -> list[str]:
+    """Files that are left over when one after the other all are taken away that nobody left imports."""
+    waiting = collections.Counter(target for targets in graph.values() for target in targets)
+    free = [name for name in graph if not waiting[name]]
+    left = set(graph)
+    while free:
+        name = free.pop()
+        left.discard(name)
+        waiting.subtract(graph[name])
+        free += [target for target in graph[name] if not waiting[target]]
+    return [f"{name} is in a circle of imports, or below one" for name in sorted(left)]
+
+
+def test_imports_go_down_only_and_libraries_stay_at_home() -> None:
+    assert violations(sources()) == []
+
+
+def test_every_floor_that_is_there_is_looked_at() -> None:
+    assert {"module_utils._base", "module_utils._cni", "module_utils._node", "modules"} <= {
+        floor_of(name) for name in sources()
+    }
+    assert ours("module_utils._cni.runtime", sources()["module_utils._cni.runtime"], sources()) >= {
+        "module_utils._base.error",
+        "module_utils._cni.request",
+    }
+
+
+def private(text: str) -> str:
+    return f"{BANNER}from __future__ import annotations\n{text}"
+
+
+FUTURE = "from __future__ import annotations\n"
+BROKEN = {
+    "a module reaches into the engine": ("modules.m", f"{FUTURE}from {COLLECTION}.module_utils._cni import config"),
+    "a module imports another": ("modules.m", f"{FUTURE}from {COLLECTION}.modules import netns"),
+    "the engine looks up": ("module_utils._cni.x", private(f"import {COLLECTION}.module_utils._node.ownership")),
+    "the engine looks across": ("module_utils._cni.x", private(f"from {COLLECTION}.module_utils._linux import netns")),
+    "the kernel looks across": ("module_utils._linux.x", private("from .._cni import config")),
+    "the ground looks up": (
+        "module_utils._base.x",
+        private(f"def f():\n    from {COLLECTION}.module_utils._cni import config"),
+    ),
+    "the engine wants a library": (
+        "module_utils._cni.x",
+        private("import yaml"),
+    ),
+    "the engine knows Ansible": (
+        "module_utils._cni.x",
+        private("from ansible.module_utils.basic import AnsibleModule"),
+    ),
+    "the node knows Ansible": ("module_utils._node.x", private("import ansible.module_utils.basic")),
+    "the node wants a library": ("module_utils._node.x", private("import yaml")),
+    "netlink leaves its home": (
+        "module_utils._node.x",
+        private("try:\n    import pyroute2\nexcept ImportError:\n    pass"),
+    ),
+    "schemas travel to the node": ("module_utils._module.x", private("from jsonschema import validate")),
+    "a filter imports a template engine": ("filter.f", f"{FUTURE}import jinja2.sandbox"),
+    "a banner is missing": ("module_utils._base.x", FUTURE),
+    "a package does something": ("module_utils._base.__init__", "import os"),
+    "the annotations are evaluated": ("modules.m", "import os"),
+    "a floor is made up": ("module_utils._other.x", private("")),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_broken_rule_is_found(broken: str) -> None:
+    name, source = BROKEN[broken]
+    found = violations({**sources(), name: source})
+    assert len(found) == 1
+    assert found[0].startswith(name)
+
+
+def test_a_circle_is_found_however_long() -> None:
+    ring = {
+        f"module_utils._node.x{number}": private(f"from {COLLECTION}.module_utils._node import x{(number + 1) % 4}")
+        for number in range(4)
+    }
+    assert violations({**sources(), **ring}) == [f"{name} is in a circle of imports, or below one" for name in ring]

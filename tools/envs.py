@@ -1,0 +1,64 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Virtual environments from pinned requirements: made once, made anew when the pins change."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from tools.paths import ROOT, Unavailable, Words, run
+
+NAMESPACE, NAME = "cni", "node"
+
+
+def ensure(env: Path, python: Path, pins: Path) -> Path:
+    """The environment's interpreter, with exactly what the pins say."""
+    marker, stamp = env / "pins.sha256", _stamp(python, pins)
+    if not (marker.is_file() and marker.read_text(encoding="utf-8") == stamp):
+        build(env, python, pins)
+        link_collection(env)
+        marker.write_text(stamp, encoding="utf-8")
+    return env / "bin" / "python"
+
+
+def build(env: Path, python: Path, requirements: Path) -> None:
+    """Make the environment from nothing."""
+    shutil.rmtree(env, ignore_errors=True)
+    env.parent.mkdir(parents=True, exist_ok=True)
+    if run([python, "-m", "venv", env]) != 0:
+        raise Unavailable(f"{python} cannot make a virtual environment: install its venv package, then try again")
+    pip: Words = [
+        env / "bin" / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-input",
+    ]
+    if run([*pip, "-r", requirements]) != 0:
+        name = requirements.relative_to(ROOT) if requirements.is_relative_to(ROOT) else requirements
+        raise Unavailable(f"pip could not install {name} (its message is above): a package index must be in reach")
+
+
+def link_collection(env: Path) -> None:
+    """Let this environment's Python and Ansible find the working tree as an installed collection.
+
+    Ansible looks for ansible_collections along sys.path too, so one .pth file serves imports and playbooks alike.
+    """
+    place = env / "collections" / "ansible_collections" / NAMESPACE / NAME
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
+    place.symlink_to(os.path.relpath(ROOT, place.parent.resolve()), target_is_directory=True)
+    for site_packages in env.glob("lib/python3.*/site-packages"):
+        (site_packages / "ansible_collections.pth").write_text("../../../collections\n", encoding="utf-8")
+
+
+def _stamp(python: Path, pins: Path) -> str:
+    # The place is part of the stamp: scripts in an environment carry its absolute path and do not survive a move.
+    return hashlib.sha256(b"\0".join((str(python).encode(), str(ROOT).encode(), pins.read_bytes()))).hexdigest()

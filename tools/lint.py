@@ -1,0 +1,49 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every linter, to the end: python -m tools.check lint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tools import build, report, tree
+from tools.paths import CACHE, ROOT, Words, run, tool
+
+DOCS = (
+    "--plugin-docs",
+    "--validate-collection-refs=all",
+    "--disallow-unknown-collection-refs",
+    "--check-extra-docs-refs",
+    "--skip-rstcheck",  # the guides are Markdown; there is no RST to check
+)
+
+
+def suite() -> report.Outcome:
+    outcome = report.Outcome("lint")
+    python: Words = [".", *(path for path in tree.scripts("python") if path.suffix != ".py")]
+    shell = tree.scripts("shell")
+    copy = tree.copy()
+    checks: dict[str, tuple[Words, Path]] = {
+        "ruff check": ([tool("ruff"), "check", "--output-format=concise", *python], ROOT),
+        "ruff format": ([tool("ruff"), "format", "--check", "--quiet", *python], ROOT),
+        "yamllint": ([tool("yamllint"), "--strict", "."], ROOT),
+        "shellcheck": ([tool("shellcheck"), *shell], ROOT),
+        "reuse": ([tool("reuse"), "lint", "--lines"], copy),
+        "ansible-lint": ([tool("ansible-lint"), "--offline", "--nocolor", "--profile", "production"], copy),
+        "antsibull-docs": ([tool("antsibull-docs"), "lint-collection-docs", *DOCS, "."], copy),
+        "antsibull-changelog": ([tool("antsibull-changelog"), "lint"], copy),
+    }
+    for name, (command, place) in checks.items():
+        outcome.check(name, run(command, cwd=place) == 0)
+    outcome.check("package", _package(copy))
+    return outcome
+
+
+def _package(copy: Path) -> bool:
+    """Whether the artifact builds and Galaxy's importer takes it."""
+    artifact = build.artifact(CACHE / "dist", copy)
+    if artifact is None:
+        return False
+    return run([tool("python"), "-m", "galaxy_importer.main", artifact], cwd=artifact.parent) == 0

@@ -1,0 +1,52 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Where things are in this repository, and what every tool starts other programs with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import typing as t
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+CACHE = ROOT / ".cache"
+REQUIREMENTS = ROOT / "requirements"
+REPORTS = CACHE / "reports"
+
+
+# A command: its program and arguments.
+Words = t.Sequence[t.Union[str, Path]]
+
+
+class Unavailable(Exception):
+    """What was asked for cannot be done on this machine; the message is one sentence on what to do."""
+
+
+def run(argv: Words, cwd: Path = ROOT, env: t.Mapping[str, str] | None = None) -> int:
+    """Run a command in the open and give back its exit status."""
+    print("+", *(_shown(word) for word in argv), flush=True)
+    return subprocess.run([str(word) for word in argv], cwd=cwd, env=_environment(env), check=False).returncode
+
+
+def output(argv: Words, cwd: Path = ROOT) -> str:
+    """What a command prints; a failing one raises CalledProcessError."""
+    words = [str(word) for word in argv]
+    return subprocess.run(words, cwd=cwd, check=True, capture_output=True, text=True).stdout
+
+
+def tool(name: str) -> Path:
+    """A program of the prepared environment."""
+    return VENV / "bin" / name
+
+
+def _environment(extra: t.Mapping[str, str] | None) -> dict[str, str]:
+    path = os.pathsep.join((str(VENV / "bin"), os.environ.get("PATH", os.defpath)))
+    return {**os.environ, "PATH": path, **(extra or {})}
+
+
+def _shown(word: str | Path) -> str:
+    return str(word).replace(f"{ROOT}{os.sep}", "")

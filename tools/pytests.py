@@ -1,0 +1,89 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The suites that pytest runs: unit, conformance, integration, and unit again on every Python at hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import typing as t
+from pathlib import Path
+
+from tools import envs, pythons, report
+from tools.paths import CACHE, REPORTS, REQUIREMENTS, ROOT, run, tool
+
+SANDBOX = ROOT / "tests" / "support" / "sandbox"
+
+
+def unit() -> report.Outcome:
+    return _pytest("unit", tool("python"), "tests/unit")
+
+
+def conformance() -> report.Outcome:
+    return _pytest("conformance", tool("python"), "tests/conformance")
+
+
+def integration() -> report.Outcome:
+    """The real plugins, and what the tests stand on, in a throw-away sandbox; else the reason why not."""
+    reason = _no_integration()
+    if reason:
+        outcome = report.Outcome("integration")
+        outcome.skip(reason)
+        return outcome
+    return _pytest("integration", tool("python"), "tests/support", "tests/integration", prefix=[SANDBOX])
+
+
+def units_all() -> report.Outcome:
+    """tests/unit on every other Python, each with the newest ansible-core made for it."""
+    outcome = report.Outcome("units-all")
+    found = {version: pythons.find(version) for version in pythons.wanted()}
+    at_hand = {version: path for version, path in found.items() if path and version != _own_version()}
+    print("Pythons at hand besides .venv's:", ", ".join(map(pythons.text, at_hand)) or "none", flush=True)
+    for version, path in found.items():
+        if path is None:
+            outcome.skip(f"units on Python {pythons.text(version)}: none at hand that can make environments")
+    for version, python in at_hand.items():
+        name = f"unit-{pythons.text(version)}"
+        interpreter = envs.ensure(CACHE / "venvs" / name, python, _pins(version))
+        outcome.add(_pytest(name, interpreter, "tests/unit"))
+    return outcome
+
+
+def _pytest(name: str, python: Path, *directories: str, prefix: t.Sequence[Path] = ()) -> report.Outcome:
+    results = REPORTS / f"{name}.xml"
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.unlink(missing_ok=True)
+    # What the sandbox is to keep, wherever this tree lies.
+    kept = {"CNI_SANDBOX_OUT": str(REPORTS)}
+    status = run([*prefix, python, "-m", "pytest", f"--junit-xml={results}", *directories], env=kept)
+    outcome = report.from_junit(name, [results] if results.is_file() else [])
+    if status != 0 and not outcome.failed:
+        outcome.fail(f"{name}: pytest ended with status {status}")
+    return outcome
+
+
+def _no_integration() -> str:
+    if os.geteuid() != 0:
+        return "integration needs root for namespaces and links: run `sudo make integration`"
+    packages = subprocess.run([ROOT / "tools" / "system-packages", "node"], capture_output=True, text=True, check=False)
+    print(packages.stdout, end="", flush=True)
+    if packages.returncode != 0:
+        return packages.stderr.strip()
+    if run(["unshare", "--mount", "--net", "--pid", "--fork", "true"]) != 0:
+        return "this root may not make namespaces: run on a machine, or in a container with more privileges"
+    # Interoperation with libcni wants a Go compiler; where it cannot be had those tests say so themselves.
+    run([ROOT / "tools" / "system-packages", "interop"])
+    return ""
+
+
+def _own_version() -> pythons.Version | None:
+    return pythons.probe(tool("python"))
+
+
+def _pins(version: pythons.Version) -> Path:
+    """The pins for this Python; one too new to have its own gets the newest there are."""
+    own = REQUIREMENTS / f"unit-{pythons.text(version)}.txt"
+    pinned = [REQUIREMENTS / f"unit-{pythons.text(known)}.txt" for known in pythons.wanted() if known <= version]
+    return own if own.is_file() else [path for path in pinned if path.is_file()][-1]

@@ -1,0 +1,69 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The Python interpreters at hand."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import typing as t
+from pathlib import Path
+
+from tools.paths import VENV
+
+OLDEST = (3, 9)
+NEWEST = (3, 15)
+
+Version = tuple[int, int]
+
+_PROBE = "import sys, venv, ensurepip; print(*sys.version_info[:2])"
+
+
+def text(version: Version) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def wanted() -> list[Version]:
+    """Every Python the collection stands for, oldest first."""
+    return [(3, minor) for minor in range(OLDEST[1], NEWEST[1] + 1)]
+
+
+@functools.cache
+def find(version: Version) -> Path | None:
+    """An interpreter of this version that works and can make environments."""
+    return next((path for path in _candidates(version) if probe(path) == version), None)
+
+
+def probe(python: str | Path) -> Version | None:
+    """The version of an interpreter; None where it does not run or lacks venv or ensurepip."""
+    try:
+        done = subprocess.run([str(python), "-c", _PROBE], capture_output=True, text=True, timeout=60, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    major, minor = done.stdout.split()
+    return int(major), int(minor)
+
+
+def _candidates(version: Version) -> t.Iterator[Path]:
+    name = f"python{text(version)}"
+    for directory in (Path("/usr/bin"), *_search_path()):
+        found = shutil.which(name, path=str(directory))
+        if found:
+            yield Path(found)
+    yield from sorted(_pyenv_root().glob(f"versions/*/bin/{name}"))
+
+
+def _search_path() -> list[Path]:
+    # A pyenv shim stands for every version ever installed and works for the selected ones only; what lies in .venv
+    # goes away when that is made anew.
+    passed_over = (_pyenv_root() / "shims", VENV / "bin")
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return [Path(entry) for entry in entries if entry and Path(entry) not in passed_over]
+
+
+def _pyenv_root() -> Path:
+    return Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")

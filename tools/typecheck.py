@@ -1,0 +1,42 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""mypy, strict, over everything that is Python: python -m tools.check types."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from tools import report, tree
+from tools.envs import NAME, NAMESPACE
+from tools.paths import ROOT, VENV, tool
+
+# Modules import each other as ansible_collections.cni.node...: seen through the link they have that name.
+COLLECTIONS = VENV / "collections"
+COLLECTION = COLLECTIONS / "ansible_collections" / NAMESPACE / NAME
+PACKAGES = ("plugins", "tests")
+
+
+def suite() -> report.Outcome:
+    outcome = report.Outcome("types")
+    packages = [COLLECTION / name for name in PACKAGES if (ROOT / name).is_dir()]
+    outcome.check("mypy over plugins and tests", _mypy(*packages))
+    outcome.check("mypy over tools", _mypy(ROOT / "tools"))
+    for script in tree.scripts("python"):
+        if script.suffix != ".py":
+            outcome.check(f"mypy over {script}", _mypy("--scripts-are-modules", ROOT / script))
+    return outcome
+
+
+def _mypy(*arguments: str | Path) -> bool:
+    command = [str(tool("mypy")), "--config-file", str(ROOT / ".mypy.ini"), *map(str, arguments)]
+    print("+ mypy", *(word.replace(f"{ROOT}{os.sep}", "") for word in map(str, arguments)), flush=True)
+    env = {**os.environ, "MYPYPATH": os.pathsep.join((str(COLLECTIONS), str(ROOT)))}
+    done = subprocess.run(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True, check=False)
+    for prefix in (COLLECTION, COLLECTION.relative_to(ROOT)):
+        done.stdout = done.stdout.replace(f"{prefix}{os.sep}", "")
+    print(done.stdout, end="", flush=True)
+    return done.returncode == 0

@@ -190,7 +190,7 @@ def _output(outcome: process.Outcome, understood: bool) -> str:
 
 def _last_lines(output: bytes) -> str:
     text = output[-4096:].decode("utf-8", "replace")
-    printable = "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
+    printable = "".join(character if character.isprintable() or character in "\t\n" else "?" for character in text)
     return "\n".join(printable.strip().splitlines()[-_STDERR_LINES:])
 
 

@@ -24,6 +24,7 @@ FIXED_ADDRESS = {"IgnoreUnknown": "1", "IP": "10.1.7.7"}
 class Case(t.NamedTuple):
     configuration: Json
     keys: Json = {}
+    address: str = ""
 
     @property
     def has_check(self) -> bool:
@@ -42,7 +43,7 @@ CASES = {
     "a single plugin at 0.2.0": Case(networks.single(networks.bridge(), "0.2.0")),
     "a single plugin at 0.3.1": Case(networks.single(networks.bridge(), "0.3.1")),
     "a single plugin at 0.4.0": Case(networks.single(networks.bridge(), "0.4.0")),
-    "CNI_ARGS": Case(networks.network(networks.bridge()), {"args": FIXED_ADDRESS}),
+    "CNI_ARGS": Case(networks.network(networks.bridge()), {"args": FIXED_ADDRESS}, "10.1.7.7/16"),
 }
 
 
@@ -67,6 +68,7 @@ def test_libcni_checks_and_deletes_what_the_engine_attached(
     item = attachment("net", blue, **case.keys)
     before = node.come_and_go(item)
     result = engine.add(item)
+    assert case.address in str(result)
     (cached,) = libcni.run("RECORDS", [item]).results
     assert cached["result"] == result
     assert cached["capability_args"] == (case.keys.get("capability_args") or None)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -69,15 +70,15 @@ def _count(name: str, status: int, results: Path) -> report.Outcome:
     shutil.rmtree(kept, ignore_errors=True)
     if results.is_dir():
         shutil.copytree(results, kept)
-    outcome = report.from_junit(name, sorted(kept.glob("*.xml")), _retold)
+    outcome = report.from_junit(name, sorted(kept.glob("*.xml")), functools.partial(_retold, name))
     if status != 0 and not outcome.failed:
         outcome.fail(f"{name}: ansible-test ended with status {status}")
     return outcome
 
 
-def _retold(reason: str) -> str:
+def _retold(name: str, reason: str) -> str:
     """Say once for all tests that a Python is not at hand; say nothing of tests for what the collection has not."""
     missing = re.search(r"on Python (\S+) because it could not be found", reason)
     if missing:
-        return f"no Python {missing[1]} at hand for the tests that run on it"
-    return "" if reason == "No tests applicable." else reason
+        return f"{name}: no Python {missing[1]} at hand for the tests that run on it"
+    return "" if reason == "No tests applicable." else f"{name}: {reason}"

@@ -101,6 +101,9 @@ def decode(content: bytes, source: str) -> Record:
             netns_identity=own["netns"],
             command=own["command"],
         )
+    except CniError as exc:
+        msg = exc.msg if source in exc.msg else f"{source} is not a record: {exc.msg}"
+        raise CniError(Code.DECODE_FAILURE, msg, exc.details) from exc
     except KeyError as exc:
         raise CniError(Code.DECODE_FAILURE, f"{source} is not a record: the key {exc} is missing") from exc
     except (TypeError, ValueError, AttributeError, binascii.Error) as exc:

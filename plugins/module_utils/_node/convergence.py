@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import os
 import time
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.false_alarm import is_false_alarm
 from ansible_collections.cni.node.plugins.module_utils._node.known import Known
+from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm, lost_a_race
 from ansible_collections.cni.node.plugins.module_utils._node.masquerade import sweep
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+
+_RACES: t.Final = 3
 
 
 class Convergence:
@@ -30,7 +34,7 @@ class Convergence:
         self._runtime = runtime
         self._conf_dir = conf_dir
         self._policy = policy
-        self._known = Known(runtime, conf_dir)
+        self._known = Known(runtime, conf_dir, tidy=not policy.dry_run)
 
     def of(self, one: Wanted) -> Outcome:
         """Do what there is to be done; an error is part of the outcome."""
@@ -118,11 +122,20 @@ class Convergence:
         elif self._policy.dry_run:
             self._rehearse(network, outcome)
         else:
-            outcome.result = self._runtime.add(network, outcome.attachment).keys
+            outcome.result = self._attach(network, outcome.attachment).keys
             outcome.touched = True
             if self._policy.check != "never":
                 self._check_new(outcome)
         outcome.action = action
+
+    def _attach(self, network: NetworkConfiguration, attachment: Attachment) -> Result:
+        for _lost in range(_RACES):
+            try:
+                return self._runtime.add(network, attachment)
+            except CniError as exc:
+                if not lost_a_race(exc):
+                    raise
+        return self._runtime.add(network, attachment)
 
     def _rehearse(self, network: NetworkConfiguration, outcome: Outcome) -> None:
         try:

@@ -18,9 +18,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 
 
 class Known:
-    """What is known of attachments: their records, what was begun and not finished, and what to make of both."""
+    """What is known of attachments: their records, what was begun and not finished, and what to make of both.
 
-    def __init__(self, runtime: Runtime, conf_dir: ConfDir) -> None:
+    Args:
+        tidy: Whether to drop the intent that a run has left which was killed right after it had written the record.
+    """
+
+    def __init__(self, runtime: Runtime, conf_dir: ConfDir, *, tidy: bool) -> None:
+        self._tidy = tidy
         self._runtime = runtime
         self._conf_dir = conf_dir
         self._networks: dict[bytes, NetworkConfiguration] = {}
@@ -39,8 +44,11 @@ class Known:
             if exc.code == Code.IO_FAILURE:
                 raise
             return self._from_configuration(attachment, exc), f"its record is broken: {exc.msg}"
-        # A run that was killed right after it had written the record has left its intent.
-        if intent is None or (record is not None and intent.command == "ADD"):
+        if intent is None:
+            return record, ""
+        if record is not None and intent.command == "ADD":
+            if self._tidy:
+                self._runtime.intents.remove(attachment.key)
             return record, ""
         return record or intent, f"an earlier run was interrupted at {intent.command}"
 

@@ -126,7 +126,9 @@ class Node:
         msg = done.failed(f"attachments: {len(items)} failed")
         difference = before.difference(self.state())
         assert not difference, f"{msg}\n{difference}"
-        assert {(entry["action"], entry["changed"]) for entry in done.entries} == {("failed", False)}
+        assert {entry["action"] for entry in done.entries} == {"failed"}
+        # A DEL that failed may have done a part of its work.
+        assert not any(entry["changed"] for item, entry in zip(items, done.entries) if item.get("state") != "absent")
         errors = [{**entry["error"], "text": _text(entry["error"])} for entry in done.entries]
         assert all(error["text"] in msg for error in errors)
         return errors

@@ -93,9 +93,7 @@ def test_an_attachment_is_checked_on_any_disk(node: Node, item: Json, disk: Disk
         assert node.attach(item)[0]["action"] == "checked"
 
 
-@every_disk
-def test_conflists_keeps_the_old_file(node: Node, disk: Disk, problem: str) -> None:
-    """A disk that fills up after the first file was written, too."""
+def test_conflists_keeps_the_old_file_where_the_new_one_does_not_fit(node: Node) -> None:
     big = networks.network({**networks.bridge(), "comment": "x" * 5000})
     old = {"config": networks.network(networks.bridge())}
     with tmpfs(node.conf_dir, "size=12k"):

@@ -88,7 +88,7 @@ def test_the_error_names_the_byte_that_is_not_text() -> None:
 
 
 def test_a_key_given_twice_is_refused_where_people_write() -> None:
-    content = b'{"a": 1, "b": {"c": 1, "c": 1}}'
+    content = b'{"a": 1, "b": {"a": 1, "c": 1, "c": 1}}'
     assert "the key 'c' is given twice" in error_of(json_text.decode, content, "x", unique_keys=True).msg
 
 

@@ -37,6 +37,11 @@ def _has_source_routing(record: Record, plugin: PluginConfiguration) -> bool:
     return any(other.type == "sbr" for other in record.network().plugins)
 
 
+# portmap and firewall look for the chains that all containers share and make them when they are missing: two that
+# do so at once on a new node find that one of them exists already.
+_RACE: t.Final = re.compile(r"plugin (portmap|firewall) failed \(ADD\).*(File exists|Chain already exists)", re.DOTALL)
+
+
 # Plugin type, what it says, and the fact that makes it wrong.
 _KNOWN: t.Final[tuple[tuple[str, re.Pattern[str], _Knows], ...]] = (
     # portmap 1.1 and before look for the rules of both families whenever both kinds of iptables are installed.
@@ -60,4 +65,9 @@ def is_false_alarm(record: Record, plugin: PluginConfiguration, error: CniError)
     )
 
 
-__all__ = ("is_false_alarm",)
+def lost_a_race(error: CniError) -> bool:
+    """Tell an ADD that failed for being run beside another, so that it will succeed now that the other is done."""
+    return bool(_RACE.search(str(error)))
+
+
+__all__ = ("is_false_alarm", "lost_a_race")

@@ -1,0 +1,30 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+
+@pytest.mark.parametrize("value", [0.001, 1, 60.0, 1e9])
+def test_a_number_above_0_is_one_to_work_with(value: float) -> None:
+    assert arguments.positive("timeout", value) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0"), (-1, "-1"), (-0.5, "-0.5"), (math.inf, "inf"), (-math.inf, "-inf"), (math.nan, "nan")]
+)
+def test_any_other_is_refused(value: float, text: str) -> None:
+    error = error_of(arguments.positive, "workers", value)
+    assert (error.code, str(error)) == (Code.INVALID_CONFIG, f"workers: {text}; expected: a number above 0")
+
+
+def test_plugins_are_looked_for_where_distributions_put_them() -> None:
+    assert arguments.PLUGIN_DIRS["plugin_dirs"]["default"] == ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"]

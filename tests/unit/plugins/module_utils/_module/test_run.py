@@ -1,0 +1,81 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Where a module ends: an error becomes a failure there and nowhere else."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._module.run import run, warn
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+Json = dict[str, t.Any]
+
+
+class Ended(Exception):
+    pass
+
+
+class Recorder:
+    """The three ways in which a module talks."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, Json]] = []
+        self.warnings: list[str] = []
+
+    def exit_json(self, **result: t.Any) -> t.NoReturn:
+        self.said.append(("exit", result))
+        raise Ended
+
+    def fail_json(self, **result: t.Any) -> t.NoReturn:
+        self.said.append(("fail", result))
+        raise Ended
+
+    def warn(self, warning: str) -> None:
+        self.warnings.append(warning)
+
+
+def _ran(operation: t.Callable[[AnsibleModule], Json]) -> tuple[str, Json]:
+    recorder = Recorder()
+    with pytest.raises(Ended):
+        run(t.cast("AnsibleModule", recorder), operation)
+    (said,) = recorder.said
+    return said
+
+
+def test_a_result_is_returned() -> None:
+    assert _ran(lambda module: {"changed": True, "msg": "done"}) == ("exit", {"changed": True, "msg": "done"})
+
+
+def test_a_result_that_says_so_is_a_failure_with_all_it_has() -> None:
+    result = {"changed": True, "failed": True, "msg": "one of two", "entries": [1, 2]}
+    assert _ran(lambda module: result) == ("fail", result)
+
+
+def test_an_error_is_one_sentence_and_the_specifications_keys() -> None:
+    def fails(module: AnsibleModule) -> Json:
+        raise CniError(7, "what", "expected")
+
+    error = {"code": 7, "msg": "what", "details": "expected"}
+    assert _ran(fails) == ("fail", {"msg": "what; expected", "error": error})
+
+
+def test_what_is_no_error_of_ours_is_not_hidden() -> None:
+    def breaks(module: AnsibleModule) -> Json:
+        raise LookupError("a mistake of this collection's")
+
+    with pytest.raises(LookupError):
+        run(t.cast("AnsibleModule", Recorder()), breaks)
+
+
+def test_a_warning_is_given_once() -> None:
+    recorder = Recorder()
+    warn(t.cast("AnsibleModule", recorder), iter(["a", "b", "a"]))
+    assert recorder.warnings == ["a", "b"]

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A node without a kernel: plugins in memory, files in the place of namespaces, and all else as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call, MemoryExecutor, succeeds
+
+Json = dict[str, t.Any]
+RESULT: Json = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}
+
+
+def gives_an_address(call: Call) -> Json | None:
+    return RESULT if call.command == "ADD" else None
+
+
+class Laboratory:
+    """Every run looks at the node anew, as every run of a module does."""
+
+    def __init__(self, directory: pathlib.Path, **plugins: Answer) -> None:
+        self.executor = MemoryExecutor(**{"a": gives_an_address, "b": succeeds, **plugins})
+        self.netns, self.conf_dir, self.cache_dir = (directory / name for name in ("netns", "net.d", "cache"))
+        for path in (self.netns, self.conf_dir, self.cache_dir):
+            path.mkdir()
+        self.write()
+
+    def write(self, name: str = "net", **keys: object) -> pathlib.Path:
+        """The network of the plugins a and b."""
+        network = {"cniVersion": "1.0.0", "name": name, "plugins": [{"type": "a"}, {"type": "b"}], **keys}
+        path = self.conf_dir / f"10-{name}.conflist"
+        path.write_text(json.dumps(network), encoding="utf-8")
+        return path
+
+    def make_namespace(self, name: str = "blue") -> None:
+        """Where there was one before, it is another one now."""
+        new = self.netns / f".{name}"
+        new.touch()
+        new.replace(self.netns / name)
+
+    def drop_namespace(self, name: str = "blue") -> None:
+        (self.netns / name).unlink()
+
+    def wanted(self, container: str = "blue", **keys: t.Any) -> Attachment:
+        given = {"network": "net", "container_id": container, "ifname": "eth0", **keys}
+        return Attachment(**{"netns": str(self.netns / container), **given})
+
+    def runtime(self) -> Runtime:
+        return Runtime(self.executor, str(self.cache_dir), 20)
+
+    def attachments(self, **policy: t.Any) -> Attachments:
+        return Attachments(self.runtime(), conf_dir.load(str(self.conf_dir)), Policy(**policy))
+
+    def converge(self, *wanted: Wanted, workers: int = 4, **policy: t.Any) -> list[Outcome]:
+        self.executor.calls.clear()
+        return self.attachments(**policy).converge(wanted, workers)
+
+    def ensure(self, attachment: Attachment, present: bool = True, **policy: t.Any) -> Outcome:
+        (outcome,) = self.converge(Wanted(attachment, present), **policy)
+        return outcome
+
+    def commands(self) -> list[str]:
+        """Of the last run; each as often as there are plugins, and therefore once for both."""
+        commands = [command for command, plugin in self.executor.run() if plugin == "a"]
+        return [command for command in commands if command != "VERSION"]
+
+    def record(self) -> Record | None:
+        return self.runtime().records.read(("net", "blue", "eth0"))
+
+    def intent(self) -> Record | None:
+        return self.runtime().intents.read(("net", "blue", "eth0"))
+
+    def record_file(self) -> pathlib.Path:
+        return self.cache_dir / "results" / "net-blue-eth0"
+
+    def intent_file(self) -> pathlib.Path:
+        return self.cache_dir / "cni.node" / "intents" / "net-blue-eth0"
+
+    def files(self) -> dict[str, bytes]:
+        """All that is kept, but for locks."""
+        found = {}
+        for directory, dummy, names in os.walk(self.cache_dir):
+            if os.path.basename(directory) != "locks":
+                found.update({f"{directory}/{name}": pathlib.Path(directory, name).read_bytes() for name in names})
+        return found

@@ -1,0 +1,97 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Many attachments at once: each has its outcome, containers do not wait for each other, one container does for itself."""
+
+from __future__ import annotations
+
+import json
+import threading
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory, gives_an_address
+
+NAMES = ("one", "two", "three", "four")
+
+
+def _wanted(lab: Laboratory, *containers: str, **keys: t.Any) -> list[Wanted]:
+    for container in containers:
+        lab.make_namespace(container)
+    return [Wanted(lab.wanted(container, **keys)) for container in containers]
+
+
+def test_one_that_fails_does_not_stop_the_others(make: Make) -> None:
+    lab = make(b=lambda call: CniError(100, "no") if call.attachment and call.attachment.container_id == "two" else None)
+    outcomes = lab.converge(*_wanted(lab, *NAMES), Wanted(lab.wanted("nobody")), workers=2)
+    assert [outcome.attachment.container_id for outcome in outcomes] == [*NAMES, "nobody"]
+    assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added", "failed"]
+
+
+def test_an_item_that_was_not_asked_for_properly_is_an_outcome(lab: Laboratory) -> None:
+    good, bad = _wanted(lab, "one", "two")
+    problem = CniError(4, "not like this")
+    outcomes = lab.converge(Wanted(bad.attachment, problem=problem), good, Wanted(lab.wanted("../x")))
+    assert [outcome.action for outcome in outcomes] == ["failed", "added", "failed"]
+    assert outcomes[0].error is problem
+    assert lab.executor.run("ADD") == [("ADD", "a"), ("ADD", "b")]
+
+
+def test_containers_are_worked_on_at_the_same_time(make: Make) -> None:
+    together = threading.Barrier(len(NAMES))
+
+    def waits_for_the_others(call: Call) -> Json | None:
+        if call.command == "ADD":
+            together.wait(timeout=20)
+        return gives_an_address(call)
+
+    lab = make(a=waits_for_the_others)
+    outcomes = lab.converge(*_wanted(lab, *NAMES), workers=len(NAMES))
+    assert [outcome.error for outcome in outcomes] == [None] * len(NAMES)
+
+
+@pytest.mark.parametrize(("workers", "containers"), [(1, NAMES), (4, NAMES[:1])], ids=["one worker", "one container"])
+def test_it_goes_one_by_one(make: Make, workers: int, containers: tuple[str, ...]) -> None:
+    threads = []
+
+    def remembers_its_thread(call: Call) -> Json | None:
+        threads.append(threading.get_ident())
+        return gives_an_address(call)
+
+    lab = make(a=remembers_its_thread)
+    more = [Wanted(lab.wanted("one", ifname=f"eth{number}")) for number in range(1, 4)]
+    outcomes = lab.converge(*_wanted(lab, *containers), *more, workers=workers)
+    assert {outcome.action for outcome in outcomes} == {"added"}
+    assert len(threads) >= 2 * len(outcomes)
+    assert len(set(threads)) == 1
+
+
+def test_nothing_wanted_is_nothing_done(lab: Laboratory) -> None:
+    assert lab.converge() == []
+
+
+def test_what_this_collection_made_and_nobody_wants_is_unwanted(lab: Laboratory) -> None:
+    wanted = _wanted(lab, "kept", "dropped", "begun", "foreign")
+    lab.converge(*wanted)
+    records, intents = lab.cache_dir / "results", lab.intent_file().parent
+    begun = json.loads((records / "net-begun-eth0").read_text(encoding="utf-8"))
+    begun["cni.node"]["command"] = "ADD"
+    (records / "net-begun-eth0").unlink()
+    (intents / "net-begun-eth0").write_text(json.dumps(begun), encoding="utf-8")
+    foreign = json.loads((records / "net-foreign-eth0").read_text(encoding="utf-8"))
+    del foreign["cni.node"]
+    (records / "net-foreign-eth0").write_text(json.dumps(foreign), encoding="utf-8")
+    (records / "net-broken-eth0").write_bytes(b"")
+    unwanted, unknown = lab.attachments().unwanted([wanted[0]])
+    assert sorted(one.attachment.container_id for one in unwanted) == ["begun", "dropped"]
+    assert not any(one.present for one in unwanted)
+    assert ["net-broken-eth0" in str(error) for error in unknown] == [True]
+    assert {outcome.action for outcome in lab.converge(*unwanted)} == {"removed"}
+    assert lab.attachments().unwanted([wanted[0]])[0] == []
+    assert (records / "net-foreign-eth0").exists()

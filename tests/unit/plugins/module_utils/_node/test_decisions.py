@@ -1,0 +1,238 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What there is to be done about an attachment follows from facts, and check mode says the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
+
+ARGS: Json = {"args": {"K": "V"}, "capability_args": {"mac": "02::1"}}
+Spoil = t.Callable[[Laboratory], object]
+ANEW = ["DEL", "ADD", "CHECK"]
+
+
+def _attached(lab: Laboratory) -> None:
+    lab.make_namespace()
+    assert lab.ensure(lab.wanted(**ARGS)).action == "added"
+
+
+def _rewrites_the_same(lab: Laboratory) -> None:
+    path = lab.write()
+    document = json.loads(path.read_text(encoding="utf-8"))
+    turned = dict(reversed(list(document.items())))
+    path.unlink()
+    (lab.conf_dir / "99-elsewhere.conflist").write_text(json.dumps(turned, indent=4), encoding="utf-8")
+
+
+def _interrupted(command: str, *, recorded: bool) -> Spoil:
+    def spoil(lab: Laboratory) -> None:
+        record = lab.record()
+        assert record is not None
+        lab.runtime().intents.write(dataclasses.replace(record, command=command))
+        if not recorded:
+            lab.record_file().unlink()
+
+    return spoil
+
+
+def _recorded(content: bytes) -> Spoil:
+    return lambda lab: lab.record_file().write_bytes(content)
+
+
+def _intended(content: bytes) -> Spoil:
+    def spoil(lab: Laboratory) -> None:
+        lab.intent_file().parent.mkdir(parents=True, exist_ok=True)
+        lab.intent_file().write_bytes(content)
+
+    return spoil
+
+
+def _records(change: t.Callable[[Json], object]) -> Spoil:
+    def spoil(lab: Laboratory) -> None:
+        document = json.loads(lab.record_file().read_text(encoding="utf-8"))
+        change(document)
+        lab.record_file().write_text(json.dumps(document), encoding="utf-8")
+
+    return spoil
+
+
+def _of_another_runtime(*missing: str) -> Spoil:
+    return _records(lambda document: [document.pop(key) for key in ("cni.node", *missing)])
+
+
+class Row(t.NamedTuple):
+    """What has happened since the attachment was made, and what follows."""
+
+    since: Spoil
+    action: str
+    reason: str = ""
+    commands: t.Sequence[str] = ANEW
+    wanted: Json = ARGS
+
+
+CHECKED = ["CHECK"]
+ROWS = {
+    "nothing": Row(lambda lab: None, "checked", commands=CHECKED),
+    "no record": Row(lambda lab: lab.record_file().unlink(), "added", commands=["ADD", "CHECK"]),
+    "the same, written otherwise": Row(_rewrites_the_same, "checked", commands=CHECKED),
+    "another namespace": Row(lambda lab: lab.make_namespace(), "recreated", "its network namespace is another one now"),
+    "another path": Row(
+        lambda lab: lab.make_namespace("red"), "recreated", "its network namespace is another one now", wanted={**ARGS, "netns": "red"}
+    ),
+    "another configuration": Row(
+        lambda lab: lab.write(disableGC=True), "recreated", "the network's configuration has changed"
+    ),
+    "other arguments": Row(
+        lambda lab: None, "recreated", "its arguments have changed", wanted={**ARGS, "args": {"K": "W"}}
+    ),
+    "no arguments": Row(lambda lab: None, "recreated", "its arguments have changed", wanted={**ARGS, "args": {}}),
+    "other capability arguments": Row(
+        lambda lab: None, "recreated", "its capability arguments have changed", wanted={**ARGS, "capability_args": {}}
+    ),
+    "an empty record": Row(_recorded(b""), "recreated", "its record is broken: "),
+    "a record cut off": Row(_recorded(b'{"kind": "cniCacheV1", "con'), "recreated", "its record is broken: "),
+    "a record of zeros": Row(_recorded(bytes(100)), "recreated", "its record is broken: "),
+    "a record of something else": Row(_recorded(b'{"kind": "other"}'), "recreated", "its record is broken: "),
+    "a record without configuration": Row(
+        _records(lambda document: document.update(config="e30=")), "recreated", "its record is broken: "
+    ),
+    "killed in ADD": Row(
+        _interrupted("ADD", recorded=False), "recreated", "an earlier run was interrupted at ADD"
+    ),
+    "killed after ADD": Row(_interrupted("ADD", recorded=True), "checked", commands=CHECKED),
+    "killed in DEL": Row(_interrupted("DEL", recorded=True), "recreated", "an earlier run was interrupted at DEL"),
+    "killed after DEL": Row(_interrupted("DEL", recorded=False), "recreated", "an earlier run was interrupted at DEL"),
+    "power lost in DEL": Row(_intended(b""), "recreated", "an earlier run was interrupted at DEL"),
+    "power lost in ADD": Row(
+        lambda lab: [lab.record_file().unlink(), _intended(b"")(lab)], "recreated", "its record is broken: "
+    ),
+    "taken over by another runtime": Row(_of_another_runtime(), "checked", commands=CHECKED),
+    "taken over by libcni before 1.2": Row(_of_another_runtime("netns"), "checked", commands=CHECKED),
+}
+
+
+def _wanted(lab: Laboratory, keys: Json) -> t.Any:
+    netns = {"netns": str(lab.netns / keys["netns"])} if "netns" in keys else {}
+    return lab.wanted(**{**keys, **netns})
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_facts_decide_and_check_mode_foretells_it(lab: Laboratory, row: Row) -> None:
+    _attached(lab)
+    row.since(lab)
+    before, wanted = lab.files(), _wanted(lab, row.wanted)
+    predicted = lab.ensure(wanted, dry_run=True)
+    assert set(lab.commands()) <= {"CHECK"}
+    assert lab.files() == before
+    done = lab.ensure(wanted)
+    assert (done.error, done.action, done.changed) == (None, row.action, row.action != "checked")
+    assert done.reason.startswith(row.reason)
+    assert bool(done.reason) == bool(row.reason)
+    assert (predicted.action, predicted.reason, predicted.changed) == (done.action, done.reason, done.changed)
+    assert lab.commands() == list(row.commands)
+    assert lab.intent() is None or row.action == "checked"
+    assert lab.ensure(wanted).action == "checked"
+
+
+ABSENT = {
+    "recorded": (lambda lab: None, "removed"),
+    "never made": (lambda lab: lab.record_file().unlink(), "unchanged"),
+    "its namespace gone": (lambda lab: lab.drop_namespace(), "removed"),
+    "its network gone": (lambda lab: (lab.conf_dir / "10-net.conflist").unlink(), "removed"),
+    "its network changed": (lambda lab: lab.write(plugins=[{"type": "nowhere"}]), "removed"),
+    "its record broken": (_recorded(b""), "removed"),
+    "killed in ADD": (_interrupted("ADD", recorded=False), "removed"),
+    "killed in DEL": (_interrupted("DEL", recorded=True), "removed"),
+    "another runtime's": (_of_another_runtime(), "removed"),
+}
+
+
+@pytest.mark.parametrize(("since", "action"), ABSENT.values(), ids=ABSENT)
+def test_absence_needs_the_record_alone(lab: Laboratory, since: Spoil, action: str) -> None:
+    _attached(lab)
+    since(lab)
+    before, wanted = lab.files(), lab.wanted()
+    predicted = lab.ensure(wanted, present=False, dry_run=True)
+    assert (lab.commands(), lab.files()) == ([], before)
+    done = lab.ensure(wanted, present=False)
+    assert (done.action, done.changed, done.error) == (action, action == "removed", None)
+    assert (predicted.action, predicted.reason) == (done.action, done.reason)
+    assert lab.commands() == (["DEL"] if action == "removed" else [])
+    assert (lab.record(), lab.intent()) == (None, None)
+    assert lab.ensure(wanted, present=False).action == "unchanged"
+
+
+def test_del_is_run_as_the_attachment_was_made(lab: Laboratory) -> None:
+    lab.write(plugins=[{"type": "a", "capabilities": {"mac": True}, "old": 1}, {"type": "b"}])
+    _attached(lab)
+    lab.write(plugins=[{"type": "b"}])
+    lab.make_namespace()
+    assert lab.ensure(lab.wanted(args={"K": "W"})).action == "recreated"
+    assert lab.executor.run("DEL") == [("DEL", "b"), ("DEL", "a")]
+    (call,) = (call for call in lab.executor.calls if (call.command, call.plugin) == ("DEL", "a"))
+    assert call.attachment is not None
+    assert dict(call.attachment.args) == ARGS["args"]
+    # What the path names now is another one's.
+    assert call.attachment.netns == ""
+    assert (call.request["old"], call.request["runtimeConfig"]) == (1, ARGS["capability_args"])
+    assert lab.executor.run("ADD") == [("ADD", "b")]
+
+
+def test_a_broken_record_of_an_unknown_network_is_left_for_a_person(lab: Laboratory) -> None:
+    _attached(lab)
+    lab.record_file().write_bytes(b"")
+    (lab.conf_dir / "10-net.conflist").unlink()
+    for present in (True, False):
+        before = lab.files()
+        outcome = lab.ensure(lab.wanted(), present=present)
+        assert outcome.error is not None
+        assert (outcome.action, outcome.error.code) == ("failed", Code.DECODE_FAILURE)
+        assert "restore it, or remove the record" in outcome.error.details
+        assert (lab.commands(), lab.files()) == ([], before)
+
+
+def test_a_missing_namespace_or_network_fails_and_nothing_is_run(lab: Laboratory) -> None:
+    _attached(lab)
+    lab.drop_namespace()
+    before = lab.files()
+    gone, unknown = lab.ensure(lab.wanted(**ARGS)), lab.ensure(lab.wanted(network="nowhere"))
+    for outcome, text in ((gone, "does not exist"), (unknown, "no network 'nowhere'")):
+        assert (outcome.action, outcome.changed) == ("failed", False)
+        assert text in str(outcome.error)
+    assert (lab.commands(), lab.files()) == ([], before)
+
+
+def test_check_mode_waits_for_what_another_task_may_be_about_to_make(lab: Laboratory) -> None:
+    _attached(lab)
+    lab.drop_namespace()
+    gone = lab.ensure(lab.wanted(**ARGS), dry_run=True)
+    unknown = lab.ensure(lab.wanted(network="nowhere"), dry_run=True)
+    nothing = lab.ensure(lab.wanted("red"), dry_run=True)
+    assert [outcome.action for outcome in (gone, unknown, nothing)] == ["recreated", "added", "added"]
+    assert [outcome.error for outcome in (gone, unknown, nothing)] == [None] * 3
+    for outcome, text in ((gone, "does not exist"), (unknown, "no network 'nowhere'"), (nothing, "does not exist")):
+        assert text in str(outcome.awaited)
+
+
+def test_check_mode_says_which_plugin_is_missing(lab: Laboratory) -> None:
+    lab.make_namespace()
+    lab.write(plugins=[{"type": "a", "ipam": {"type": "nowhere"}}])
+    outcome = lab.ensure(lab.wanted(), dry_run=True)
+    assert (outcome.action, outcome.error) == ("added", None)
+    assert "plugin 'nowhere' is not installed" in str(outcome.awaited)
+
+
+def test_check_mode_fails_where_the_run_is_bound_to(lab: Laboratory) -> None:
+    (lab.netns / "blue").mkdir()
+    outcome = lab.ensure(lab.wanted(), dry_run=True)
+    assert (outcome.action, outcome.awaited) == ("failed", None)
+    assert "is not a network namespace" in str(outcome.error)

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Complaints of the released reference plugins that are wrong, and those that only look like them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni import result
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm
+
+V4, V6 = "10.1.0.2/16", "fd00::2/64"
+MISSED_V6, MISSED_V4 = "could not check ipv6 dnat: rule [...]", "could not check ipv4 dnat: rule [...]"
+IPAM = {"ipam": {"type": "host-local"}}
+
+
+def _record(types: tuple[str, ...], addresses: tuple[str, ...] | None, **keys: object) -> Record:
+    network = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": one, **keys} for one in types]}
+    given = None
+    if addresses is not None:
+        ips = [{"address": address} for address in addresses]
+        given = result.from_keys({"cniVersion": "1.0.0", "ips": ips}, "1.0.0", "test")
+    return Record(Attachment("net", "blue", "eth0"), json.dumps(network).encode(), given)
+
+
+CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object], str, bool]] = {
+    "portmap, IPv6 without such an address": (("portmap",), (V4,), {}, MISSED_V6, True),
+    "portmap, IPv4 without such an address": (("portmap",), (V6,), {}, MISSED_V4, True),
+    "portmap, IPv4 that it has": (("portmap",), (V4,), {}, MISSED_V4, False),
+    "portmap, IPv6 that it has": (("portmap",), (V4, V6), {}, MISSED_V6, False),
+    "portmap, one family's address among the other's": (
+        ("portmap",), (V4, V6), {}, "could not check ipv6 dnat: rule [-t nat -s 10.1.0.2/16 -j X] missing", True
+    ),
+    "portmap, no result": (("portmap",), None, {}, MISSED_V6, True),
+    "portmap, another complaint": (("portmap",), (V4,), {}, "could not check hostports", False),
+    "another plugin's of the same words": (("firewall",), (V4,), {}, MISSED_V6, False),
+    "bridge without IPAM": (("bridge",), (), {}, "no plugin name provided", True),
+    "bridge with IPAM": (("bridge",), (V4,), IPAM, "no plugin name provided", False),
+    "bridge behind sbr": (("bridge", "sbr"), (V4,), IPAM, "Expected Route {...} not found", True),
+    "bridge behind sbr, its gateway": (("bridge", "sbr"), (V4,), IPAM, "Failed to find Gateway", True),
+    "bridge without sbr": (("bridge",), (V4,), IPAM, "Expected Route {...} not found", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("types", "addresses", "keys", "complaint", "expected"), CASES.values(), ids=CASES)
+def test_a_complaint_is_known_to_be_wrong_by_the_facts_of_the_record(
+    types: tuple[str, ...], addresses: tuple[str, ...] | None, keys: dict[str, object], complaint: str, expected: bool
+) -> None:
+    record = _record(types, addresses, **keys)
+    plugin = record.network().plugins[0]
+    for error in (CniError(0, complaint), CniError(0, "plugin failed (CHECK)", complaint)):
+        assert is_false_alarm(record, plugin, error) is expected

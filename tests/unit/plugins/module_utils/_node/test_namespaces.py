@@ -1,0 +1,48 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node import namespaces
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+
+@pytest.fixture
+def directory(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """Any file in it passes for a namespace."""
+    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
+    return tmp_path
+
+
+@pytest.mark.parametrize("present", [True, False])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_every_name_is_looked_at_before_anything_is_done(directory: pathlib.Path, present: bool, dry_run: bool) -> None:
+    (directory / "there").touch()
+    names = ["new" if present else "there", "a/b"]
+    error = error_of(namespaces.ensure, names, present=present, dry_run=dry_run)
+    assert (error.code, os.listdir(directory)) == (Code.INVALID_ENVIRONMENT, ["there"])
+
+
+def test_a_dry_run_names_what_is_wrong_once_and_in_order(directory: pathlib.Path) -> None:
+    (directory / "there").touch()
+    (directory / "left-behind").mkdir()
+    names = ["new", "there", "left-behind", "new"]
+    assert namespaces.ensure(names, present=True, dry_run=True) == ["new", "left-behind"]
+    assert namespaces.ensure(names, present=False, dry_run=True) == ["there", "left-behind"]
+    assert sorted(os.listdir(directory)) == ["left-behind", "there"]
+    assert namespaces.ensure([], present=True, dry_run=False) == []
+
+
+def test_what_is_as_wanted_is_left_alone(directory: pathlib.Path) -> None:
+    (directory / "there").touch()
+    assert namespaces.ensure(["there"], present=True, dry_run=False) == []
+    assert namespaces.ensure(["nobody"], present=False, dry_run=False) == []

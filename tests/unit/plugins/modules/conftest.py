@@ -1,0 +1,19 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.tests.unit.plugins.modules.running import Runner
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
+    """A file passes for a namespace: a real one cannot be had without root."""
+    monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
+    return Runner(monkeypatch, capsys)

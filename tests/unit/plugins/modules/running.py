@@ -1,0 +1,48 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs a module in this process as Ansible would in another one."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import typing as t
+
+import pytest
+from ansible.module_utils import basic
+
+Json = dict[str, t.Any]
+PACKAGE = "ansible_collections.cni.node.plugins.modules"
+
+
+class Done(t.NamedTuple):
+    status: int
+    result: Json
+
+    def ok(self) -> Json:
+        assert self.status == 0, self.result
+        return self.result
+
+    def refused(self) -> str:
+        """The message of a module that failed and has changed nothing."""
+        assert (self.status, self.result["failed"], self.result.get("changed", False)) == (1, True, False)
+        assert "exception" not in self.result
+        return str(self.result["msg"])
+
+
+class Runner:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, module: str, *, check_mode: bool = False, **arguments: t.Any) -> Done:
+        given = {"ANSIBLE_MODULE_ARGS": {**arguments, "_ansible_check_mode": check_mode}}
+        self._monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps(given).encode())
+        # Since ansible-core 2.19, the form in which arguments come has a name.
+        self._monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
+        with pytest.raises(SystemExit) as ended:
+            importlib.import_module(f"{PACKAGE}.{module}").main()
+        (line,) = self._capsys.readouterr().out.strip().splitlines()
+        return Done(t.cast(int, ended.value.code), json.loads(line))

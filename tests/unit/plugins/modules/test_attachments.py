@@ -1,0 +1,181 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module attachments: how its arguments become attachments, and how outcomes become its result."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
+from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+
+Json = dict[str, t.Any]
+Ensure = t.Callable[..., Done]
+RESULT: Json = {"ips": [{"address": "10.1.0.2/16"}]}
+
+
+@pytest.fixture
+def plugins(tmp_path: pathlib.Path) -> PluginDirectory:
+    plugins = PluginDirectory(tmp_path / "bin")
+    plugins.write("lab", ADD=Answer(result=RESULT))
+    return plugins
+
+
+@pytest.fixture
+def ensure(run: Runner, plugins: PluginDirectory, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Ensure:
+    for name in ("net.d", "netns"):
+        (tmp_path / name).mkdir()
+    for name in ("blue", "red"):
+        (tmp_path / "netns" / name).touch()
+    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+    plugin = {"type": "lab", "capabilities": {"mac": True}}
+    network = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
+    (tmp_path / "net.d" / "10-net.conflist").write_text(json.dumps(network), encoding="utf-8")
+    places = {"conf_dir": "net.d", "cache_dir": "cache"}
+    fixed = {**{key: str(tmp_path / name) for key, name in places.items()}, "plugin_dirs": [str(plugins.path)]}
+    return lambda *items, **options: run("attachments", attachments=list(items), **{**fixed, **options})
+
+
+def test_an_entry_has_all_that_is_promised_and_defaults_follow_from_the_namespace(
+    ensure: Ensure, tmp_path: pathlib.Path
+) -> None:
+    done = ensure({"network": "net", "netns": "blue"}).ok()
+    (entry,) = done["attachments"]
+    assert entry.pop("seconds") > 0
+    assert entry == {
+        "network": "net",
+        "container_id": "blue",
+        "ifname": "eth0",
+        "netns": str(tmp_path / "netns" / "blue"),
+        "action": "added",
+        "changed": True,
+        "reason": "",
+        "result": {"cniVersion": "1.0.0", **RESULT},
+        "error": None,
+        "false_alarms": [],
+    }
+    assert (done["changed"], done["summary"], done["msg"]) == (True, {"added": 1}, "attachments: 1 added")
+    name = "attachment of blue (eth0) to network net"
+    assert done["diff"] == {"before": {name: "absent"}, "after": {name: "attached"}}
+
+
+def test_what_is_given_reaches_the_plugin(ensure: Ensure, plugins: PluginDirectory, tmp_path: pathlib.Path) -> None:
+    item = {
+        "network": "net",
+        "netns": str(tmp_path / "netns" / "red"),
+        "container_id": "pod_1",
+        "ifname": "net1",
+        "args": {"IgnoreUnknown": 1, "FLAG": True, "TEXT": "a b"},
+        "capability_args": {"mac": "02:00:00:00:00:01", "unknown": [1]},
+    }
+    ensure(item, check="never").ok()
+    (call,) = plugins.calls(command="ADD")
+    assert call.request["runtimeConfig"] == {"mac": "02:00:00:00:00:01"}
+    expected = {
+        "CNI_ARGS": "IgnoreUnknown=1;FLAG=True;TEXT=a b",
+        "CNI_CONTAINERID": "pod_1",
+        "CNI_IFNAME": "net1",
+        "CNI_NETNS": item["netns"],
+        "CNI_PATH": str(plugins.path),
+    }
+    assert {key: call.env[key] for key in expected} == expected
+    assert plugins.calls(command="CHECK") == []
+    assert ensure(item).ok()["summary"] == {"checked": 1}
+
+
+def test_check_mode_says_what_will_be_and_warns_of_what_is_missing(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    items = [{"network": "net", "netns": "blue"}, {"network": "later", "netns": "red"}, {"network": "net", "netns": "new"}]
+    done = ensure(*items, check_mode=True).ok()
+    assert [entry["action"] for entry in done["attachments"]] == ["added"] * 3
+    assert [entry["result"] for entry in done["attachments"]] == [{}] * 3
+    warnings = [str(warning) for warning in done["warnings"]]
+    assert ["no network 'later'" in warnings[0], "new does not exist" in warnings[1], len(warnings)] == [True, True, 2]
+    assert not (tmp_path / "cache").exists()
+
+
+def test_the_diff_says_why_something_is_made_anew(ensure: Ensure) -> None:
+    ensure({"network": "net", "netns": "blue"}).ok()
+    done = ensure({"network": "net", "netns": "blue", "args": {"A": "1"}}).ok()
+    name = "attachment of blue (eth0) to network net"
+    assert done["diff"] == {
+        "before": {name: "attached, but its arguments have changed"},
+        "after": {name: "attached anew"},
+    }
+    assert done["attachments"][0]["reason"] == "its arguments have changed"
+
+
+def test_a_failed_item_is_in_the_message_and_the_others_are_done(ensure: Ensure) -> None:
+    items = [{"network": "none", "netns": "blue"}, {"network": "net", "netns": "a b"}, {"network": "net", "netns": "red"}]
+    done = ensure(*items)
+    assert (done.status, done.result["failed"], done.result["changed"]) == (1, True, True)
+    assert done.result["summary"] == {"failed": 2, "added": 1}
+    first, second, third = done.result["msg"].splitlines()[0:1] + [
+        line for line in done.result["msg"].splitlines() if line.startswith("attachment of ")
+    ]
+    assert first == "attachments: 1 added, 2 failed"
+    assert second.startswith("attachment of blue (eth0) to network none: no network 'none' in ")
+    assert third.startswith("attachment of a b (eth0) to network net: 'a b' is no name of a network namespace; ")
+
+
+def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugins: PluginDirectory) -> None:
+    name = "attachment of blue (eth0) to network net"
+    plugins.write("lab", ADD=Answer(result=RESULT), CHECK=Answer(error={"code": 100, "msg": "no"}))
+    attached = ensure({"network": "net", "netns": "blue"})
+    assert (attached.status, attached.result["changed"]) == (1, True)
+    assert attached.result["diff"]["before"] == {name: "absent"}
+    plugins.write("lab", ADD=Answer(error={"code": 100, "msg": "no"}))
+    detached = ensure({"network": "net", "netns": "blue", "args": {"A": "1"}})
+    assert (detached.status, detached.result["changed"]) == (1, True)
+    assert detached.result["diff"]["after"] == {name: "absent"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workers": 0}, "workers: 0; expected: a number above 0"),
+        ({"workers": -2}, "workers: -2"),
+        ({"timeout": -1}, "timeout: -1"),
+        ({"timeout": "soon"}, "timeout"),
+        ({"check": "sometimes"}, "value of check must be one of: always, changed, never"),
+        ({"on_drift": "ignore"}, "value of on_drift must be one of: recreate, fail, report"),
+        ({"plugin_dirs": ["bin"]}, "CNI_PATH: 'bin' is no plugin directory; expected: an absolute path without ':'"),
+        ({"attachments": [{"network": "net"}]}, "missing required arguments: netns"),
+        ({"attachments": [{"netns": "blue"}]}, "missing required arguments: network"),
+        ({"attachments": [{"network": "net", "netns": "blue", "mac": 1}]}, "Unsupported parameters"),
+        (
+            {"attachments": [{"network": "net", "netns": "blue"}, {"network": "net", "netns": "/x", "container_id": "blue"}]},
+            "attachments[0]: the attachment of blue (eth0) to network net is given twice",
+        ),
+    ],
+)
+def test_arguments_that_are_none_are_refused_before_anything_is_done(
+    ensure: Ensure, plugins: PluginDirectory, tmp_path: pathlib.Path, options: Json, message: str
+) -> None:
+    done = ensure({"network": "net", "netns": "blue"}, **options)
+    assert message in done.refused()
+    assert (plugins.calls(), (tmp_path / "cache").exists()) == ([], False)
+
+
+def test_purge_says_what_it_leaves_for_nobody_can_tell_whose_it_is(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    ensure({"network": "net", "netns": "blue"}, {"network": "net", "netns": "red"}).ok()
+    (tmp_path / "cache" / "results" / "net-other-eth0").write_bytes(b"")
+    done = ensure({"network": "net", "netns": "red"}, purge=True).ok()
+    assert [(entry["container_id"], entry["action"]) for entry in done["attachments"]] == [
+        ("red", "checked"),
+        ("blue", "removed"),
+    ]
+    (warning,) = done["warnings"]
+    assert "not purged, for nobody can tell whose it is: " in str(warning)
+    assert (tmp_path / "cache" / "results" / "net-other-eth0").exists()
+
+
+def test_nothing_asked_for_is_nothing_done(ensure: Ensure) -> None:
+    done = ensure().ok()
+    assert (done["msg"], done["changed"], done["summary"], done["attachments"]) == ("attachments: none", False, {}, [])

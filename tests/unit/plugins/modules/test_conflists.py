@@ -1,0 +1,120 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module conflists: its arguments, what it returns, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
+from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+
+Json = dict[str, t.Any]
+CONFIG: Json = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "lab"}]}
+Ensure = t.Callable[..., Done]
+
+
+@pytest.fixture
+def ensure(run: Runner, tmp_path: pathlib.Path) -> Ensure:
+    PluginDirectory(tmp_path / "bin").write("lab")
+    places = {"conf_dir": str(tmp_path / "net.d"), "plugin_dirs": [str(tmp_path / "bin")]}
+    return lambda *items, **options: run("conflists", conflists=list(items), **{**places, **options})
+
+
+def test_it_writes_and_says_so_once(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "net.d" / "10-net.conflist")
+    predicted = ensure({"config": CONFIG}, check_mode=True).ok()
+    assert not (tmp_path / "net.d").exists()
+    done = ensure({"config": CONFIG}).ok()
+    assert {**predicted, "invocation": 0} == {**done, "invocation": 0}
+    assert done["conflists"] == [{"network": "net", "path": path, "action": "created"}]
+    assert (done["changed"], done["msg"]) == (True, "1 of 1 network configurations changed")
+    (diff,) = done["diff"]
+    assert (diff["before"], json.loads(diff["after"])) == ("", CONFIG)
+    assert diff["before_header"] == diff["after_header"] == path
+    again = ensure({"config": CONFIG}).ok()
+    assert (again["changed"], again["diff"], again["msg"]) == (False, [], "0 of 1 network configurations changed")
+    removed = ensure({"name": "net", "state": "absent"}).ok()
+    assert (removed["conflists"][0]["action"], removed["diff"][0]["after"]) == ("removed", "")
+
+
+def test_a_change_of_mode_can_be_seen(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    ensure({"config": CONFIG}).ok()
+    path = tmp_path / "net.d" / "10-net.conflist"
+    (diff,) = ensure({"config": CONFIG}, mode="0600").ok()["diff"]
+    assert diff == {"before": {"path": str(path), "mode": "0644"}, "after": {"path": str(path), "mode": "0600"}}
+
+
+def test_text_is_written_as_it_is_and_shown_as_well_as_can_be(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "net.d").mkdir()
+    (tmp_path / "net.d" / "10-net.conflist").write_bytes(b"\xff old")
+    done = ensure({"content": json.dumps(CONFIG) + "\n\n"}).ok()
+    assert done["diff"][0]["before"] == "\N{REPLACEMENT CHARACTER} old"
+    assert (tmp_path / "net.d" / "10-net.conflist").read_text(encoding="utf-8") == json.dumps(CONFIG) + "\n\n"
+
+
+def test_it_warns_of_files_that_define_the_same_network(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "net.d").mkdir()
+    (tmp_path / "net.d" / "00-net.conflist").write_text(json.dumps(CONFIG), encoding="utf-8")
+    (warning,) = ensure({"config": CONFIG}).ok()["warnings"]
+    assert "define network net; runtimes use the first of these" in str(warning)
+
+
+REFUSED: dict[str, tuple[Json, Json, str]] = {
+    "two forms": ({"config": CONFIG, "content": "{}"}, {}, "parameters are mutually exclusive: config|template|content"),
+    "no form": ({"name": "net"}, {}, "state is present but any of the following are missing: config, template, content"),
+    "absent what?": ({"state": "absent"}, {}, "state is absent but any of the following are missing: name, filename"),
+    "a template": ({"template": "x.j2"}, {}, "conflists[0]: a template reached the node"),
+    "an unknown key": ({"config": CONFIG, "prio": 1}, {}, "Unsupported parameters"),
+    "a low priority": ({"config": CONFIG, "priority": -1}, {}, "conflists[0]: priority: -1; expected: 0 to 99"),
+    "a high priority": ({"config": CONFIG, "priority": 100}, {}, "conflists[0]: priority: 100"),
+    "a mode in words": ({"config": CONFIG}, {"mode": "u=rw"}, "mode: 'u=rw'; expected: octal digits such as \"0644\""),
+    "a mode with a suid bit": ({"config": CONFIG}, {"mode": "4755"}, "mode: '4755'"),
+    "a mode that is not octal": ({"config": CONFIG}, {"mode": "0888"}, "mode: '0888'"),
+    "a relative directory": ({"config": CONFIG}, {"conf_dir": "net.d"}, "conf_dir: 'net.d' is not an absolute path"),
+    "no time": ({"config": CONFIG}, {"timeout": 0}, "timeout: 0; expected: a number above 0"),
+    "no plugin": ({"config": CONFIG}, {"plugin_dirs": ["/none"]}, "10-net.conflist: plugin 'lab' is not installed"),
+    "a relative plugin directory": ({"config": CONFIG}, {"plugin_dirs": ["a:b"]}, "CNI_PATH: 'a:b' is no plugin directory"),
+    "a version the plugin does not speak": (
+        {"config": {**CONFIG, "plugins": [{"type": "old"}]}},
+        {},
+        "10-net.conflist: no version of 1.0.0 is supported by every plugin; old supports 0.4.0",
+    ),
+}
+
+
+@pytest.mark.parametrize(("item", "options", "message"), REFUSED.values(), ids=REFUSED)
+def test_it_refuses_and_writes_nothing(
+    ensure: Ensure, tmp_path: pathlib.Path, item: Json, options: Json, message: str
+) -> None:
+    PluginDirectory(tmp_path / "bin").write("old", versions=["0.4.0"])
+    for check_mode in (True, False):
+        assert message in ensure(item, **options, check_mode=check_mode).refused()
+    assert os.listdir(tmp_path) == ["bin"]
+
+
+def test_without_a_probe_no_plugin_is_needed_and_none_is_asked(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    assert ensure({"config": {**CONFIG, "plugins": [{"type": "nowhere"}]}}, probe=False).ok()["changed"]
+    assert ensure({"config": CONFIG}, probe=False).ok()["changed"]
+    assert PluginDirectory(tmp_path / "bin").calls() == []
+
+
+def test_what_stays_is_probed_too(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    ensure({"config": CONFIG}).ok()
+    (tmp_path / "bin" / "lab").unlink()
+    assert "plugin 'lab' is not installed" in ensure({"config": CONFIG}).refused()
+    assert ensure({"name": "net", "state": "absent"}).ok()["changed"]
+
+
+def test_a_list_of_files_that_cannot_be_read_is_not_guessed_at(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    ensure({"config": CONFIG}).ok()
+    (tmp_path / "net.d" / ".cni.node.owned").write_bytes(b"")
+    assert ".cni.node.owned is not valid JSON: it is empty" in ensure(purge=True).refused()
+    assert (tmp_path / "net.d" / "10-net.conflist").exists()

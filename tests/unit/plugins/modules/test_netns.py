@@ -1,0 +1,53 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.tests.unit.plugins.modules.running import Runner
+
+
+@pytest.fixture
+def directory(tmp_path: pathlib.Path, run: Runner, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path))
+    for name in ("blue", "red"):
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def test_check_mode_says_what_would_be_made(run: Runner, directory: pathlib.Path) -> None:
+    done = run("netns", names=["red", "new", "other", "new"], check_mode=True).ok()
+    assert (done["changed"], done["changed_names"]) == (True, ["new", "other"])
+    assert done["diff"] == {"before": {"names": ["red"]}, "after": {"names": ["new", "other", "red"]}}
+    assert done["msg"] == "2 of 3 network namespaces made"
+    assert sorted(path.name for path in directory.iterdir()) == ["blue", "red"]
+
+
+def test_check_mode_says_what_would_be_removed(run: Runner, directory: pathlib.Path) -> None:
+    done = run("netns", names=["red", "nobody"], state="absent", check_mode=True).ok()
+    assert (done["changed"], done["changed_names"]) == (True, ["red"])
+    assert done["diff"] == {"before": {"names": ["red"]}, "after": {"names": []}}
+    assert done["msg"] == "1 of 2 network namespaces removed"
+    assert (directory / "red").exists()
+
+
+def test_what_is_as_wanted_is_no_change(run: Runner, directory: pathlib.Path) -> None:
+    for arguments in ({"names": ["red"]}, {"names": ["nobody"], "state": "absent"}, {"names": []}):
+        done = run("netns", **arguments).ok()
+        assert (done["changed"], done["changed_names"]) == (False, [])
+        assert done["diff"]["before"] == done["diff"]["after"]
+
+
+def test_a_name_that_is_none_is_one_sentence(run: Runner, directory: pathlib.Path) -> None:
+    done = run("netns", names=["new", "../x"])
+    assert done.refused().startswith("'../x' is no name of a network namespace; expected: ")
+    assert done.result["error"]["code"] == 4
+
+
+def test_names_are_needed(run: Runner) -> None:
+    assert run("netns").refused() == "missing required arguments: names"

@@ -1,0 +1,67 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
+from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+
+SECTIONS = ["plugins", "networks", "attachments", "netns"]
+Look = t.Callable[..., Done]
+
+
+@pytest.fixture
+def look(run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Look:
+    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+    places = {"conf_dir": "net.d", "cache_dir": "cache"}
+    fixed = {**{key: str(tmp_path / name) for key, name in places.items()}, "plugin_dirs": [str(tmp_path / "bin")]}
+    return lambda **options: run("node_info", **{**fixed, **options})
+
+
+def test_an_empty_node_is_no_error(look: Look, tmp_path: pathlib.Path) -> None:
+    for check_mode in (False, True):
+        done = look(check_mode=check_mode).ok()
+        assert (done["changed"], {name: done[name] for name in SECTIONS}) == (False, dict.fromkeys(SECTIONS, []))
+        assert done["msg"] == "0 plugins, 0 networks, 0 attachments, 0 netns"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_what_was_not_asked_for_is_not_returned_and_no_plugin_is_run_for_it(
+    look: Look, tmp_path: pathlib.Path, section: str
+) -> None:
+    plugins = PluginDirectory(tmp_path / "bin")
+    plugins.write("lab")
+    done = look(gather=[section]).ok()
+    assert [name for name in SECTIONS if name in done] == [section]
+    assert len(plugins.calls(command="VERSION")) == (section == "plugins")
+
+
+def test_nothing_may_be_asked_for(look: Look) -> None:
+    assert look(gather=[]).ok()["msg"] == "nothing asked for"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
+        ({"gather": ["leases"]}, "value of gather must be one or more of: plugins, networks, attachments, netns"),
+    ],
+)
+def test_arguments_that_are_none_are_refused(look: Look, options: dict[str, t.Any], message: str) -> None:
+    assert message in look(**options).refused()
+
+
+def test_a_broken_file_is_data_and_hides_nothing(look: Look, tmp_path: pathlib.Path) -> None:
+    for name in ("net.d/10-a.conflist", "cache/results/x-y-eth0", "cache/cni.node/intents/x-z-eth0"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes(b"")
+    done = look().ok()
+    assert [one["error"]["code"] for one in (*done["networks"], *done["attachments"])] == [6, 6, 6]

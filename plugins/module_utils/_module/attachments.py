@@ -104,7 +104,11 @@ def _entry(outcome: Outcome) -> dict[str, t.Any]:
 
 def _state(outcomes: t.Sequence[Outcome], *, after: bool) -> dict[str, str]:
     """Describe what a diff is about: attachments that change, by what they are before and after."""
-    described = {"added": ("absent", "attached"), "removed": ("attached", "absent")}
+    described = {
+        "added": ("absent", "attached"),
+        "removed": ("attached", "absent"),
+        "failed": ("not as wanted", "failed half-way"),
+    }
     state = {}
     for outcome in outcomes:
         if outcome.changed:

@@ -12,6 +12,7 @@ import typing as t
 
 import pytest
 from ansible.module_utils import basic
+from ansible.module_utils.common import warnings
 
 Json = dict[str, t.Any]
 PACKAGE = "ansible_collections.cni.node.plugins.modules"
@@ -42,6 +43,8 @@ class Runner:
         self._monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps(given).encode())
         # Since ansible-core 2.19, the form in which arguments come has a name.
         self._monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
+        # Ansible keeps them for the process, which is a module's own elsewhere.
+        self._monkeypatch.setattr(warnings, "_global_warnings", type(warnings._global_warnings)())
         with pytest.raises(SystemExit) as ended:
             importlib.import_module(f"{PACKAGE}.{module}").main()
         (line,) = self._capsys.readouterr().out.strip().splitlines()

@@ -40,7 +40,7 @@ def ensure(run: Runner, plugins: PluginDirectory, tmp_path: pathlib.Path, monkey
     (tmp_path / "net.d" / "10-net.conflist").write_text(json.dumps(network), encoding="utf-8")
     places = {"conf_dir": "net.d", "cache_dir": "cache"}
     fixed = {**{key: str(tmp_path / name) for key, name in places.items()}, "plugin_dirs": [str(plugins.path)]}
-    return lambda *items, **options: run("attachments", attachments=list(items), **{**fixed, **options})
+    return lambda *items, **options: run("attachments", **{"attachments": list(items), **fixed, **options})
 
 
 def test_an_entry_has_all_that_is_promised_and_defaults_follow_from_the_namespace(

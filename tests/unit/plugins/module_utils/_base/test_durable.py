@@ -7,6 +7,8 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
+import stat
+import typing as t
 
 import pytest
 
@@ -114,6 +116,40 @@ def test_a_rename_that_fails_leaves_no_temporary_file(tmp_path: pathlib.Path) ->
     (tmp_path / "directory").mkdir()
     error = error_of(durable.write, str(tmp_path / "directory"), b"content")
     assert (error.code, os.listdir(tmp_path)) == (Code.IO_FAILURE, ["directory"])
+
+
+@pytest.fixture
+def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the system was asked for that a loss of power is about, in order; it is done all the same."""
+    seen: list[str] = []
+
+    def watch(name: str, describe: t.Callable[..., str]) -> None:
+        original = getattr(os, name)
+
+        def call(*arguments: object) -> object:
+            seen.append(describe(*arguments))
+            return original(*arguments)
+
+        monkeypatch.setattr(os, name, call)
+
+    watch("fsync", lambda number: f"sync {'directory' if stat.S_ISDIR(os.fstat(number).st_mode) else 'file'}")
+    watch("rename", lambda source, target: "rename")
+    watch("unlink", lambda path: "remove")
+    return seen
+
+
+@pytest.mark.parametrize(("flush", "asked"), [(True, ["sync file", "rename", "sync directory"]), (False, ["rename"])])
+def test_content_is_on_disk_before_its_name_and_its_name_before_the_end(
+    file: pathlib.Path, order: list[str], flush: bool, asked: list[str]
+) -> None:
+    durable.write(str(file), NEW, flush=flush)
+    assert order == asked
+
+
+@pytest.mark.parametrize(("flush", "asked"), [(True, ["remove", "sync directory"]), (False, ["remove"])])
+def test_a_removal_is_on_disk_at_the_end(file: pathlib.Path, order: list[str], flush: bool, asked: list[str]) -> None:
+    durable.remove(str(file), flush=flush)
+    assert order == asked
 
 
 def test_a_missing_directory_is_an_error_that_names_the_file(tmp_path: pathlib.Path) -> None:

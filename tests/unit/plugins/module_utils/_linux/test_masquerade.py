@@ -43,7 +43,7 @@ def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     def install(saved: str = SAVED, status: int = 0) -> pathlib.Path:
         (tmp_path / "saved").write_text(saved, encoding="utf-8")
         for name, prints in (("iptables-save", f"cat {tmp_path}/saved"), ("iptables", "echo")):
-            script = f'#!/bin/sh\necho "$0 $*" | sed s,.*/,, >>{tmp_path}/log\n{prints}\necho no >&2\nexit {status}\n'
+            script = f'#!/bin/sh\necho "${{0##*/}} $*" >>{tmp_path}/log\n{prints}\necho no >&2\nexit {status}\n'
             (tmp_path / name).write_text(script, encoding="utf-8")
             (tmp_path / name).chmod(0o755)
         return tmp_path / "log"

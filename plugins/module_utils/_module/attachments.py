@@ -104,17 +104,18 @@ def _entry(outcome: Outcome) -> dict[str, t.Any]:
 
 def _state(outcomes: t.Sequence[Outcome], *, after: bool) -> dict[str, str]:
     """Describe what a diff is about: attachments that change, by what they are before and after."""
-    described = {
-        "added": ("absent", "attached"),
-        "removed": ("attached", "absent"),
-        "failed": ("not as wanted", "failed half-way"),
-    }
-    state = {}
-    for outcome in outcomes:
-        if outcome.changed:
-            words = described.get(outcome.action, (f"attached, but {outcome.reason}", "attached anew"))
-            state[str(outcome.attachment)] = words[after]
-    return state
+    describe = _after if after else _before
+    return {str(outcome.attachment): describe(outcome) for outcome in outcomes if outcome.changed}
+
+
+def _before(outcome: Outcome) -> str:
+    reason = f", but {outcome.reason}" if outcome.reason else ""
+    return f"attached{reason}" if outcome.existed else "absent"
+
+
+def _after(outcome: Outcome) -> str:
+    anew = " anew" if outcome.existed else ""
+    return f"attached{anew}" if outcome.exists else "absent"
 
 
 __all__ = ("converge",)

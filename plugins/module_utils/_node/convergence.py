@@ -56,6 +56,7 @@ class Convergence:
 
     def _decide(self, one: Wanted, outcome: Outcome) -> None:
         record, outcome.reason = self._known.of(one.attachment)
+        outcome.existed = outcome.exists = record is not None
         if not one.present:
             self._remove(record, outcome)
             return
@@ -123,10 +124,10 @@ class Convergence:
             self._rehearse(network, outcome)
         else:
             outcome.result = self._attach(network, outcome.attachment).keys
-            outcome.touched = True
+            outcome.touched = outcome.exists = True
             if self._policy.check != "never":
                 self._check_new(outcome)
-        outcome.action = action
+        outcome.action, outcome.exists = action, True
 
     def _attach(self, network: NetworkConfiguration, attachment: Attachment) -> Result:
         for _lost in range(_RACES):
@@ -149,9 +150,12 @@ class Convergence:
             outcome.action = "removed"
 
     def _delete(self, record: Record, outcome: Outcome) -> None:
-        if self._policy.dry_run:
-            return
-        outcome.touched = True
+        if not self._policy.dry_run:
+            outcome.touched = True
+            self._detach(record)
+        outcome.exists = False
+
+    def _detach(self, record: Record) -> None:
         try:
             self._runtime.delete(record)
         except CniError:

@@ -51,6 +51,7 @@ class Outcome:
         reason: Why there was something to do.
         result: The attachment's CNI result.
         false_alarms: Complaints of CHECK that are known to be wrong.
+        existed, exists: Whether it was recorded before, and is now or would be.
         touched: Whether an ADD was completed or a DEL begun, whatever came of it.
         awaited: What a dry run misses and another task may be about to make.
         seconds: Time from its start to its end.
@@ -63,6 +64,8 @@ class Outcome:
     error: CniError | None = None
     false_alarms: tuple[CniError, ...] = ()
     awaited: CniError | None = None
+    existed: bool = False
+    exists: bool = False
     touched: bool = False
     seconds: float = 0.0
 

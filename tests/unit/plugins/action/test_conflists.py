@@ -1,0 +1,206 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The controller's half of conflists, with Ansible's own loader, templar and template look-up, and no node behind it."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import types
+import typing as t
+
+import pytest
+
+pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
+
+import ansible
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import Templar
+from ansible.utils.collection_loader import AnsibleCollectionConfig
+
+from ansible_collections.cni.node.plugins.action.conflists import ActionModule
+
+Json = dict[str, t.Any]
+CONFIG: Json = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "lab"}]}
+TEXT = json.dumps(CONFIG)
+TEMPLATE = '{"cniVersion": "1.0.0", "name": "{{ name }}", "plugins": [{"type": "{{ type }}"}]}\n'
+
+pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
+
+
+class Action(ActionModule):
+    """Its module answers with what it was given."""
+
+    sent: Json | None = None
+
+    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> Json:
+        self.sent = keywords["module_args"]
+        return {"changed": True, "msg": "from the node"}
+
+
+class Controller:
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
+        self._loader = DataLoader()
+        self._loader.set_basedir(str(directory))
+
+    def write(self, name: str, text: str = TEMPLATE) -> pathlib.Path:
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def run(self, *items: t.Any, **variables: t.Any) -> tuple[Json, Json | None]:
+        """What Ansible gets back, and what the node got."""
+        action = self._action({"conflists": list(items), "probe": False}, variables)
+        return action.run(task_vars=variables), action.sent
+
+    def sent(self, item: Json, **variables: t.Any) -> Json:
+        """The item as the node got it."""
+        result, sent = self.run(item, **variables)
+        assert result["msg"] == "from the node", result
+        assert sent is not None
+        assert sent["probe"] is False
+        (one,) = sent["conflists"]
+        return dict(one)
+
+    def refused(self, item: t.Any, **variables: t.Any) -> str:
+        """The message for an item behind a good one; the node got nothing."""
+        result, sent = self.run({"config": CONFIG}, item, **variables)
+        assert (result["failed"], sent) == (True, None)
+        assert result["error"].keys() == {"code", "msg", "details"}
+        return str(result["msg"])
+
+    def _action(self, arguments: Json, variables: Json) -> Action:
+        task = types.SimpleNamespace(
+            args=arguments,
+            async_val=0,
+            check_mode=False,
+            diff=False,
+            get_search_path=lambda: [str(self.directory / "roles/lab"), str(self.directory)],
+        )
+        connection = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=str(self.directory)))
+        templar = Templar(loader=self._loader, variables=variables)
+        return Action(task, connection, types.SimpleNamespace(), self._loader, templar, None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ansible_builtin() -> None:
+    """The collection that Ansible's own plugins are looked up in exists once a controller has started."""
+    if AnsibleCollectionConfig.collection_finder is None:
+        init_plugin_loader()
+
+
+@pytest.fixture
+def controller(tmp_path: pathlib.Path) -> Controller:
+    return Controller(tmp_path)
+
+
+@pytest.mark.parametrize("item", [{"config": CONFIG}, {"content": TEXT}, {"state": "absent", "name": "net"}], ids=str)
+def test_what_needs_no_rendering_reaches_the_node_as_it_is(controller: Controller, item: Json) -> None:
+    assert controller.sent(item) == item
+
+
+def test_data_from_text_is_data(controller: Controller) -> None:
+    """Before ansible-core 2.19, a variable with JSON text has become data before any plugin sees it."""
+    assert controller.sent({"content": CONFIG, "priority": 5}) == {"config": CONFIG, "priority": 5}
+
+
+def test_a_template_becomes_content_and_all_else_stays(controller: Controller) -> None:
+    controller.write("templates/net.j2")
+    item = {"template": "net.j2", "vars": {"name": "db"}, "priority": 5, "name": "db"}
+    expected = {"priority": 5, "name": "db", "content": TEMPLATE.replace("{{ name }}", "db").replace("{{ type }}", "lab")}
+    assert controller.sent(item, type="lab", name="of the task") == expected
+
+
+def test_vars_are_of_one_item(controller: Controller) -> None:
+    controller.write("templates/net.j2")
+    items = [{"template": "net.j2", "vars": {"name": "one"}}, {"template": "net.j2"}]
+    dummy, sent = controller.run(*items, type="lab", name="of-the-task")
+    assert sent is not None
+    names = [json.loads(one["content"])["name"] for one in sent["conflists"]]
+    assert names == ["one", "of-the-task"]
+
+
+def test_templates_are_looked_for_in_the_role_first(controller: Controller) -> None:
+    places = ["roles/lab/templates/net.j2", "roles/lab/net.j2", "templates/net.j2", "net.j2"]
+    for place in places:
+        controller.write(place, TEMPLATE.replace("{{ name }}", place.replace("/", ".")))
+    for place in places:
+        content = controller.sent({"template": "net.j2"}, type="lab")["content"]
+        assert json.loads(content)["name"] == place.replace("/", ".")
+        (controller.directory / place).unlink()
+    elsewhere = controller.write("elsewhere/net.j2")
+    content = controller.sent({"template": str(elsewhere)}, type="lab", name="absolute")["content"]
+    assert json.loads(content)["name"] == "absolute"
+
+
+def test_rendered_text_stays_text_to_the_last_byte(controller: Controller) -> None:
+    """Ansible makes data of what looks like it, True of true, and drops what surrounds it."""
+    text = '\n{ "name": "net",  "cniVersion": "1.0.0",\n\t"plugins": [{"type": "lab", "flag": true, "big": 9007199254740993}] }\n\n'
+    controller.write("templates/net.j2", text)
+    content = controller.sent({"template": "net.j2"})["content"]
+    assert (content, type(json.loads(content))) == (text, dict)
+
+
+@pytest.mark.parametrize("key", ["config", "content"])
+def test_two_forms_are_for_the_node_to_refuse(controller: Controller, key: str) -> None:
+    item = {"template": "nowhere.j2", key: CONFIG}
+    assert controller.sent(item) == item
+
+
+def test_an_absent_network_needs_no_template(controller: Controller) -> None:
+    item = {"template": "nowhere.j2", "name": "net", "state": "absent"}
+    assert controller.sent(item) == item
+
+
+@pytest.mark.parametrize("items", ["text", None, 5, {"config": CONFIG}])
+def test_items_of_a_wrong_form_are_for_the_node_to_refuse(controller: Controller, items: t.Any) -> None:
+    action = controller._action({"conflists": items}, {})
+    assert action.run(task_vars={})["msg"] == "from the node"
+    assert action.sent == {"conflists": items}
+    assert controller.sent({"config": "text"}) == {"config": "text"}
+
+
+def test_an_item_that_is_no_mapping_is_for_the_node_to_refuse(controller: Controller) -> None:
+    dummy, sent = controller.run("text", 5)
+    assert sent is not None
+    assert sent["conflists"] == ["text", 5]
+
+
+BAD: dict[str, tuple[Json, tuple[str, ...]]] = {
+    "text": ({"content": "{\n  oops\n}"}, ("conflists[1] is not valid JSON: line 2, column 3: ",)),
+    "empty text": ({"content": ""}, ("conflists[1] is not valid JSON: it is empty",)),
+    "data": ({"config": {**CONFIG, "cniVersion": "9.9.9"}}, ("conflists[1]: /cniVersion: unknown version '9.9.9'",)),
+    "data that is no JSON": ({"config": {**CONFIG, "x": {1, 2}}}, ("conflists[1]: this cannot be written as JSON: ",)),
+    "not a number": ({"config": {**CONFIG, "x": float("nan")}}, ("conflists[1] is not valid JSON: NaN is not a",)),
+    "undefined": (
+        {"template": "undefined.j2"},
+        ("conflists[1]: template undefined.j2 cannot be rendered: ", "'nowhere' is undefined"),
+    ),
+    "syntax": ({"template": "syntax.j2"}, ("conflists[1]: template syntax.j2 cannot be rendered: ",)),
+    "missing": ({"template": "missing.j2"}, ("conflists[1]: template missing.j2 cannot be rendered: ", "missing.j2'")),
+    "vars": ({"template": "net.j2", "vars": "text"}, ("conflists[1]: template net.j2 cannot be rendered: ", "text")),
+}
+
+
+@pytest.mark.parametrize(("item", "fragments"), BAD.values(), ids=BAD)
+def test_what_is_wrong_is_said_with_its_place_and_no_node_is_asked(
+    controller: Controller, item: Json, fragments: tuple[str, ...]
+) -> None:
+    controller.write("templates/net.j2")
+    controller.write("templates/undefined.j2", "{{ nowhere }}")
+    controller.write("templates/syntax.j2", "{{ name")
+    message = controller.refused(item)
+    for fragment in fragments:
+        assert fragment in message
+
+
+def test_broken_rendered_text_names_the_template_and_the_line(controller: Controller) -> None:
+    path = controller.write("templates/net.j2", '{\n  "name": "{{ name }}"\n  oops\n}\n')
+    message = controller.refused({"template": "net.j2", "vars": {"name": "db"}})
+    assert message.startswith(f"conflists[1]: template {path}, rendered")
+    assert "is not valid JSON: line 3, column 3: expecting ',' delimiter" in message

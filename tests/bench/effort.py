@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import pathlib
 
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import default_workers
 from ansible_collections.cni.node.tests.bench.node import Node
 
 
@@ -37,4 +37,4 @@ class Bench:
     disk: pathlib.Path
     effort: Effort
     # As many as the module `attachments` takes when it is not told.
-    workers: int = 2 * len(os.sched_getaffinity(0))
+    workers: int = dataclasses.field(default_factory=default_workers)

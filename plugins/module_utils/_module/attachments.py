@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments, default_workers
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
 if t.TYPE_CHECKING:
@@ -38,9 +38,7 @@ def converge(module: AnsibleModule) -> dict[str, t.Any]:
         unwanted, unknown = attachments.unwanted(wanted)
         wanted += unwanted
         warn(module, (f"not purged, for nobody can tell whose it is: {error}" for error in unknown))
-    workers = int(
-        positive("workers", 2 * len(os.sched_getaffinity(0)) if params["workers"] is None else params["workers"])
-    )
+    workers = default_workers() if params["workers"] is None else int(positive("workers", params["workers"]))
     outcomes = attachments.converge(wanted, workers)
     warn(module, (str(outcome.awaited) for outcome in outcomes if outcome.awaited))
     return _report(outcomes)

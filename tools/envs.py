@@ -11,7 +11,7 @@ import os
 import shutil
 from pathlib import Path
 
-from tools.paths import ROOT, Unavailable, Words, run
+from tools.paths import ROOT, Unavailable, Words, run, shown
 
 NAMESPACE, NAME = "cni", "node"
 
@@ -28,6 +28,7 @@ def ensure(env: Path, python: Path, pins: Path) -> Path:
 
 def build(env: Path, python: Path, requirements: Path) -> None:
     """Make the environment from nothing."""
+    print(f"Preparing {shown(env)} from {shown(requirements)}, which takes a minute or two.", flush=True)
     shutil.rmtree(env, ignore_errors=True)
     env.parent.mkdir(parents=True, exist_ok=True)
     if run([python, "-m", "venv", env]) != 0:
@@ -42,8 +43,8 @@ def build(env: Path, python: Path, requirements: Path) -> None:
         "--no-input",
     ]
     if run([*pip, "-r", requirements]) != 0:
-        name = requirements.relative_to(ROOT) if requirements.is_relative_to(ROOT) else requirements
-        raise Unavailable(f"pip could not install {name} (its message is above): a package index must be in reach")
+        what = shown(requirements)
+        raise Unavailable(f"pip could not install {what} (its message is above): a package index must be in reach")
 
 
 def link_collection(env: Path) -> None:

@@ -28,7 +28,7 @@ class Unavailable(Exception):
 
 def run(argv: Words, cwd: Path = ROOT, env: t.Mapping[str, str] | None = None) -> int:
     """Run a command in the open and give back its exit status."""
-    print("+", *(_shown(word) for word in argv), flush=True)
+    print("+", *(shown(word) for word in argv), flush=True)
     return subprocess.run([str(word) for word in argv], cwd=cwd, env=_environment(env), check=False).returncode
 
 
@@ -43,10 +43,11 @@ def tool(name: str) -> Path:
     return VENV / "bin" / name
 
 
+def shown(word: str | Path) -> str:
+    """A word of a command, with paths told from the root of this repository."""
+    return str(word).replace(f"{ROOT}{os.sep}", "")
+
+
 def _environment(extra: t.Mapping[str, str] | None) -> dict[str, str]:
     path = os.pathsep.join((str(VENV / "bin"), os.environ.get("PATH", os.defpath)))
     return {**os.environ, "PATH": path, **(extra or {})}
-
-
-def _shown(word: str | Path) -> str:
-    return str(word).replace(f"{ROOT}{os.sep}", "")

@@ -166,4 +166,4 @@ def test_the_place_of_records_may_be_anywhere(tmp_path: pathlib.Path) -> None:
 def test_a_record_with_a_result_in_an_unknown_version_is_reported(node: Node, version: str) -> None:
     put(node, json.dumps({**json.loads(foreign(node)), "result": {"cniVersion": version}}).encode())
     error = error_of(node.runtime.records.read, ("net", "blue", "eth0"))
-    assert (error.code, version in error.msg) == (Code.INCOMPATIBLE_VERSION, True)
+    assert (error.code, version in error.msg) == (Code.DECODE_FAILURE, True)

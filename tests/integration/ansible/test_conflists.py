@@ -100,7 +100,11 @@ def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: Node, proj
     removed = played.succeeded().settled("remove")
     gone = ["10-a.conflist", "10-b.conflist", "20-by-somebody-else.conflist", "30-b.conf", "broken.conf"]
     assert removed.files == {"10-e.conflist": "created", **dict.fromkeys(gone, "removed")}
-    assert sorted(path.name for path in node.conf_dir.glob("[!.]*")) == ["10-c.conflist", "10-d.conflist", "10-e.conflist"]
+    assert sorted(path.name for path in node.conf_dir.glob("[!.]*")) == [
+        "10-c.conflist",
+        "10-d.conflist",
+        "10-e.conflist",
+    ]
     assert '-  "name": "a",' in played.output
 
 
@@ -130,7 +134,11 @@ def test_purge_removes_only_what_this_collection_wrote_and_nobody_changed(node: 
     played = project.play(again).succeeded()
     assert played["take back"].files == {"10-edited.conflist": "changed"}
     assert played.settled("purge").files == {"10-edited.conflist": "removed", "10-kept.conflist": "removed"}
-    assert sorted(path.name for path in node.conf_dir.iterdir()) == ["00-foreign.conflist", "10-same.conflist", "README"]
+    assert sorted(path.name for path in node.conf_dir.iterdir()) == [
+        "00-foreign.conflist",
+        "10-same.conflist",
+        "README",
+    ]
 
 
 def test_a_moved_file_that_somebody_has_changed_stays_and_one_is_told(node: Node, project: Project) -> None:

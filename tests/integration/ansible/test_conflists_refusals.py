@@ -27,7 +27,10 @@ def test_plugins_are_asked_before_a_file_is_written(node: Node, project: Project
             named("a", {"type": "tuning"}, {"type": "old"}),
             ("no version of 1.0.0 is supported by every plugin", "old supports 0.3.1, 0.4.0"),
         ),
-        "hanging": (named("a", {"type": "hanging"}), ("plugin hanging failed (VERSION): ran out of time (limit 0.5 s)",)),
+        "hanging": (
+            named("a", {"type": "hanging"}),
+            ("plugin hanging failed (VERSION): ran out of time (limit 0.5 s)",),
+        ),
         "broken": (named("a", {"type": "broken"}), ("plugin broken failed (VERSION): exit status 3", "hello")),
     }
     good = {"config": named("good")}
@@ -68,7 +71,10 @@ def test_one_bad_item_and_nothing_is_written(project: Project) -> None:
             {"config": named("a"), "filename": "10-good.conflist"},
             "conflists[1]: two networks want the file /etc/cni/net.d/10-good.conflist",
         ),
-        "filename": ({"config": named("a"), "filename": "../a.conflist"}, "conflists[1]: '../a.conflist' is no name for"),
+        "filename": (
+            {"config": named("a"), "filename": "../a.conflist"},
+            "conflists[1]: '../a.conflist' is no name for",
+        ),
         "priority": ({"config": named("a"), "priority": 100}, "conflists[1]: priority: 100; expected: 0 to 99"),
         "two forms": ({"config": named("a"), "content": "{}"}, "mutually exclusive"),
         "no form": ({"name": "a"}, "state is present but any of the following are missing: config, template, content"),

@@ -44,20 +44,20 @@ def test_it_is_found_and_rendered_as_ansible_does(node: Node, project: Project) 
         "four": "sub/included.j2",
     }
     items = [
-        {"template": source, "vars": variables(who), "filename": f"{who}.conflist"}
-        for who, source in sources.items()
+        {"template": source, "vars": variables(who), "filename": f"{who}.conflist"} for who, source in sources.items()
     ]
     reference = [
-        task(
-            f"{who} by Ansible itself", BUILTIN, {"src": source, "dest": f"/etc/cni/{who}"}, vars=variables(who)
-        )
+        task(f"{who} by Ansible itself", BUILTIN, {"src": source, "dest": f"/etc/cni/{who}"}, vars=variables(who))
         for who, source in sources.items()
     ]
     in_role = {"template": "net.conflist.j2", "vars": variables("role")}
     role = [
         *thrice("in a role", CONFLISTS, {"conflists": [in_role]}),
         task(
-            "role by Ansible itself", BUILTIN, {"src": "net.conflist.j2", "dest": "/etc/cni/role"}, vars=variables("role")
+            "role by Ansible itself",
+            BUILTIN,
+            {"src": "net.conflist.j2", "dest": "/etc/cni/role"},
+            vars=variables("role"),
         ),
     ]
     project.write("roles/lab/tasks/main.yml", json.dumps(role))
@@ -71,7 +71,9 @@ def test_it_is_found_and_rendered_as_ansible_does(node: Node, project: Project) 
         written = node.conf_dir / ("10-rolenet.conflist" if who == "role" else f"{who}.conflist")
         assert written.read_bytes() == node.conf_dir.with_name(who).read_bytes()
     comments = {who: _comment(node, f"{who}.conflist") for who in sources}
-    assert comments == {who: f"{place}: é é node" for who, place in zip(sources, ["templates", "beside", "beside", "templates"])}
+    assert comments == {
+        who: f"{place}: é é node" for who, place in zip(sources, ["templates", "beside", "beside", "templates"])
+    }
     assert _comment(node, "10-rolenet.conflist") == "roles/lab/templates: é é node"
     assert '+  "name": "onenet",' in played.output
 
@@ -102,14 +104,18 @@ def test_what_cannot_be_rendered_or_read_reaches_no_node(project: Project) -> No
     project.write("templates/syntax.j2", '{"name": "{{ name"}')
     good = {"config": named("good")}
     bad = {
-        "broken": (f"conflists[1]: template {broken}, rendered", "is not valid JSON: line 4, column 3: expecting ',' delimiter"),
+        "broken": (
+            f"conflists[1]: template {broken}, rendered",
+            "is not valid JSON: line 4, column 3: expecting ',' delimiter",
+        ),
         "typed": (f"conflists[1]: template {typed}, rendered", "/plugins/0/type: 'a/b' is not a plugin type"),
         "undefined": ("conflists[1]: template undefined.j2 cannot be rendered: ", "'no_such_variable' is undefined"),
         "syntax": ("conflists[1]: template syntax.j2 cannot be rendered: ",),
         "none": ("conflists[1]: template none.j2 cannot be rendered: ", "Could not find or access 'none.j2'"),
     }
     tasks = [
-        task(name, CONFLISTS, {"conflists": [good, {"template": f"{name}.j2", "vars": {"name": '"a"'}}]}) for name in bad
+        task(name, CONFLISTS, {"conflists": [good, {"template": f"{name}.j2", "vars": {"name": '"a"'}}]})
+        for name in bad
     ]
     both = {"template": "typed.j2", "config": named("a")}
     absent = {"template": "none.j2", "name": "good", "state": "absent"}

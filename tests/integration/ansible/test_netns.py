@@ -42,7 +42,10 @@ def test_what_an_interrupted_run_left_behind_is_taken_over_or_removed(project: P
     directory.mkdir()
     for name in ("red", "blue"):
         (directory / name).touch()
-    tasks = [*thrice("make", NETNS, {"names": ["red"]}), *thrice("remove", NETNS, {"names": ["blue"], "state": "absent"})]
+    tasks = [
+        *thrice("make", NETNS, {"names": ["red"]}),
+        *thrice("remove", NETNS, {"names": ["blue"], "state": "absent"}),
+    ]
     played = project.play(tasks)
     assert played.settled("make").result["changed_names"] == ["red"]
     assert played.settled("remove").result["changed_names"] == ["blue"]

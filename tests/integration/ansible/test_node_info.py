@@ -26,7 +26,7 @@ def test_an_empty_node_and_each_part_by_itself(project: Project) -> None:
     tasks += [task("nothing", INFO, {"gather": []}), task("in check mode", INFO, nowhere, check_mode=True)]
     played = project.play(tasks).succeeded()
     assert played["all"].did_nothing().msg == "0 plugins, 0 networks, 0 attachments, 0 netns"
-    assert {name: played["all"].result[name] for name in SECTIONS} == dict.fromkeys(SECTIONS, [])
+    assert {name: played["all"].result[name] for name in SECTIONS} == {name: [] for name in SECTIONS}
     for name in SECTIONS:
         assert played[name].did_nothing().msg == f"0 {name}"
         assert [section for section in SECTIONS if section in played[name].result] == [name]
@@ -41,7 +41,13 @@ def test_plugins_say_what_they_speak_or_why_not(node: Node, project: Project) ->
     done = project.play([task("look", INFO, {"gather": ["plugins"]})]).succeeded()["look"]
     found = {plugin["path"]: plugin for plugin in done.result["plugins"]}
     own, distributed = found["/opt/cni/bin/bridge"], found["/usr/lib/cni/bridge"]
-    assert own == {"type": "bridge", "path": "/opt/cni/bin/bridge", "shadowed": False, "versions": ["0.4.0"], "error": None}
+    assert own == {
+        "type": "bridge",
+        "path": "/opt/cni/bin/bridge",
+        "shadowed": False,
+        "versions": ["0.4.0"],
+        "error": None,
+    }
     assert (distributed["shadowed"], distributed["error"]) == (True, None)
     assert distributed["versions"][:6] == list(VERSIONS[:6])
     error = found["/opt/cni/bin/silent"]["error"]
@@ -72,7 +78,11 @@ def test_networks_come_with_what_shadows_and_breaks_them(node: Node, project: Pr
         "disable_gc": True,
         "error": None,
     }
-    assert (shadowed["path"], shadowed["plugins"], shadowed["shadowed"]) == ("/etc/cni/net.d/10-db.conf", ["tuning"], True)
+    assert (shadowed["path"], shadowed["plugins"], shadowed["shadowed"]) == (
+        "/etc/cni/net.d/10-db.conf",
+        ["tuning"],
+        True,
+    )
     assert broken["path"] == "/etc/cni/net.d/20-broken.conflist"
     assert broken["error"]["msg"].startswith("/etc/cni/net.d/20-broken.conflist is not valid JSON: line 1, column 14: ")
     assert done.msg == "3 networks"
@@ -126,7 +136,13 @@ def _spoil(node: Node) -> None:
     begun["cni.node"]["command"] = "DEL"
     intents.mkdir(parents=True, exist_ok=True)
     (intents / "left-left-eth0").write_text(json.dumps(begun), encoding="utf-8")
-    foreign: Json = {**begun, "containerId": "podman-1", "networkName": "same", "config": "e30=", "netns": "/run/netns/none"}
+    foreign: Json = {
+        **begun,
+        "containerId": "podman-1",
+        "networkName": "same",
+        "config": "e30=",
+        "netns": "/run/netns/none",
+    }
     del foreign["cni.node"]
     (records / "same-podman-1-eth0").write_text(json.dumps(foreign), encoding="utf-8")
     (records / "same-empty-eth0").write_bytes(b"")

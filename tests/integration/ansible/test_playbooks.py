@@ -98,7 +98,9 @@ def _capabilities() -> Json:
 def _drift(node: Node, project: Project) -> None:
     """An interface is lost, and there is one network and one attachment more of ours."""
     Namespace("red").run("ip", "link", "delete", "eth0")
-    leftover = networks.network(networks.bridge(bridge="cni9", ipam=networks.host_local("10.9.0.0/16")), name="leftover")
+    leftover = networks.network(
+        networks.bridge(bridge="cni9", ipam=networks.host_local("10.9.0.0/16")), name="leftover"
+    )
     project.play(
         [
             task("a network", "cni.node.conflists", {"conflists": [{"config": leftover}]}),

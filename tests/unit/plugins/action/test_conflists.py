@@ -88,10 +88,17 @@ class Controller:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def ansible_builtin() -> None:
-    """The collection that Ansible's own plugins are looked up in exists once a controller has started."""
-    if AnsibleCollectionConfig.collection_finder is None:
-        init_plugin_loader()
+def ansible_builtin() -> t.Iterator[None]:
+    """The collection that Ansible's own plugins are in can be found once a controller has started.
+
+    All other tests import this collection as Python does.
+    """
+    if AnsibleCollectionConfig.collection_finder is not None:
+        yield
+        return
+    init_plugin_loader()
+    yield
+    AnsibleCollectionConfig.collection_finder._remove()
 
 
 @pytest.fixture
@@ -112,7 +119,11 @@ def test_data_from_text_is_data(controller: Controller) -> None:
 def test_a_template_becomes_content_and_all_else_stays(controller: Controller) -> None:
     controller.write("templates/net.j2")
     item = {"template": "net.j2", "vars": {"name": "db"}, "priority": 5, "name": "db"}
-    expected = {"priority": 5, "name": "db", "content": TEMPLATE.replace("{{ name }}", "db").replace("{{ type }}", "lab")}
+    expected = {
+        "priority": 5,
+        "name": "db",
+        "content": TEMPLATE.replace("{{ name }}", "db").replace("{{ type }}", "lab"),
+    }
     assert controller.sent(item, type="lab", name="of the task") == expected
 
 

@@ -12,7 +12,6 @@ import typing as t
 
 import pytest
 from ansible.module_utils import basic
-from ansible.module_utils.common import warnings
 
 Json = dict[str, t.Any]
 PACKAGE = "ansible_collections.cni.node.plugins.modules"
@@ -21,6 +20,7 @@ PACKAGE = "ansible_collections.cni.node.plugins.modules"
 class Done(t.NamedTuple):
     status: int
     result: Json
+    warnings: list[str]
 
     def ok(self) -> Json:
         assert self.status == 0, self.result
@@ -43,9 +43,10 @@ class Runner:
         self._monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps(given).encode())
         # Since ansible-core 2.19, the form in which arguments come has a name.
         self._monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
-        # Ansible keeps them for the process, which is a module's own elsewhere.
-        self._monkeypatch.setattr(warnings, "_global_warnings", type(warnings._global_warnings)())
+        warnings: list[str] = []
+        # Ansible keeps them for the whole process, and elsewhere where it is a controller's.
+        self._monkeypatch.setattr(basic.AnsibleModule, "warn", lambda module, warning: warnings.append(warning))
         with pytest.raises(SystemExit) as ended:
             importlib.import_module(f"{PACKAGE}.{module}").main()
         (line,) = self._capsys.readouterr().out.strip().splitlines()
-        return Done(t.cast(int, ended.value.code), json.loads(line))
+        return Done(t.cast("int", ended.value.code), json.loads(line), warnings)

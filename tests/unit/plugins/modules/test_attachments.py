@@ -91,12 +91,18 @@ def test_what_is_given_reaches_the_plugin(ensure: Ensure, plugins: PluginDirecto
 
 
 def test_check_mode_says_what_will_be_and_warns_of_what_is_missing(ensure: Ensure, tmp_path: pathlib.Path) -> None:
-    items = [{"network": "net", "netns": "blue"}, {"network": "later", "netns": "red"}, {"network": "net", "netns": "new"}]
-    done = ensure(*items, check_mode=True).ok()
+    items = [
+        {"network": "net", "netns": "blue"},
+        {"network": "later", "netns": "red"},
+        {"network": "net", "netns": "new"},
+    ]
+    ran = ensure(*items, check_mode=True)
+    done = ran.ok()
     assert [entry["action"] for entry in done["attachments"]] == ["added"] * 3
     assert [entry["result"] for entry in done["attachments"]] == [{}] * 3
-    warnings = [str(warning) for warning in done["warnings"]]
-    assert ["no network 'later'" in warnings[0], "new does not exist" in warnings[1], len(warnings)] == [True, True, 2]
+    later, new = ran.warnings
+    assert "no network 'later'" in later
+    assert "new does not exist" in new
     assert not (tmp_path / "cache").exists()
 
 
@@ -112,7 +118,11 @@ def test_the_diff_says_why_something_is_made_anew(ensure: Ensure) -> None:
 
 
 def test_a_failed_item_is_in_the_message_and_the_others_are_done(ensure: Ensure) -> None:
-    items = [{"network": "none", "netns": "blue"}, {"network": "net", "netns": "a b"}, {"network": "net", "netns": "red"}]
+    items = [
+        {"network": "none", "netns": "blue"},
+        {"network": "net", "netns": "a b"},
+        {"network": "net", "netns": "red"},
+    ]
     done = ensure(*items)
     assert (done.status, done.result["failed"], done.result["changed"]) == (1, True, True)
     assert done.result["summary"] == {"failed": 2, "added": 1}
@@ -129,11 +139,12 @@ def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugi
     plugins.write("lab", ADD=Answer(result=RESULT), CHECK=Answer(error={"code": 100, "msg": "no"}))
     attached = ensure({"network": "net", "netns": "blue"})
     assert (attached.status, attached.result["changed"]) == (1, True)
-    assert attached.result["diff"]["before"] == {name: "absent"}
+    assert attached.result["diff"] == {"before": {name: "absent"}, "after": {name: "attached"}}
     plugins.write("lab", ADD=Answer(error={"code": 100, "msg": "no"}))
     detached = ensure({"network": "net", "netns": "blue", "args": {"A": "1"}})
     assert (detached.status, detached.result["changed"]) == (1, True)
-    assert detached.result["diff"]["after"] == {name: "absent"}
+    before = {name: "attached, but its arguments have changed"}
+    assert detached.result["diff"] == {"before": before, "after": {name: "absent"}}
 
 
 @pytest.mark.parametrize(
@@ -150,7 +161,12 @@ def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugi
         ({"attachments": [{"netns": "blue"}]}, "missing required arguments: network"),
         ({"attachments": [{"network": "net", "netns": "blue", "mac": 1}]}, "Unsupported parameters"),
         (
-            {"attachments": [{"network": "net", "netns": "blue"}, {"network": "net", "netns": "/x", "container_id": "blue"}]},
+            {
+                "attachments": [
+                    {"network": "net", "netns": "blue"},
+                    {"network": "net", "netns": "/x", "container_id": "blue"},
+                ]
+            },
             "attachments[0]: the attachment of blue (eth0) to network net is given twice",
         ),
     ],
@@ -166,13 +182,14 @@ def test_arguments_that_are_none_are_refused_before_anything_is_done(
 def test_purge_says_what_it_leaves_for_nobody_can_tell_whose_it_is(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure({"network": "net", "netns": "blue"}, {"network": "net", "netns": "red"}).ok()
     (tmp_path / "cache" / "results" / "net-other-eth0").write_bytes(b"")
-    done = ensure({"network": "net", "netns": "red"}, purge=True).ok()
+    ran = ensure({"network": "net", "netns": "red"}, purge=True)
+    done = ran.ok()
     assert [(entry["container_id"], entry["action"]) for entry in done["attachments"]] == [
         ("red", "checked"),
         ("blue", "removed"),
     ]
-    (warning,) = done["warnings"]
-    assert "not purged, for nobody can tell whose it is: " in str(warning)
+    (warning,) = ran.warnings
+    assert "not purged, for nobody can tell whose it is: " in warning
     assert (tmp_path / "cache" / "results" / "net-other-eth0").exists()
 
 

@@ -63,13 +63,23 @@ def test_text_is_written_as_it_is_and_shown_as_well_as_can_be(ensure: Ensure, tm
 def test_it_warns_of_files_that_define_the_same_network(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     (tmp_path / "net.d").mkdir()
     (tmp_path / "net.d" / "00-net.conflist").write_text(json.dumps(CONFIG), encoding="utf-8")
-    (warning,) = ensure({"config": CONFIG}).ok()["warnings"]
-    assert "define network net; runtimes use the first of these" in str(warning)
+    ran = ensure({"config": CONFIG})
+    assert ran.ok()["changed"]
+    (warning,) = ran.warnings
+    assert "define network net; runtimes use the first of these" in warning
 
 
 REFUSED: dict[str, tuple[Json, Json, str]] = {
-    "two forms": ({"config": CONFIG, "content": "{}"}, {}, "parameters are mutually exclusive: config|template|content"),
-    "no form": ({"name": "net"}, {}, "state is present but any of the following are missing: config, template, content"),
+    "two forms": (
+        {"config": CONFIG, "content": "{}"},
+        {},
+        "parameters are mutually exclusive: config|template|content",
+    ),
+    "no form": (
+        {"name": "net"},
+        {},
+        "state is present but any of the following are missing: config, template, content",
+    ),
     "absent what?": ({"state": "absent"}, {}, "state is absent but any of the following are missing: name, filename"),
     "a template": ({"template": "x.j2"}, {}, "conflists[0]: a template reached the node"),
     "an unknown key": ({"config": CONFIG, "prio": 1}, {}, "Unsupported parameters"),
@@ -81,7 +91,11 @@ REFUSED: dict[str, tuple[Json, Json, str]] = {
     "a relative directory": ({"config": CONFIG}, {"conf_dir": "net.d"}, "conf_dir: 'net.d' is not an absolute path"),
     "no time": ({"config": CONFIG}, {"timeout": 0}, "timeout: 0; expected: a number above 0"),
     "no plugin": ({"config": CONFIG}, {"plugin_dirs": ["/none"]}, "10-net.conflist: plugin 'lab' is not installed"),
-    "a relative plugin directory": ({"config": CONFIG}, {"plugin_dirs": ["a:b"]}, "CNI_PATH: 'a:b' is no plugin directory"),
+    "a relative plugin directory": (
+        {"config": CONFIG},
+        {"plugin_dirs": ["a:b"]},
+        "CNI_PATH: 'a:b' is no plugin directory",
+    ),
     "a version the plugin does not speak": (
         {"config": {**CONFIG, "plugins": [{"type": "old"}]}},
         {},

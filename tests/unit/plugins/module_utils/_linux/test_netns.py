@@ -30,7 +30,9 @@ def test_a_name_is_a_file_of_the_directory(name: str) -> None:
     assert netns.path_of(name) == f"/run/netns/{name}"
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "-x", "a/b", "/run/netns/a", "a b", "a\n", "a\0b", "a\x7f", "a\u2028b"])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "-x", "a/b", "/run/netns/a", "a b", "a\n", "a\0b", "a\x7f", "a\u2028b"]
+)
 def test_a_name_that_is_none_is_refused(name: str) -> None:
     for operation in (netns.path_of, netns.create, netns.delete):
         error = error_of(operation, name)

@@ -17,7 +17,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call, MemoryExecutor, succeeds
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import (
+    Answer,
+    Call,
+    MemoryExecutor,
+    succeeds,
+)
 
 Json = dict[str, t.Any]
 RESULT: Json = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}

@@ -35,7 +35,9 @@ class NetD:
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
 
-    def plan(self, *items: Wanted, purge: bool = False, mode: int = 0o644) -> tuple[ConflistDirectory, list[FileChange]]:
+    def plan(
+        self, *items: Wanted, purge: bool = False, mode: int = 0o644
+    ) -> tuple[ConflistDirectory, list[FileChange]]:
         directory = ConflistDirectory(str(self.path), mode)
         return directory, directory.plan(items, purge=purge)[0]
 

@@ -16,7 +16,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory, gives_an_address
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import (
+    Json,
+    Laboratory,
+    gives_an_address,
+)
 
 NAMES = ("one", "two", "three", "four")
 
@@ -28,7 +32,9 @@ def _wanted(lab: Laboratory, *containers: str, **keys: t.Any) -> list[Wanted]:
 
 
 def test_one_that_fails_does_not_stop_the_others(make: Make) -> None:
-    lab = make(b=lambda call: CniError(100, "no") if call.attachment and call.attachment.container_id == "two" else None)
+    lab = make(
+        b=lambda call: CniError(100, "no") if call.attachment and call.attachment.container_id == "two" else None
+    )
     outcomes = lab.converge(*_wanted(lab, *NAMES), Wanted(lab.wanted("nobody")), workers=2)
     assert [outcome.attachment.container_id for outcome in outcomes] == [*NAMES, "nobody"]
     assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added", "failed"]

@@ -46,12 +46,16 @@ def test_names_follow_from_priority_network_and_form(net_d: NetD) -> None:
 
 
 @pytest.mark.parametrize(
-    "filename", ["a.txt", ".conflist", ".a.conf", "a/b.conf", "../a.conf", "a b.conf", "é.conf", "-a.conf", "a.conf\n", ".."]
+    "filename",
+    ["a.txt", ".conflist", ".a.conf", "a/b.conf", "../a.conf", "a b.conf", "é.conf", "-a.conf", "a.conf\n", ".."],
 )
 def test_a_filename_is_one_that_runtimes_read(net_d: NetD, filename: str) -> None:
     for item in (wanted("a", filename=filename), absent(filename=filename)):
         error = error_of(net_d.plan, item)
-        assert (error.code, f"{filename!r} is no name for a network configuration" in error.msg) == (Code.INVALID_CONFIG, True)
+        assert (error.code, f"{filename!r} is no name for a network configuration" in error.msg) == (
+            Code.INVALID_CONFIG,
+            True,
+        )
         assert error.msg.startswith(item.where)
 
 
@@ -117,7 +121,10 @@ def test_absent_removes_every_file_of_a_network_whoever_wrote_it(net_d: NetD) ->
 
 def test_absent_leaves_what_the_same_run_writes(net_d: NetD) -> None:
     net_d.ensure(wanted("a"))
-    assert net_d.ensure(absent("a"), wanted("a", priority=20)) == {"20-a.conflist": "created", "10-a.conflist": "removed"}
+    assert net_d.ensure(absent("a"), wanted("a", priority=20)) == {
+        "20-a.conflist": "created",
+        "10-a.conflist": "removed",
+    }
 
 
 Spoil = t.Callable[[pathlib.Path], object]

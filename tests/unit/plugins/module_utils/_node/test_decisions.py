@@ -86,7 +86,10 @@ ROWS = {
     "the same, written otherwise": Row(_rewrites_the_same, "checked", commands=CHECKED),
     "another namespace": Row(lambda lab: lab.make_namespace(), "recreated", "its network namespace is another one now"),
     "another path": Row(
-        lambda lab: lab.make_namespace("red"), "recreated", "its network namespace is another one now", wanted={**ARGS, "netns": "red"}
+        lambda lab: lab.make_namespace("red"),
+        "recreated",
+        "its network namespace is another one now",
+        wanted={**ARGS, "netns": "red"},
     ),
     "another configuration": Row(
         lambda lab: lab.write(disableGC=True), "recreated", "the network's configuration has changed"
@@ -105,9 +108,7 @@ ROWS = {
     "a record without configuration": Row(
         _records(lambda document: document.update(config="e30=")), "recreated", "its record is broken: "
     ),
-    "killed in ADD": Row(
-        _interrupted("ADD", recorded=False), "recreated", "an earlier run was interrupted at ADD"
-    ),
+    "killed in ADD": Row(_interrupted("ADD", recorded=False), "recreated", "an earlier run was interrupted at ADD"),
     "killed after ADD": Row(_interrupted("ADD", recorded=True), "checked", commands=CHECKED),
     "killed in DEL": Row(_interrupted("DEL", recorded=True), "recreated", "an earlier run was interrupted at DEL"),
     "killed after DEL": Row(_interrupted("DEL", recorded=False), "recreated", "an earlier run was interrupted at DEL"),

@@ -48,11 +48,19 @@ EXISTING = {
     ("always", "recreate"): ("recreated", True, False),
     ("always", "fail"): ("failed", False, True),
     ("always", "report"): ("checked", False, True),
-    **{(check, on_drift): ("unchanged", False, False) for check in ("changed", "never") for on_drift in ("recreate", "fail", "report")},
+    **{
+        (check, on_drift): ("unchanged", False, False)
+        for check in ("changed", "never")
+        for on_drift in ("recreate", "fail", "report")
+    },
 }
 # The same right after ADD.
 NEW = {
-    **{(check, on_drift): ("failed", True, True) for check in ("always", "changed") for on_drift in ("recreate", "fail")},
+    **{
+        (check, on_drift): ("failed", True, True)
+        for check in ("always", "changed")
+        for on_drift in ("recreate", "fail")
+    },
     **{(check, "report"): ("added", True, True) for check in ("always", "changed")},
     **{("never", on_drift): ("added", True, False) for on_drift in ("recreate", "fail", "report")},
 }

@@ -10,14 +10,14 @@ import json
 import os
 import pathlib
 
+import pytest
+
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node import inventory
 from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
-
-import pytest
 
 
 def test_plugins_of_every_directory_are_asked_by_themselves(tmp_path: pathlib.Path) -> None:

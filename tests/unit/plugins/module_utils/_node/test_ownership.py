@@ -31,7 +31,11 @@ def test_what_was_written_is_ours_and_the_list_is_for_all_to_read(tmp_path: path
     (tmp_path / "x.conf").write_bytes(b"new")
     Ownership.load(str(tmp_path)).settle([created(tmp_path, "x.conf")])
     again = Ownership.load(str(tmp_path))
-    assert (again.files(), again.network_of("x.conf"), again.is_unaltered("x.conf")) == ([("x.conf", "net")], "net", True)
+    assert (again.files(), again.network_of("x.conf"), again.is_unaltered("x.conf")) == (
+        [("x.conf", "net")],
+        "net",
+        True,
+    )
     listed = json.loads((tmp_path / LIST).read_text(encoding="utf-8"))
     assert listed == {"files": {"x.conf": {"network": "net", "sha256": hashlib.sha256(b"new").hexdigest()}}}
     assert (tmp_path / LIST).stat().st_mode & 0o777 == 0o644

@@ -27,6 +27,7 @@ def configuration(name: str, **keys: t.Any) -> Json:
 
 def open_network(node: Node, name: str, **answers: Answer | t.Sequence[Answer]) -> str:
     """Its name; the plugin is there and the network is written, by hand."""
-    node.plugins.write(f"lab-{name}", **{"ADD": GIVES, **answers})
+    given: Json = {"ADD": GIVES, **answers}
+    node.plugins.write(f"lab-{name}", **given)
     node.write(configuration(name))
     return name

@@ -52,5 +52,5 @@ def _of_value(where: str, facts: Json, value: t.Any, certain: set[str]) -> t.Ite
     elif "choices" in facts and value not in facts["choices"]:
         yield f"{where}: {value!r} is not one of {facts['choices']}"
     elif "contains" in facts:
-        for number, entry in enumerate(value):
+        for number, entry in enumerate(t.cast("list[Json]", value)):
             yield from _problems(f"{where}[{number}]", facts["contains"], entry, certain)

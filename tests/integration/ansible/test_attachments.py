@@ -172,7 +172,7 @@ def test_an_attachment_that_fails_does_not_stop_the_others(node: Node, project: 
         "plugin": ({"network": "bad-add"}, 100, "plugin lab-bad-add failed (ADD): no address left"),
     }
     good = {"network": "good", "netns": "red"}
-    items = [{"network": "good", "netns": "blue"}, *({**good, **item} for item, dummy, dummy in bad.values()), good]
+    items = [{"network": "good", "netns": "blue"}, *({**good, **case[0]} for case in bad.values()), good]
     with namespaces("red", "blue"):
         played = project.play([task("attach", ATTACHMENTS, {"attachments": items})])
     done = played["attach"]

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 from ansible_collections.cni.node.tests.integration.ansible.laboratory import COMPLAINS, WORKS, open_network
 from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
@@ -106,6 +107,4 @@ def _error(name: str) -> str:
 
 
 def _written(node: Node, name: str) -> Json:
-    import json
-
     return dict(json.loads((node.conf_dir / f"10-{name}.conflist").read_text(encoding="utf-8")))

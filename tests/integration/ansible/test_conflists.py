@@ -25,7 +25,7 @@ def named(name: str, *plugins: Json, **keys: object) -> Json:
 
 def test_a_network_is_given_as_data_or_as_text_and_for_one_plugin_as_before_1_0_0(node: Node, project: Project) -> None:
     text = '{"cniVersion": "1.0.0",   "name": "raw", "plugins": [{"type": "tuning", "big": 9007199254740993}]}'
-    items = [
+    items: list[Json] = [
         {"config": networks.full() | {"name": "db"}},
         {"config": named("list"), "filename": "my-own.conflist", "priority": 99},
         {"content": text, "name": "raw", "priority": 5, "state": "present"},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 
 from ansible_collections.cni.node.tests.integration.ansible.laboratory import RESULT, configuration, open_network
 from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task
@@ -148,10 +149,4 @@ def _spoil(node: Node) -> None:
     (records / "same-empty-eth0").write_bytes(b"")
     (records / "same-cut-eth0").write_bytes((records / "same-same-eth0").read_bytes()[:100])
     for name in ("moved", "left"):
-        _drop(name)
-
-
-def _drop(name: str) -> None:
-    import subprocess
-
-    subprocess.run(["ip", "netns", "delete", name], check=True)
+        subprocess.run(["ip", "netns", "delete", name], check=True)

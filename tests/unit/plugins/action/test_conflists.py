@@ -75,16 +75,17 @@ class Controller:
         return str(result["msg"])
 
     def _action(self, arguments: Json, variables: Json) -> Action:
-        task = types.SimpleNamespace(
+        task: t.Any = types.SimpleNamespace(
             args=arguments,
             async_val=0,
             check_mode=False,
             diff=False,
             get_search_path=lambda: [str(self.directory / "roles/lab"), str(self.directory)],
         )
-        connection = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=str(self.directory)))
+        connection: t.Any = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=str(self.directory)))
         templar = Templar(loader=self._loader, variables=variables)
-        return Action(task, connection, types.SimpleNamespace(), self._loader, templar, None)
+        play_context: t.Any = types.SimpleNamespace()
+        return Action(task, connection, play_context, self._loader, templar, None)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -98,7 +99,7 @@ def ansible_builtin() -> t.Iterator[None]:
         return
     init_plugin_loader()
     yield
-    AnsibleCollectionConfig.collection_finder._remove()
+    t.cast("t.Any", AnsibleCollectionConfig.collection_finder)._remove()
 
 
 @pytest.fixture

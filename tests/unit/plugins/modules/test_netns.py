@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pathlib
+import typing as t
 
 import pytest
 
@@ -37,7 +38,8 @@ def test_check_mode_says_what_would_be_removed(run: Runner, directory: pathlib.P
 
 
 def test_what_is_as_wanted_is_no_change(run: Runner, directory: pathlib.Path) -> None:
-    for arguments in ({"names": ["red"]}, {"names": ["nobody"], "state": "absent"}, {"names": []}):
+    wanted: list[dict[str, t.Any]] = [{"names": ["red"]}, {"names": ["nobody"], "state": "absent"}, {"names": []}]
+    for arguments in wanted:
         done = run("netns", **arguments).ok()
         assert (done["changed"], done["changed_names"]) == (False, [])
         assert done["diff"]["before"] == done["diff"]["after"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import pathlib
+import typing as t
 
 import pytest
 
@@ -16,10 +17,11 @@ REFUSED = {errno.ENOENT, errno.EPERM}
 
 def test_a_failed_call_says_why_and_on_what(tmp_path: pathlib.Path) -> None:
     missing = str(tmp_path / "missing")
-    for operation in (
+    operations: list[t.Callable[[], None]] = [
         lambda: syscall.mount(missing, missing, syscall.MS_BIND),
         lambda: syscall.unmount(missing, syscall.MNT_DETACH),
-    ):
+    ]
+    for operation in operations:
         with pytest.raises(OSError, match="missing") as caught:
             operation()
         assert caught.value.errno in REFUSED

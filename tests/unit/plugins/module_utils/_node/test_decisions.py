@@ -56,6 +56,11 @@ def _intended(content: bytes) -> Spoil:
     return spoil
 
 
+def _loses_power_in_add(lab: Laboratory) -> None:
+    lab.record_file().unlink()
+    _intended(b"")(lab)
+
+
 def _records(change: t.Callable[[Json], object]) -> Spoil:
     def spoil(lab: Laboratory) -> None:
         document = json.loads(lab.record_file().read_text(encoding="utf-8"))
@@ -113,9 +118,7 @@ ROWS = {
     "killed in DEL": Row(_interrupted("DEL", recorded=True), "recreated", "an earlier run was interrupted at DEL"),
     "killed after DEL": Row(_interrupted("DEL", recorded=False), "recreated", "an earlier run was interrupted at DEL"),
     "power lost in DEL": Row(_intended(b""), "recreated", "an earlier run was interrupted at DEL"),
-    "power lost in ADD": Row(
-        lambda lab: [lab.record_file().unlink(), _intended(b"")(lab)], "recreated", "its record is broken: "
-    ),
+    "power lost in ADD": Row(_loses_power_in_add, "recreated", "its record is broken: "),
     "taken over by another runtime": Row(_of_another_runtime(), "checked", commands=CHECKED),
     "taken over by libcni before 1.2": Row(_of_another_runtime("netns"), "checked", commands=CHECKED),
 }

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import i
 
 V4, V6 = "10.1.0.2/16", "fd00::2/64"
 MISSED_V6, MISSED_V4 = "could not check ipv6 dnat: rule [...]", "could not check ipv4 dnat: rule [...]"
-IPAM = {"ipam": {"type": "host-local"}}
+IPAM: dict[str, object] = {"ipam": {"type": "host-local"}}
 
 
 def _record(types: tuple[str, ...], addresses: tuple[str, ...] | None, **keys: object) -> Record:

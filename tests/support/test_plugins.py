@@ -28,10 +28,10 @@ def plugins(tmp_path: pathlib.Path) -> PluginDirectory:
 
 
 def call(
-    plugins: PluginDirectory, command: str, request: t.Mapping[str, t.Any] = REQUEST, plugin: str = "p"
+    plugins: PluginDirectory, command: str, request: t.Mapping[str, t.Any] | None = None, plugin: str = "p"
 ) -> subprocess.CompletedProcess[str]:
     environment = {"CNI_COMMAND": command, "CNI_ARGS": "A=1"}
-    text = json.dumps(request)
+    text = json.dumps(REQUEST if request is None else request)
     argv = [str(plugins.path / plugin)]
     return subprocess.run(argv, env=environment, input=text, check=False, capture_output=True, text=True)
 
@@ -57,7 +57,7 @@ def test_a_version_answer_lists_what_was_asked_for(plugins: PluginDirectory) -> 
 
 def test_answers_are_given_in_turn_and_the_last_is_repeated(plugins: PluginDirectory) -> None:
     plugins.write("p", ADD=[Answer(error={"code": 11, "msg": "later"}), Answer(result={"ips": []})])
-    calls = [call(plugins, "ADD") for _ in range(3)]
+    calls = [call(plugins, "ADD") for dummy in range(3)]
     assert [done.returncode for done in calls] == [1, 0, 0]
     assert json.loads(calls[0].stdout) == {"cniVersion": "1.0.0", "code": 11, "msg": "later"}
     assert json.loads(calls[2].stdout) == {"cniVersion": "1.0.0", "ips": []}
@@ -100,7 +100,7 @@ def test_plugins_wait_at_a_gate_until_it_opens(plugins: PluginDirectory) -> None
     with plugins.gate() as gate:
         plugins.write("p", DEL=Answer(hold=gate))
         argv, environment = [str(plugins.path / "p")], {"CNI_COMMAND": "DEL"}
-        running = [subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL) for _ in range(3)]
+        running = [subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL) for dummy in range(3)]
         assert len(plugins.wait_for_held(3)) == 3
         assert [process.poll() for process in running] == [None] * 3
     assert [process.wait() for process in running] == [0] * 3

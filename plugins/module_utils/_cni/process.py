@@ -193,7 +193,8 @@ def _spawn(path: str, environment: t.Mapping[bytes, bytes], actions: t.Any, busy
     """Start a process of a group of its own, anew each time its file is found busy."""
     while True:
         try:
-            return os.posix_spawn(
+            # What Ansible has for this, run_command, knows neither process groups nor limits of time and output.
+            return os.posix_spawn(  # pylint: disable=ansible-bad-function
                 path, [path], environment, file_actions=actions, setpgroup=0, setsigmask=(), setsigdef=_IGNORED_HERE
             )
         except OSError as exc:

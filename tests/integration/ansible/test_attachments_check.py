@@ -34,7 +34,7 @@ def _calls(node: Node, name: str) -> list[str]:
 
 def test_a_failed_check_of_what_is_there(node: Node, project: Project) -> None:
     """It fails twice: in check mode and in the run that follows."""
-    always, others = [f"always-{drift}" for drift in DRIFTS], [f"{check}-recreate" for check in CHECKS[1:]]
+    always, others = [f"always-{drift}" for drift in DRIFTS], [f"{check}-fail" for check in CHECKS[1:]]
     for name in (*always, *others):
         open_network(node, name, CHECK=[COMPLAINS, COMPLAINS, WORKS])
     items = [{"network": name, "netns": name} for name in (*always, *others)]

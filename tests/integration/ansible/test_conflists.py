@@ -58,21 +58,22 @@ def test_priority_moves_a_file_and_content_changes_in_its_place(node: Node, proj
         "move": {"config": changed, "priority": 7},
         "rename": {"config": changed, "filename": "zz.conflist"},
     }
-    tasks = [one for name, item in steps.items() for one in thrice(name, CONFLISTS, {"conflists": [item]})]
+    tasks = [task(name, CONFLISTS, {"conflists": [item]}) for name, item in steps.items() if name != "move"]
+    tasks[2:2] = thrice("move", CONFLISTS, {"conflists": [steps["move"]]})
     played = project.play(tasks, "--diff").succeeded()
-    assert played.settled("write").files == {"10-a.conflist": "created"}
-    assert played.settled("change").files == {"10-a.conflist": "changed"}
+    assert played["write"].files == {"10-a.conflist": "created"}
+    assert played["change"].files == {"10-a.conflist": "changed"}
     assert '+      "mtu": 1400' in played.output
     assert played.settled("move").files == {"07-a.conflist": "created", "10-a.conflist": "removed"}
-    assert played.settled("rename").files == {"zz.conflist": "created", "07-a.conflist": "removed"}
+    assert played["rename"].files == {"zz.conflist": "created", "07-a.conflist": "removed"}
     assert [path.name for path in node.conf_dir.iterdir() if path.name[0] != "."] == ["zz.conflist"]
 
 
-def test_the_mode_is_kept_right_in_a_directory_of_ones_own(project: Project) -> None:
+def test_the_mode_is_kept_right_in_a_directory_of_ones_own(node: Node, project: Project) -> None:
     directory = pathlib.Path("/etc/cni/mine/net.d")
     wanted: Json = {"conflists": [{"config": named("a")}], "conf_dir": str(directory), "mode": "0600"}
     path = directory / "10-a.conflist"
-    assert project.play(thrice("write", CONFLISTS, wanted)).succeeded().settled("write").changed
+    node.run("conflists", **wanted).succeeded()
     path.chmod(0o666)
     played = project.play(thrice("mend", CONFLISTS, wanted), "--diff").succeeded()
     assert played.settled("mend").files == {"10-a.conflist": "changed"}
@@ -85,7 +86,7 @@ def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: Node, proj
     node.write(networks.single(TUNING, "0.4.0", "b"), "30-b.conf")
     node.write(named("c"))
     (node.conf_dir / "broken.conf").write_text("{", encoding="utf-8")
-    write = {"conflists": [{"config": named(name)} for name in ("a", "b", "d")]}
+    node.run("conflists", conflists=[{"config": named(name)} for name in ("a", "b", "d")]).succeeded()
     remove = {
         "conflists": [
             {"name": "a", "state": "absent"},
@@ -96,7 +97,7 @@ def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: Node, proj
             {"config": named("e")},
         ]
     }
-    played = project.play([task("write", CONFLISTS, write), *thrice("remove", CONFLISTS, remove)], "--diff")
+    played = project.play(thrice("remove", CONFLISTS, remove), "--diff")
     removed = played.succeeded().settled("remove")
     gone = ["10-a.conflist", "10-b.conflist", "20-by-somebody-else.conflist", "30-b.conf", "broken.conf"]
     assert removed.files == {"10-e.conflist": "created", **dict.fromkeys(gone, "removed")}
@@ -114,8 +115,8 @@ def test_purge_removes_only_what_this_collection_wrote_and_nobody_changed(node: 
     same = node.write(named("same"), "10-same.conflist")
     items = {name: {"config": named(name)} for name in ("kept", "dropped", "edited")}
     adopted = {"content": same.read_text(encoding="utf-8")}
-    played = project.play([task("write", CONFLISTS, {"conflists": [*items.values(), adopted]})]).succeeded()
-    assert played["write"].files["10-same.conflist"] == "unchanged"
+    written = node.run("conflists", conflists=[*items.values(), adopted]).succeeded().result
+    assert [one["action"] for one in written["conflists"]] == ["created", "created", "created", "unchanged"]
     edited = node.conf_dir / "10-edited.conflist"
     edited.write_text(edited.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     (node.conf_dir / "10-dropped.conflist").chmod(0o640)
@@ -129,11 +130,11 @@ def test_purge_removes_only_what_this_collection_wrote_and_nobody_changed(node: 
     ]
     again = [
         task("take back", CONFLISTS, {"conflists": [items["edited"]]}),
-        *thrice("purge", CONFLISTS, {"purge": True}),
+        task("purge", CONFLISTS, {"purge": True}),
     ]
     played = project.play(again).succeeded()
     assert played["take back"].files == {"10-edited.conflist": "changed"}
-    assert played.settled("purge").files == {"10-edited.conflist": "removed", "10-kept.conflist": "removed"}
+    assert played["purge"].files == {"10-edited.conflist": "removed", "10-kept.conflist": "removed"}
     assert sorted(path.name for path in node.conf_dir.iterdir()) == [
         "00-foreign.conflist",
         "10-same.conflist",
@@ -142,7 +143,7 @@ def test_purge_removes_only_what_this_collection_wrote_and_nobody_changed(node: 
 
 
 def test_a_moved_file_that_somebody_has_changed_stays_and_one_is_told(node: Node, project: Project) -> None:
-    project.play([task("write", CONFLISTS, {"conflists": [{"config": named("a")}]})]).succeeded()
+    node.run("conflists", conflists=[{"config": named("a")}]).succeeded()
     old = node.conf_dir / "10-a.conflist"
     old.write_text(json.dumps(named("a", disableCheck=True)), encoding="utf-8")
     played = project.play(thrice("move", CONFLISTS, {"conflists": [{"config": named("a"), "priority": 20}]}))

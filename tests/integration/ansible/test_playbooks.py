@@ -10,11 +10,10 @@ import json
 import pathlib
 import re
 
-import pytest
 import yaml
 
 from ansible_collections.cni.node.tests.integration.ansible.laboratory import RESULT, configuration
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project, task
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
 from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Node
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
@@ -23,8 +22,6 @@ from ansible_collections.cni.node.tests.support.state import State
 
 PROVISION, VERIFY, REMOVE = (f"cni.node.{name}" for name in ("provision", "verify", "remove"))
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "playbooks.md"
-# What a removed network gives back; bridges and empty chains stay by design.
-GIVEN_BACK = ("namespaces", "configurations", "leases", "records")
 
 
 def documented() -> Json:
@@ -64,11 +61,10 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     assert all(one.left_alone() for one in verified.tasks)
     assert "0 of 2 network configurations changed; attachments: 3 checked" in verified.tasks[-1].msg
 
-    _drift(node, project)
-    for options in ([], ["-e", "cni_purge=true"]):
-        failed = project.run(VERIFY, *options, **variables)
-        assert failed.status != 0
-        assert all(one.left_alone() for one in failed.tasks)
+    _drift(node)
+    failed = project.run(VERIFY, **variables)
+    assert failed.status != 0
+    assert all(one.left_alone() for one in failed.tasks)
     assert "plugin bridge failed (CHECK)" in failed["Check the attachments"].failed("to network dbnet: ")
 
     mended = project.run(PROVISION, "-e", "cni_purge=true", **variables)
@@ -76,14 +72,13 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     assert mended["Write the networks"].files["10-leftover.conflist"] == "removed"
     actions = mended["Attach them to the networks"].actions()
     assert actions == {"red": "recreated", "blue": "checked", "red eth1": "checked", "blue eth9": "removed"}
-    assert _changed(project.run(VERIFY, "-e", "cni_purge=true", **variables)) == [False, False, False]
 
-    first = _removed(project, variables)
-    for section in GIVEN_BACK:
-        assert _left(first).sections[section] == virgin.without(" drwx").sections[section]
-    project.run(PROVISION, **variables).succeeded()
-    second = _removed(project, variables)
-    assert _left(first).difference(_left(second)) == ""
+    predicted = project.run(REMOVE, "--check", **variables).succeeded()
+    assert all(one.left_alone() for one in predicted.tasks)
+    removed = project.run(REMOVE, **variables)
+    assert _changed(removed) == [True, True, True]
+    assert _plans(removed) == _plans(predicted)
+    _is_as_before(virgin, removed.tasks[-1].after)
     assert _changed(project.run(REMOVE, **variables)) == [False, False, False]
 
 
@@ -95,49 +90,37 @@ def _capabilities() -> Json:
     return {"capability_args": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}
 
 
-def _drift(node: Node, project: Project) -> None:
+def _drift(node: Node) -> None:
     """An interface is lost, and there is one network and one attachment more of ours."""
     Namespace("red").run("ip", "link", "delete", "eth0")
     leftover = networks.network(
         networks.bridge(bridge="cni9", ipam=networks.host_local("10.9.0.0/16")), name="leftover"
     )
-    project.play(
-        [
-            task("a network", "cni.node.conflists", {"conflists": [{"config": leftover}]}),
-            task(
-                "an attachment",
-                "cni.node.attachments",
-                {"attachments": [{"network": "leftover", "netns": "blue", "ifname": "eth9"}]},
-            ),
-        ]
-    ).succeeded()
+    node.run("conflists", conflists=[{"config": leftover}]).succeeded()
+    node.attach({"network": "leftover", "netns": "blue", "ifname": "eth9"})
 
 
-def _left(played: Played) -> State:
-    """Without what host-local keeps to give away another address the next time."""
-    return played.tasks[-1].after.without(" drwx|/last_reserved_ip")
+# What the reference plugins leave behind by design: bridges, chains that all containers share, the last lease's number.
+BY_DESIGN = (
+    r" drwx|/last_reserved_ip|/lock |\bcni[019]\b|CNI-HOSTPORT-|CNI-(DN|SN)\b|^[*:]|^COMMIT|^table |^}$|^type nat"
+)
 
 
-def _removed(project: Project, variables: Json) -> Played:
-    predicted = project.run(REMOVE, "--check", **variables).succeeded()
-    assert all(one.left_alone() for one in predicted.tasks)
-    removed = project.run(REMOVE, **variables)
-    assert _changed(removed) == [True, True, True]
-    assert _plans(removed) == _plans(predicted)
-    return removed
+def _is_as_before(before: State, after: State) -> None:
+    difference = before.without(BY_DESIGN).difference(after.without(BY_DESIGN))
+    assert difference == "", difference
 
 
-@pytest.mark.parametrize("text", [True, False], ids=["as text", "as data"])
-def test_every_variable_does_what_it_says(node: Node, project: Project, text: bool) -> None:
+def test_every_variable_does_what_it_says_also_as_text(node: Node, project: Project) -> None:
     PluginDirectory(pathlib.Path("/opt/cni/mine")).write("lab-lab", ADD=Answer(result=RESULT))
     item = {"network": "lab", "netns": "/run/netns/by-path", "container_id": "c1"}
     variables: Json = {
         "cni_hosts": "node",
-        "cni_become": "false" if text else False,
+        "cni_become": "false",
         "cni_conflists": [{"config": configuration("lab")}],
         "cni_attachments": [item],
         "cni_netns": ["by-path", "one-more"],
-        "cni_purge": "true" if text else True,
+        "cni_purge": "true",
         "cni_conf_dir": "/etc/cni/mine",
         "cni_plugin_dirs": ["/opt/cni/mine"],
         "cni_cache_dir": "/var/lib/cni/mine",
@@ -151,10 +134,7 @@ def test_every_variable_does_what_it_says(node: Node, project: Project, text: bo
     assert _changed(project.run(REMOVE, **variables)) == [True, True, True]
     assert not record.exists()
     assert node.conf_dir.exists()
-    if text:
-        nobody = {**variables, "cni_hosts": "nobody"}
-        assert project.run(PROVISION, **nobody).succeeded().tasks == []
-        assert project.run(PROVISION).succeeded().tasks != []
+    assert project.run(PROVISION, **{**variables, "cni_hosts": "nobody"}).succeeded().tasks == []
 
 
 def test_without_variables_nothing_is_done(project: Project) -> None:

@@ -38,7 +38,7 @@ def plugin() -> Plugin:
 
 @pytest.fixture
 def lab(make: Make, plugin: Plugin) -> Laboratory:
-    made = make(b=t.cast("Answer", plugin))
+    made = make(b=t.cast(Answer, plugin))
     made.make_namespace()
     return made
 

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import typing as t
 
+import yaml
+
 from ansible_collections.cni.node.tests.integration.ansible import returned
 from ansible_collections.cni.node.tests.support import state
 from ansible_collections.cni.node.tests.support.state import State
@@ -160,7 +162,7 @@ class Project:
     def play(self, tasks: t.Sequence[Json], *options: str, **keywords: t.Any) -> Played:
         """A play of these tasks to its end, whether they fail or not."""
         play = {"hosts": "all", "gather_facts": False, "ignore_errors": True, "tasks": list(tasks), **keywords}
-        return self.run(str(self.write("play.yml", json.dumps([play], indent=1))), *options)
+        return self.run(str(self.write("play.yml", yaml.safe_dump([play], sort_keys=False))), *options)
 
     def run(self, playbook: str, *options: str, **variables: t.Any) -> Played:
         """A playbook by its path, or by its fully qualified name."""

@@ -6,6 +6,12 @@
 
 from __future__ import annotations
 
+import datetime
+import json
+import textwrap
+
+from ansible.parsing.vault import VaultLib, VaultSecret
+
 from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task
 from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, named
 from ansible_collections.cni.node.tests.integration.engine import networks
@@ -64,12 +70,15 @@ def test_one_bad_item_and_nothing_is_written(project: Project) -> None:
             {"config": named("a", {"type": "../tuning"})},
             "conflists[1]: /plugins/0/type: '../tuning' is not a plugin type",
         ),
-        "date": ({"config": "{{ {'cniVersion': '1.0.0', 'name': 'a', 'plugins': [{'type': day}]} }}"}, "conflists[1]"),
+        "date": (
+            {"config": named("a", day=datetime.date(2024, 1, 1))},
+            "conflists[1]: this cannot be written as JSON: ",
+        ),
         "twice": ({"config": named("good"), "priority": 20}, "conflists[1]: network 'good' is given twice"),
         "two forms": ({"config": named("a"), "content": "{}"}, "mutually exclusive"),
     }
     tasks = [task(name, CONFLISTS, {"conflists": [good, item]}) for name, (item, dummy) in bad.items()]
-    played = project.play(tasks, vars={"day": "{{ '2024-01-01' | to_datetime('%Y-%m-%d') }}"})
+    played = project.play(tasks)
     for name, (dummy, fragment) in bad.items():
         played[name].did_nothing().failed(fragment)
 
@@ -83,3 +92,28 @@ def test_text_from_a_variable_or_a_file_is_text(node: Node, project: Project) ->
     played["again"].ok().did_nothing()
     assert played["write"].files == {"10-a.conflist": "created", "10-b.conflist": "created"}
     assert node.conf_dir.joinpath("10-a.conflist").read_bytes().startswith(b"{")
+
+
+PLAYBOOK = """\
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: write
+      cni.node.conflists:
+        conflists:
+          - config:
+              cniVersion: 1.0.0
+              name: a
+              plugins:
+                - type: tuning
+                  key: !vault |
+"""
+
+
+def test_a_value_from_a_vault_is_written_as_it_was(node: Node, project: Project) -> None:
+    password = project.write("password", "secret\n")
+    encrypted = VaultLib([("default", VaultSecret(b"secret"))]).encrypt("hunter2").decode()
+    playbook = project.write("vault.yml", PLAYBOOK + textwrap.indent(encrypted, " " * 20))
+    project.run(str(playbook), "--vault-password-file", str(password)).succeeded()
+    written = json.loads((node.conf_dir / "10-a.conflist").read_text(encoding="utf-8"))
+    assert written["plugins"] == [{"type": "tuning", "key": "hunter2"}]

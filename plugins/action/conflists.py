@@ -4,79 +4,8 @@
 
 from __future__ import annotations
 
-import typing as t
-
-from ansible import template
-from ansible.errors import AnsibleError
-from ansible.plugins.action import ActionBase
-from ansible.plugins.loader import lookup_loader
-
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._node.conflists import to_content
-
-_Keys = dict[str, t.Any]
-
-# Before ansible-core 2.19, a rendered text that looks like data becomes data; since then the option only warns.
-_AS_TEXT: t.Final[_Keys] = {} if hasattr(template, "trust_as_template") else {"convert_data": False}
+from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 
 
-class ActionModule(ActionBase):
-    """Renders templates and validates network configurations before the node is asked for anything."""
-
-    _requires_connection = True
-
-    def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
-        result: _Keys = super().run(tmp, task_vars)
-        arguments = dict(self._task.args)
-        items = arguments.get("conflists")
-        if isinstance(items, list):
-            try:
-                arguments["conflists"] = [
-                    self._prepared(item, place, task_vars or {}) for place, item in enumerate(items)
-                ]
-            except CniError as exc:
-                return {**result, "failed": True, "msg": str(exc), "error": exc.as_dict()}
-        return {**result, **self._execute_module(module_args=arguments, task_vars=task_vars)}
-
-    def _prepared(self, item: t.Any, place: int, task_vars: _Keys) -> t.Any:
-        """Return an item as the node gets it; one that is not of the right form is left for the node to refuse."""
-        if not isinstance(item, dict) or item.get("state", "present") != "present":
-            return item
-        where = f"conflists[{place}]"
-        if isinstance(item.get("template"), str):
-            if item.get("config") is not None or item.get("content") is not None:
-                return item
-            where, text = self._rendered(item["template"], item.get("vars") or {}, where, task_vars)
-            item = {**{key: item[key] for key in item if key not in ("template", "vars")}, "content": text}
-        if isinstance(item.get("content"), dict) and item.get("config") is None:
-            # Before ansible-core 2.19, a variable with JSON text becomes data on its way here.
-            item = {**{key: item[key] for key in item if key != "content"}, "config": item["content"]}
-        _check(item, where)
-        return item
-
-    def _rendered(self, name: str, own_vars: _Keys, where: str, task_vars: _Keys) -> tuple[str, str]:
-        try:
-            path = self._find_needle("templates", name)
-            lookup = lookup_loader.get("ansible.builtin.template", loader=self._loader, templar=self._templar)
-            (text,) = lookup.run([path], variables=task_vars, template_vars=own_vars, **_AS_TEXT)
-        except AnsibleError as exc:
-            raise CniError(Code.INVALID_CONFIG, f"{where}: template {name} cannot be rendered: {exc}") from exc
-        return f"{where}: template {path}, rendered", str(text)
-
-
-def _check(item: _Keys, where: str) -> None:
-    try:
-        if isinstance(item.get("config"), dict):
-            config.parse(to_content(item["config"], _decrypted), where)
-        elif isinstance(item.get("content"), str):
-            config.parse(item["content"].encode("utf-8", "surrogateescape"), where)
-    except CniError as exc:
-        raise exc if where in exc.msg else exc.within(where) from exc
-
-
-def _decrypted(value: t.Any) -> str:
-    """Return what a vault has kept; before ansible-core 2.19 that is no string."""
-    if getattr(value, "__ENCRYPTED__", False):
-        return str(value)
-    raise TypeError(f"a value of type {type(value).__name__}: {value!r}")
+class ActionModule(ConflistItemsAction):
+    """Nothing of its own: what the module needs of the controller, every module with such items needs."""

@@ -14,7 +14,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni.process import OUTPUT_LIMIT
+from ansible_collections.cni.node.plugins.module_utils._base.process import OUTPUT_LIMIT
 from ansible_collections.cni.node.tests.conformance.node import Json, Node
 from ansible_collections.cni.node.tests.support.plugins import Answer, Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of

@@ -13,8 +13,9 @@ import signal
 import stat
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni import json_text, process
+from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_plugin_type
 
@@ -92,7 +93,7 @@ class ProcessExecutor:
         protocol = _protocol_environment(parameters, self._plugin_dirs)
         environment = {**self._environment, **_encoded(protocol)}
         try:
-            outcome = process.run(path, environment, request, self._timeout)
+            outcome = process.run([path], environment, request, self._timeout)
         except OSError as exc:
             raise _not_started(path, parameters, exc) from exc
         if outcome.stopped or outcome.status:

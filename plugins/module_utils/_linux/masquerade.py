@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import os
 import shlex
 import shutil
-import subprocess
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
 _CHAIN: t.Final = "POSTROUTING"
 _SYSTEM_PATH: t.Final = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin"
 _TIMEOUT: t.Final = 30.0
+# A node of many containers has many rules, of some hundred bytes each.
+_OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,15 +79,13 @@ def _run(family: int, suffix: str, *arguments: str) -> str:
     if path is None:
         return ""
     try:
-        # run_command belongs to a module, and this floor knows of none.
-        done = subprocess.run(  # pylint: disable=ansible-bad-function
-            [path, *arguments], capture_output=True, text=True, timeout=_TIMEOUT, check=True
-        )
-    except subprocess.CalledProcessError as exc:
-        raise CniError(Code.IO_FAILURE, f"{name} {' '.join(arguments)} failed", exc.stderr.strip()) from exc
-    except (OSError, subprocess.TimeoutExpired) as exc:
-        raise CniError(Code.IO_FAILURE, f"{name} cannot be run: {exc}") from exc
-    return done.stdout
+        outcome = process.run([path, *arguments], os.environb, b"", _TIMEOUT, _OUTPUT_LIMIT)
+    except OSError as exc:
+        raise CniError(Code.IO_FAILURE, f"{name} cannot be run: {exc.strerror}") from exc
+    if outcome.stopped or outcome.status:
+        why = outcome.stopped or outcome.stderr.decode("utf-8", "replace").strip()
+        raise CniError(Code.IO_FAILURE, f"{name} {' '.join(arguments)} failed", why)
+    return outcome.stdout.decode("utf-8", "replace")
 
 
 __all__ = ("Rule", "remove", "rules")

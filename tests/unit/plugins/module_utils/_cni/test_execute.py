@@ -11,9 +11,9 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.process import OUTPUT_LIMIT
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
-from ansible_collections.cni.node.plugins.module_utils._cni.process import OUTPUT_LIMIT
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 

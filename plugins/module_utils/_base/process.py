@@ -26,7 +26,7 @@ _BUSY_LIMIT: t.Final = 5.0
 _BUSY_PAUSE: t.Final = 0.02
 _TICK: t.Final = 0.01
 
-# What Python ignores for itself; a plugin starts with the system's defaults.
+# What Python ignores for itself; a child starts with the system's defaults.
 _IGNORED_HERE: t.Final = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -36,7 +36,7 @@ class Outcome:
 
     Attributes:
         status: Exit status, or the negative number of the signal that ended it.
-        stdout: Everything it printed, up to `OUTPUT_LIMIT` bytes.
+        stdout: Everything it printed, up to its limit.
         stderr: The last of what it complained about.
         stopped: Why it was killed by us, or an empty string.
     """
@@ -47,20 +47,29 @@ class Outcome:
     stopped: str = ""
 
 
-def run(path: str, environment: t.Mapping[bytes, bytes], stdin: bytes, timeout: float) -> Outcome:
+def run(
+    argv: t.Sequence[str],
+    environment: t.Mapping[bytes, bytes],
+    stdin: bytes,
+    timeout: float,
+    output_limit: int = OUTPUT_LIMIT,
+) -> Outcome:
     """Run an executable to its end, or to the end of the time or the room it is given.
 
     It gets a process group of its own, and that whole group is killed when it has to be stopped. Its end
     is what counts, not the end of its output: a child that it leaves behind may hold the pipes for ever.
 
     Args:
+        argv: Begins with the path of the executable.
         timeout: Seconds.
+        output_limit: Bytes of standard output.
 
     Raises:
         OSError: It cannot be started; ``ETXTBSY`` when it was being written to all the time.
     """
     deadline = time.monotonic() + timeout
-    with _Process(path, environment, stdin, min(deadline, time.monotonic() + _BUSY_LIMIT)) as process:
+    busy_until = min(deadline, time.monotonic() + _BUSY_LIMIT)
+    with _Process(argv, environment, stdin, busy_until, output_limit) as process:
         stopped = process.collect(deadline)
         if stopped:
             process.kill()
@@ -68,10 +77,10 @@ def run(path: str, environment: t.Mapping[bytes, bytes], stdin: bytes, timeout: 
 
 
 def prepare() -> None:
-    """Put right what this process may have been started with and would hand on to every plugin.
+    """Put right what this process may have been started with and would hand on to every child.
 
     Some supervisors ignore SIGCHLD, and then the kernel keeps every exit status to itself. A descriptor that
-    nobody knows of would be held open by what a plugin leaves running.
+    nobody knows of would be held open by what a child leaves running.
     """
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -84,8 +93,16 @@ def prepare() -> None:
 class _Process:
     """A process of ours, from its start until its status has been taken."""
 
-    def __init__(self, path: str, environment: t.Mapping[bytes, bytes], stdin: bytes, busy_until: float) -> None:
+    def __init__(
+        self,
+        argv: t.Sequence[str],
+        environment: t.Mapping[bytes, bytes],
+        stdin: bytes,
+        busy_until: float,
+        output_limit: int,
+    ) -> None:
         self.stdout, self.stderr = bytearray(), bytearray()
+        self._output_limit = output_limit
         self._poll = select.poll()
         self._sinks: dict[int, bytearray] = {}
         with contextlib.ExitStack() as opened, contextlib.ExitStack() as handed_over:
@@ -101,7 +118,7 @@ class _Process:
                 os.set_blocking(reader, False)
                 self._sinks[reader] = sink
                 self._poll.register(reader, select.POLLIN)
-            self._pid = _spawn(path, environment, actions, busy_until)
+            self._pid = _spawn(argv, environment, actions, busy_until)
             self._open = handed_over.pop_all()
         self._status: int | None = None
 
@@ -170,7 +187,7 @@ class _Process:
     def _read(self, descriptor: int) -> bool:
         """Take a piece of what is there; say whether there may be more, and stop listening where there will not."""
         sink = self._sinks.get(descriptor)
-        if sink is None or len(sink) > OUTPUT_LIMIT:
+        if sink is None or len(sink) > self._output_limit:
             return False
         try:
             chunk = os.read(descriptor, _CHUNK)
@@ -186,16 +203,16 @@ class _Process:
         return True
 
     def _overflow(self) -> str:
-        return f"printed more than {OUTPUT_LIMIT} bytes" if len(self.stdout) > OUTPUT_LIMIT else ""
+        return f"printed more than {self._output_limit} bytes" if len(self.stdout) > self._output_limit else ""
 
 
-def _spawn(path: str, environment: t.Mapping[bytes, bytes], actions: t.Any, busy_until: float) -> int:
+def _spawn(argv: t.Sequence[str], environment: t.Mapping[bytes, bytes], actions: t.Any, busy_until: float) -> int:
     """Start a process of a group of its own, anew each time its file is found busy."""
     while True:
         try:
             # What Ansible has for this, run_command, knows neither process groups nor limits of time and output.
             return os.posix_spawn(  # pylint: disable=ansible-bad-function
-                path, [path], environment, file_actions=actions, setpgroup=0, setsigmask=(), setsigdef=_IGNORED_HERE
+                argv[0], argv, environment, file_actions=actions, setpgroup=0, setsigmask=(), setsigdef=_IGNORED_HERE
             )
         except OSError as exc:
             if exc.errno != errno.ETXTBSY or time.monotonic() >= busy_until:
@@ -204,7 +221,7 @@ def _spawn(path: str, environment: t.Mapping[bytes, bytes], actions: t.Any, busy
 
 
 def _anonymous_file(content: bytes) -> int:
-    descriptor: int = getattr(os, "memfd_create", _unnamed_file)("cni-request")
+    descriptor: int = getattr(os, "memfd_create", _unnamed_file)("stdin")
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor

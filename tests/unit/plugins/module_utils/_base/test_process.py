@@ -14,9 +14,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
-from ansible_collections.cni.node.plugins.module_utils._cni import process
-from ansible_collections.cni.node.plugins.module_utils._cni.process import OUTPUT_LIMIT, Outcome
+from ansible_collections.cni.node.plugins.module_utils._base.process import OUTPUT_LIMIT, Outcome
 from ansible_collections.cni.node.tests.support.until import until
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import (
     child,
@@ -30,9 +30,9 @@ MIB = 1024 * 1024
 DEFAULT_PATH: str = os.defpath
 CALLER = """
 import sys
-from ansible_collections.cni.node.plugins.module_utils._cni import process
+from ansible_collections.cni.node.plugins.module_utils._base import process
 try:
-    process.run(sys.argv[1], {b"PATH": b"/usr/bin:/bin"}, b"", 60)
+    process.run(sys.argv[1:], {b"PATH": b"/usr/bin:/bin"}, b"", 60)
 except KeyboardInterrupt:
     print("interrupted")
 """
@@ -67,7 +67,7 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 def run(path: str, stdin: bytes = b"", timeout: float = 30, **environment: str) -> Outcome:
     encoded = {key.encode(): value.encode() for key, value in {"PATH": DEFAULT_PATH, **environment}.items()}
-    return process.run(path, encoded, stdin, timeout)
+    return process.run([path], encoded, stdin, timeout)
 
 
 @pytest.mark.usefixtures("kernel")

@@ -47,6 +47,8 @@ options:
       config:
         description:
           - The network configuration as data.
+          - Before ansible-core 2.19, a number that comes out of a Jinja expression arrives as text, which plugins may
+            refuse. Keep such a number in a variable, or use O(conflists[].template).
         type: dict
       template:
         description:

@@ -17,6 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 TEMPORARY_PREFIX = ".cni.node-"
 TEMPORARY_SUFFIX = ".tmp"
 
+# Bytes; no configuration and no record comes near it.
+_SIZE_LIMIT = 4 * 1024 * 1024
+
 
 def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -> None:
     """Put ``content`` under ``path`` so that a reader, or a machine that loses power, sees the old file or the new one.
@@ -64,7 +67,7 @@ def remove(path: str, *, flush: bool = True) -> bool:
     return True
 
 
-def read(path: str, *, limit: int) -> bytes | None:
+def read(path: str, *, limit: int = _SIZE_LIMIT) -> bytes | None:
     """Return what a regular file holds, or nothing where there is no file.
 
     Args:

@@ -212,7 +212,13 @@ def _spawn(argv: t.Sequence[str], environment: t.Mapping[bytes, bytes], actions:
         try:
             # What Ansible has for this, run_command, knows neither process groups nor limits of time and output.
             return os.posix_spawn(  # pylint: disable=ansible-bad-function
-                argv[0], argv, environment, file_actions=actions, setpgroup=0, setsigmask=(), setsigdef=_IGNORED_HERE
+                argv[0],
+                list(argv),
+                environment,
+                file_actions=actions,
+                setpgroup=0,
+                setsigmask=(),
+                setsigdef=_IGNORED_HERE,
             )
         except OSError as exc:
             if exc.errno != errno.ETXTBSY or time.monotonic() >= busy_until:

@@ -19,7 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 LIST_ENDING: t.Final = ".conflist"
 SINGLE_ENDINGS: t.Final = (".conf", ".json")
 ENDINGS: t.Final = (LIST_ENDING, *SINGLE_ENDINGS)
-SIZE_LIMIT: t.Final = 4 * 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +123,7 @@ def _plugin_directory(network: NetworkConfiguration, path: str) -> list[PluginCo
 
 
 def _read(path: str) -> bytes:
-    content = durable.read(path, limit=SIZE_LIMIT)
+    content = durable.read(path)
     if content is None:
         raise CniError(Code.IO_FAILURE, f"cannot read {path}: it is gone")
     return content
@@ -134,7 +133,6 @@ __all__ = (
     "ENDINGS",
     "LIST_ENDING",
     "SINGLE_ENDINGS",
-    "SIZE_LIMIT",
     "ConfDir",
     "complete",
     "list_files",

@@ -19,7 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 # Below libcni's cache directory, for what only this collection knows of.
 OWN_DIRECTORY: t.Final = "cni.node"
 
-_SIZE_LIMIT: t.Final = 4 * 1024 * 1024
 _NAME_LIMIT: t.Final = 255
 
 
@@ -56,6 +55,10 @@ class RecordStore:
         if record is None or record.attachment.key != key:
             record = self._read_file(self._other_path(key))
         return record
+
+    def may_have(self, key: Key) -> bool:
+        """Tell whether there is a file that may be an attachment's, without reading it."""
+        return os.path.lexists(self._usual_path(key)) or os.path.lexists(self._other_path(key))
 
     def write(self, record: Record, *, flush: bool = True) -> None:
         """Keep a record, on disk when this returns; another attachment's file of the same name is left alone.
@@ -125,7 +128,7 @@ class RecordStore:
             raise io_error("list", self.directory, exc) from exc
 
     def _read_file(self, path: str) -> Record | None:
-        content = durable.read(path, limit=_SIZE_LIMIT)
+        content = durable.read(path)
         if content is None:
             return None
         record = decode(content, path)
@@ -154,7 +157,7 @@ class RecordStore:
         if path in self._occupants and os.path.exists(path):
             return self._occupants[path]
         try:
-            content = durable.read(path, limit=_SIZE_LIMIT) or b""
+            content = durable.read(path) or b""
             return attachment_of(json_text.as_object(json_text.decode(content, path), path)).key
         except (CniError, KeyError, TypeError, ValueError):
             return None

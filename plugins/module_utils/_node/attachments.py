@@ -37,10 +37,11 @@ class Attachments:
         Returns:
             What became of each, in the order given.
         """
+        outcomes = [self._convergence.glance(one) for one in wanted]
         containers: dict[str, list[int]] = {}
         for position, one in enumerate(wanted):
-            containers.setdefault(one.attachment.container_id, []).append(position)
-        outcomes: dict[int, Outcome] = {}
+            if outcomes[position] is None:
+                containers.setdefault(one.attachment.container_id, []).append(position)
 
         def work(positions: list[int]) -> None:
             for position in positions:
@@ -49,7 +50,7 @@ class Attachments:
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             for dummy in pool.map(work, containers.values()):
                 pass
-        return [outcomes[position] for position in range(len(wanted))]
+        return [outcome for outcome in outcomes if outcome is not None]
 
     def unwanted(self, wanted: t.Sequence[Wanted]) -> tuple[list[Wanted], list[CniError]]:
         """Return what this collection has attached, or begun to, and nobody wants any more.

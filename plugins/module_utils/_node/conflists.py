@@ -145,7 +145,7 @@ class ConflistDirectory:
             raise CniError(Code.INVALID_CONFIG, f"{one.where}: two networks want the file {network.source}")
 
     def _write(self, name: str, path: str, after: bytes) -> FileChange:
-        before = durable.read(path, limit=conf_dir.SIZE_LIMIT)
+        before = durable.read(path)
         mode = stat.S_IMODE(os.stat(path).st_mode) if before is not None else None
         same = before == after and mode == self._mode
         action = "created" if before is None else "unchanged" if same else "changed"
@@ -154,7 +154,7 @@ class ConflistDirectory:
     def _removal(self, path: str) -> FileChange:
         owner = self._ownership.network_of(os.path.basename(path))
         network = next((one.name for one in self._all_networks() if one.source == path), owner)
-        return FileChange(network, path, "removed", durable.read(path, limit=conf_dir.SIZE_LIMIT), None)
+        return FileChange(network, path, "removed", durable.read(path), None)
 
     def _removed(
         self, wanted: t.Sequence[Wanted], written: t.Sequence[NetworkConfiguration], purge: bool

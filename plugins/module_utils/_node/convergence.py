@@ -34,7 +34,32 @@ class Convergence:
         self._runtime = runtime
         self._conf_dir = conf_dir
         self._policy = policy
-        self._known = Known(runtime, conf_dir, tidy=not policy.dry_run)
+        self._known = Known(runtime, conf_dir)
+
+    def glance(self, one: Wanted) -> Outcome | None:
+        """Return the outcome where all is as wanted and no plugin is to be asked; else nothing is known yet.
+
+        It needs no lock: whoever changes an attachment writes an intent first.
+        """
+        if not one.present or one.problem is not None or self._policy.check == "always":
+            return None
+        started = time.monotonic()
+        try:
+            if self._runtime.intents.may_have(one.attachment.validated().key):
+                return None
+            record, reason = self._known.of(one.attachment, locked=False)
+            network = self._required(one.attachment)
+            if record is None or reason or self._known.difference(record, network, one.attachment):
+                return None
+        except CniError:
+            return None
+        return Outcome(
+            one.attachment,
+            result=record.result.keys if record.result else None,
+            existed=True,
+            exists=True,
+            seconds=time.monotonic() - started,
+        )
 
     def of(self, one: Wanted) -> Outcome:
         """Do what there is to be done; an error is part of the outcome."""
@@ -55,12 +80,12 @@ class Convergence:
         return outcome
 
     def _decide(self, one: Wanted, outcome: Outcome) -> None:
-        record, outcome.reason = self._known.of(one.attachment)
+        record, outcome.reason = self._known.of(one.attachment, locked=not self._policy.dry_run)
         outcome.existed = outcome.exists = record is not None
         if not one.present:
             self._remove(record, outcome)
             return
-        network = self._required(one.attachment, outcome)
+        network = self._required_or_awaited(outcome)
         if record is None or network is None:
             self._add(network, outcome, "recreated" if record else "added")
             return
@@ -72,18 +97,23 @@ class Convergence:
             self._delete(record, outcome)
             self._add(network, outcome, "recreated")
 
-    def _required(self, attachment: Attachment, outcome: Outcome) -> NetworkConfiguration | None:
+    def _required(self, attachment: Attachment) -> NetworkConfiguration:
         """Return the network's configuration where both it and the namespace are there."""
+        network = self._conf_dir.get(attachment.network)
+        netns.require_foreign(attachment.netns)
+        return network
+
+    def _required_or_awaited(self, outcome: Outcome) -> NetworkConfiguration | None:
+        """Return the same, or nothing in a dry run where another task may be about to make what is missing."""
+        attachment = outcome.attachment
         try:
-            network = self._conf_dir.get(attachment.network)
-            netns.require_foreign(attachment.netns)
+            return self._required(attachment)
         except CniError as exc:
             is_there = os.path.exists(attachment.netns) and attachment.network in self._conf_dir.networks
             if is_there or not self._policy.dry_run:
                 raise
             outcome.awaited = exc
             return None
-        return network
 
     def _check_existing(self, record: Record, outcome: Outcome) -> None:
         if self._policy.check != "always":
@@ -151,8 +181,12 @@ class Convergence:
 
     def _delete(self, record: Record, outcome: Outcome) -> None:
         if not self._policy.dry_run:
+            try:
+                self._detach(record)
+            except CniError:
+                outcome.touched = self._runtime.intents.may_have(record.attachment.key)
+                raise
             outcome.touched = True
-            self._detach(record)
         outcome.exists = False
 
     def _detach(self, record: Record) -> None:

@@ -18,20 +18,19 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 
 
 class Known:
-    """What is known of attachments: their records, what was begun and not finished, and what to make of both.
+    """What is known of attachments: their records, what was begun and not finished, and what to make of both."""
 
-    Args:
-        tidy: Whether to drop the intent that a run has left which was killed right after it had written the record.
-    """
-
-    def __init__(self, runtime: Runtime, conf_dir: ConfDir, *, tidy: bool) -> None:
-        self._tidy = tidy
+    def __init__(self, runtime: Runtime, conf_dir: ConfDir) -> None:
         self._runtime = runtime
         self._conf_dir = conf_dir
         self._networks: dict[bytes, NetworkConfiguration] = {}
 
-    def of(self, attachment: Attachment) -> tuple[Record | None, str]:
+    def of(self, attachment: Attachment, *, locked: bool) -> tuple[Record | None, str]:
         """Return what is recorded of an attachment, and why it cannot stay whatever else is found.
+
+        Args:
+            locked: Whether nobody else works on it, so that an intent beside the record is a killed run's, and
+                can go. Else it may belong to a run that is about to finish.
 
         Raises:
             CniError: The record is there and cannot be read at all, or it is broken and there is no
@@ -47,7 +46,7 @@ class Known:
         if intent is None:
             return record, ""
         if record is not None and intent.command == "ADD":
-            if self._tidy:
+            if locked:
                 self._runtime.intents.remove(attachment.key)
             return record, ""
         return record or intent, f"an earlier run was interrupted at {intent.command}"

@@ -18,7 +18,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.file_change import 
 
 # No runtime reads a file of this name: it has none of the endings.
 _FILE: t.Final = ".cni.node.owned"
-_SIZE_LIMIT: t.Final = 4 * 1024 * 1024
 
 
 class Ownership:
@@ -39,7 +38,7 @@ class Ownership:
             CniError: ``DECODE_FAILURE``, ``IO_FAILURE``.
         """
         path = os.path.join(directory, _FILE)
-        content = durable.read(path, limit=_SIZE_LIMIT)
+        content = durable.read(path)
         if content is None:
             return cls(directory, {})
         files = json_text.as_object(json_text.decode(content, path), path).get("files")
@@ -60,7 +59,7 @@ class Ownership:
 
     def is_unaltered(self, filename: str) -> bool:
         """Tell whether a file is there and is as we wrote it."""
-        content = durable.read(os.path.join(self._directory, filename), limit=_SIZE_LIMIT)
+        content = durable.read(os.path.join(self._directory, filename))
         return content is not None and _digest(content) in self._files[filename].get("sha256", "").split()
 
     def differs(self, changes: t.Iterable[FileChange]) -> bool:

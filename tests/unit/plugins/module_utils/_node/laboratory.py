@@ -62,8 +62,8 @@ class Laboratory:
         given = {"network": "net", "container_id": container, "ifname": "eth0", **keys}
         return Attachment(**{"netns": str(self.netns / container), **given})
 
-    def runtime(self) -> Runtime:
-        return Runtime(self.executor, str(self.cache_dir), 20)
+    def runtime(self, lock_timeout: float = 20) -> Runtime:
+        return Runtime(self.executor, str(self.cache_dir), lock_timeout)
 
     def attachments(self, **policy: t.Any) -> Attachments:
         return Attachments(self.runtime(), conf_dir.load(str(self.conf_dir)), Policy(**policy))

@@ -6,14 +6,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
 import threading
 import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Wanted
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments, default_workers
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Policy, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import (
@@ -101,3 +105,63 @@ def test_what_this_collection_made_and_nobody_wants_is_unwanted(lab: Laboratory)
     assert {outcome.action for outcome in lab.converge(*unwanted)} == {"removed"}
     assert lab.attachments().unwanted([wanted[0]])[0] == []
     assert (records / "net-foreign-eth0").exists()
+
+
+def test_what_is_as_wanted_is_not_waited_for(lab: Laboratory) -> None:
+    wanted = _wanted(lab, *NAMES)
+    lab.converge(*wanted)
+    runtime = lab.runtime()
+    with runtime.exclusion.attachment(wanted[0].attachment):
+        outcomes = lab.converge(*wanted, check="never")
+    assert {outcome.action for outcome in outcomes} == {"unchanged"}
+    assert outcomes[0].result is not None
+
+
+def test_what_another_run_has_begun_is_waited_for(lab: Laboratory) -> None:
+    (one,) = _wanted(lab, "one")
+    lab.converge(one)
+    runtime = lab.runtime(lock_timeout=0.05)
+    record = runtime.records.read(one.attachment.key)
+    assert record is not None
+    with lab.runtime().exclusion.attachment(one.attachment):
+        runtime.intents.write(dataclasses.replace(record, command="ADD"))
+        (outcome,) = Attachments(runtime, conf_dir.load(str(lab.conf_dir)), Policy(check="never")).converge([one], 1)
+        assert (outcome.action, outcome.error and outcome.error.code) == ("failed", Code.TRY_AGAIN)
+        assert runtime.intents.read(one.attachment.key) is not None
+
+
+def test_there_are_two_workers_for_each_processor_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda dummy: {1, 3, 5})
+    assert default_workers() == 6
+
+
+RACES = {
+    "portmap": "running [iptables -t nat -N CNI-HOSTPORT-DNAT]: iptables: Chain already exists.",
+    "firewall": "exec: nft: chain CNI-FORWARD: File exists",
+}
+
+
+@pytest.mark.parametrize("plugin", RACES)
+def test_an_add_that_lost_a_race_is_made_again(make: Make, plugin: str) -> None:
+    left = [CniError(999, f"plugin {plugin} failed (ADD): {RACES[plugin]}")] * 2
+
+    def loses_twice(call: Call) -> Json | None:
+        if call.command == "ADD" and left:
+            raise left.pop()
+        return None
+
+    lab = make(b=loses_twice)
+    (outcome,) = lab.converge(*_wanted(lab, "one"))
+    assert (outcome.action, outcome.error) == ("added", None)
+    assert lab.commands() == ["ADD", "DEL", "ADD", "DEL", "ADD", "CHECK"]
+
+
+def test_an_add_that_keeps_losing_fails(make: Make) -> None:
+    def loses(call: Call) -> Json | None:
+        if call.command == "ADD":
+            raise CniError(999, f"plugin portmap failed (ADD): {RACES['portmap']}")
+        return None
+
+    lab = make(b=loses)
+    (outcome,) = lab.converge(*_wanted(lab, "one"))
+    assert (outcome.action, lab.commands()) == ("failed", ["ADD", "DEL"] * 4)

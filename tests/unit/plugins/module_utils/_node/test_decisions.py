@@ -215,6 +215,14 @@ def test_a_missing_namespace_or_network_fails_and_nothing_is_run(lab: Laboratory
     assert (lab.commands(), lab.files()) == ([], before)
 
 
+def test_a_del_that_could_not_begin_has_changed_nothing(lab: Laboratory) -> None:
+    _attached(lab)
+    lab.intent_file().parent.rmdir()
+    lab.intent_file().parent.touch()
+    outcome = lab.ensure(lab.wanted(), present=False)
+    assert (outcome.action, outcome.changed, lab.commands()) == ("failed", False, [])
+
+
 def test_check_mode_waits_for_what_another_task_may_be_about_to_make(lab: Laboratory) -> None:
     _attached(lab)
     lab.drop_namespace()

@@ -22,6 +22,7 @@ def unit() -> report.Outcome:
 
 
 def conformance() -> report.Outcome:
+    _fetch_libcni()
     return _pytest("conformance", tool("python"), "tests/conformance")
 
 
@@ -73,9 +74,13 @@ def _no_integration() -> str:
         return packages.stderr.strip()
     if run(["unshare", "--mount", "--net", "--pid", "--fork", "true"]) != 0:
         return "this root may not make namespaces: run on a machine, or in a container with more privileges"
-    # Interoperation with libcni wants a Go compiler; where it cannot be had those tests say so themselves.
-    run([ROOT / "tools" / "system-packages", "interop"])
+    _fetch_libcni()
     return ""
+
+
+def _fetch_libcni() -> None:
+    """Get a Go compiler and libcni's source; where they cannot be had, the tests that want them say so themselves."""
+    run([ROOT / "tools" / "system-packages", "interop"])
 
 
 def _own_version() -> pythons.Version | None:

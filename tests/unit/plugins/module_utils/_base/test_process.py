@@ -28,9 +28,12 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child im
 
 MIB = 1024 * 1024
 DEFAULT_PATH: str = os.defpath
+# What is started in the background of a script may have been told to ignore interruptions.
 CALLER = """
+import signal
 import sys
 from ansible_collections.cni.node.plugins.module_utils._base import process
+signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     process.run(sys.argv[1:], {b"PATH": b"/usr/bin:/bin"}, b"", 60)
 except KeyboardInterrupt:

@@ -21,6 +21,7 @@ description:
 
 extends_documentation_fragment:
   - cni.node._attributes
+  - cni.node._conflist_items
   - cni.node._paths.conf_dir
   - cni.node._paths.plugin_dirs
   - cni.node._paths.timeout
@@ -37,57 +38,6 @@ attributes:
     support: full
 
 options:
-  conflists:
-    description:
-      - The network configurations.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      config:
-        description:
-          - The network configuration as data.
-          - Before ansible-core 2.19, a number that comes out of a Jinja expression arrives as text, which plugins may
-            refuse. Keep such a number in a variable, or use O(conflists[].template).
-        type: dict
-      template:
-        description:
-          - A Jinja template of the network configuration on the controller, looked up as M(ansible.builtin.template) does.
-          - The rendered text is validated on the controller.
-        type: path
-      vars:
-        description:
-          - Variables for O(conflists[].template) beside those of the task.
-        type: dict
-        default: {}
-      content:
-        description:
-          - The network configuration as JSON text, written as it is.
-        type: str
-      name:
-        description:
-          - The network's name. A configuration with another name is an error.
-          - With O(conflists[].state=absent), every file that defines this network is removed, whoever wrote it.
-        type: str
-      priority:
-        description:
-          - Begins the file's name, with two digits. Runtimes that use one network take the first file.
-        type: int
-        default: 10
-      filename:
-        description:
-          - The file's name in place of the one made from O(conflists[].priority) and the network's name.
-          - It ends with C(.conflist), or with C(.conf) or C(.json) for the configuration of a single plugin.
-        type: str
-      state:
-        description:
-          - Whether there is to be such a file.
-          - V(absent) needs O(conflists[].name) or O(conflists[].filename).
-        type: str
-        choices:
-          - present
-          - absent
-        default: present
   mode:
     description:
       - Permissions of the files, in octal digits.
@@ -194,14 +144,15 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.conflists import CONFLIST, ensure
+from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
+from ansible_collections.cni.node.plugins.module_utils._module.conflists import ensure
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 
 
 def main() -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
-            "conflists": {"type": "list", "elements": "dict", "default": [], **CONFLIST},
+            **CONFLISTS,
             **arguments.CONF_DIR,
             **arguments.PLUGIN_DIRS,
             **arguments.TIMEOUT,

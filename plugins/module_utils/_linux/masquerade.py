@@ -9,17 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-import os
 import shlex
-import shutil
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import process
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import program
 
 _CHAIN: t.Final = "POSTROUTING"
-_SYSTEM_PATH: t.Final = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin"
-_TIMEOUT: t.Final = 30.0
 # A node of many containers has many rules, of some hundred bytes each.
 _OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
 
@@ -75,17 +70,8 @@ def _parsed(family: int, words: tuple[str, ...]) -> Rule:
 
 def _run(family: int, suffix: str, *arguments: str) -> str:
     name = ("iptables" if family == 4 else "ip6tables") + suffix
-    path = shutil.which(name, path=_SYSTEM_PATH)
-    if path is None:
-        return ""
-    try:
-        outcome = process.run([path, *arguments], os.environb, b"", _TIMEOUT, _OUTPUT_LIMIT)
-    except OSError as exc:
-        raise CniError(Code.IO_FAILURE, f"{name} cannot be run: {exc.strerror}") from exc
-    if outcome.stopped or outcome.status:
-        why = outcome.stopped or outcome.stderr.decode("utf-8", "replace").strip()
-        raise CniError(Code.IO_FAILURE, f"{name} {' '.join(arguments)} failed", why)
-    return outcome.stdout.decode("utf-8", "replace")
+    path = program.find(name)
+    return program.output([path, *arguments], limit=_OUTPUT_LIMIT) if path else ""
 
 
 __all__ = ("Rule", "remove", "rules")

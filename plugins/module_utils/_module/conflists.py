@@ -15,30 +15,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
+from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import ConflistDirectory, Wanted, to_content
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
-
-CONFLIST: t.Final = {
-    "options": {
-        "config": {"type": "dict"},
-        "template": {"type": "path"},
-        "vars": {"type": "dict", "default": {}},
-        "content": {"type": "str"},
-        "name": {"type": "str"},
-        "priority": {"type": "int", "default": 10},
-        "filename": {"type": "str"},
-        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-    },
-    "mutually_exclusive": [("config", "template", "content")],
-    "required_if": [
-        ("state", "present", ("config", "template", "content"), True),
-        ("state", "absent", ("name", "filename"), True),
-    ],
-}
 
 
 def ensure(module: AnsibleModule) -> dict[str, t.Any]:
@@ -56,27 +40,17 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
 
 
 def _wanted(item: t.Mapping[str, t.Any], where: str) -> Wanted:
-    if item["template"] and item["state"] == "present":
-        raise CniError(
-            Code.INTERNAL, f"{where}: a template reached the node", "templates are rendered on the controller"
-        )
     if not 0 <= item["priority"] <= 99:
         raise CniError(
             Code.INVALID_CONFIG, f"{where}: priority: {item['priority']}", "expected: 0 to 99; files are sorted as text"
         )
     return Wanted(
         where=where,
-        content=_content(item) if item["state"] == "present" else None,
+        content=content_of(item, where, to_content),
         network=item["name"] or "",
         filename=item["filename"] or "",
         priority=item["priority"],
     )
-
-
-def _content(item: t.Mapping[str, t.Any]) -> bytes:
-    if item["config"] is not None:
-        return to_content(item["config"])
-    return t.cast(str, item["content"]).encode("utf-8", "surrogateescape")
 
 
 def _mode(digits: str) -> int:
@@ -99,21 +73,9 @@ def _report(changes: t.Sequence[FileChange]) -> dict[str, t.Any]:
     return {
         "changed": bool(changed),
         "conflists": [{"network": change.network, "path": change.path, "action": change.action} for change in changes],
-        "diff": [_diff(change) for change in changed],
+        "diff": [file_diff(change) for change in changed],
         "msg": f"{len(changed)} of {len(changes)} network configurations changed",
     }
 
 
-def _diff(change: FileChange) -> dict[str, t.Any]:
-    if change.before == change.after:
-        modes = {"before": change.before_mode, "after": change.after_mode}
-        return {when: {"path": change.path, "mode": f"{mode or 0:04o}"} for when, mode in modes.items()}
-    return {
-        "before_header": change.path,
-        "before": (change.before or b"").decode("utf-8", "replace"),
-        "after_header": change.path,
-        "after": (change.after or b"").decode("utf-8", "replace"),
-    }
-
-
-__all__ = ("CONFLIST", "ensure")
+__all__ = ("ensure",)

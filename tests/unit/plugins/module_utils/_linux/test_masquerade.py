@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._linux import masquerade
+from ansible_collections.cni.node.plugins.module_utils._linux import masquerade, program
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 CHAIN = "CNI-0a1b2c3d4e5f6a7b8c9d0e1f"
@@ -38,7 +38,7 @@ Tools = t.Callable[..., pathlib.Path]
 @pytest.fixture
 def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     """Programs that print what they are told to and keep a log of how they were called."""
-    monkeypatch.setattr(masquerade, "_SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
 
     def install(saved: str = SAVED, status: int = 0) -> pathlib.Path:
         (tmp_path / "saved").write_text(saved, encoding="utf-8")

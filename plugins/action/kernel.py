@@ -1,0 +1,11 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
+
+
+class ActionModule(ConflistItemsAction):
+    """Nothing of its own: what the module needs of the controller, every module with such items needs."""

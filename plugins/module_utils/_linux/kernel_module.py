@@ -1,0 +1,164 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import enum
+import functools
+import os
+import re
+import typing as t
+import zlib
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+
+_NAME = re.compile(r"[a-zA-Z0-9_]+", re.ASCII)
+_SIZE_LIMIT: t.Final = 16 * 1024 * 1024
+_CAP_SYS_MODULE: t.Final = 16
+
+# How the kernel's configuration calls a module, where that is not the module's own name.
+_OPTIONS: t.Final = {
+    "8021q": "VLAN_8021Q",
+    "br_netfilter": "BRIDGE_NETFILTER",
+    "nft_chain_nat": "NFT_NAT",
+    "overlay": "OVERLAY_FS",
+    "vrf": "NET_VRF",
+    "xt_MASQUERADE": "NETFILTER_XT_TARGET_MASQUERADE",
+    "xt_mark": "NETFILTER_XT_MARK",
+    "xt_nat": "NETFILTER_XT_NAT",
+}
+_PREFIXES: t.Final = {"sch_": "NET_SCH_", "act_": "NET_ACT_", "cls_": "NET_CLS_", "xt_": "NETFILTER_XT_MATCH_"}
+
+
+class State(enum.Enum):
+    PRESENT = "present"
+    BUILT_IN = "built_in"
+    LOADABLE = "loadable"
+
+
+def canonical(name: str) -> str:
+    """Return a module's name as the kernel shows it.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    shown = name.replace("-", "_")
+    if not _NAME.fullmatch(shown):
+        raise CniError(
+            Code.INVALID_CONFIG, f"{name!r} is no name of a kernel module", "expected: letters, digits, '_' and '-'"
+        )
+    return shown
+
+
+def state(name: str) -> State:
+    """Tell where a module is.
+
+    Raises:
+        CniError: ``NOT_AVAILABLE``: the kernel does not have it, or it must not be loaded from here.
+    """
+    return _running(name) or (State.BUILT_IN if _is_built_in(name) else _on_disk(name))
+
+
+def load(names: t.Sequence[str]) -> None:
+    """Load modules.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    path = program.find("modprobe")
+    if names and path:
+        program.output([path, "-a", *names])
+
+
+def _running(name: str) -> State | None:
+    directory = os.path.join("/sys/module", name)
+    if not os.path.isdir(directory):
+        return None
+    return State.PRESENT if os.path.exists(os.path.join(directory, "initstate")) else State.BUILT_IN
+
+
+def _is_built_in(name: str) -> bool:
+    """Ask the running kernel's files; most of what is built in leaves no trace in /sys."""
+    listed = _listed_as_built_in()
+    if listed is not None:
+        return name in listed
+    option = _OPTIONS.get(name) or _by_prefix(name)
+    return f"\nCONFIG_{option}=y\n".encode() in _configuration()
+
+
+def _by_prefix(name: str) -> str:
+    prefix = next((prefix for prefix in _PREFIXES if name.startswith(prefix)), "")
+    return (_PREFIXES.get(prefix, "") + name[len(prefix) :]).upper()
+
+
+@functools.lru_cache(maxsize=1)
+def _listed_as_built_in() -> frozenset[str] | None:
+    content = durable.read(f"/lib/modules/{os.uname().release}/modules.builtin", limit=_SIZE_LIMIT)
+    return None if content is None else frozenset(_of_file(line) for line in content.decode().splitlines())
+
+
+@functools.lru_cache(maxsize=1)
+def _configuration() -> bytes:
+    packed = durable.read("/proc/config.gz", limit=_SIZE_LIMIT)
+    if packed is not None:
+        return zlib.decompressobj(wbits=31).decompress(packed, _SIZE_LIMIT)
+    return durable.read(f"/boot/config-{os.uname().release}", limit=_SIZE_LIMIT) or b""
+
+
+def _of_file(path: str) -> str:
+    return os.path.basename(path.strip()).split(".ko", 1)[0].replace("-", "_")
+
+
+def _on_disk(name: str) -> State:
+    path = program.find("modprobe")
+    if not os.path.exists("/proc/modules"):
+        raise _lacking("the running kernel does not have it, and cannot load modules")
+    if path is None:
+        raise _lacking("it is not loaded, and there is no modprobe to load it: install kmod, or load it from outside")
+    try:
+        steps = program.output([path, "-D", name]).split("\n")
+    except CniError as exc:
+        raise _lacking(f"the running kernel does not have it: {exc.details or exc.msg}") from exc
+    last = [step for step in steps if step][-1:]
+    return _by_step(last[0].split() if last else ["builtin"])
+
+
+def _by_step(step: t.Sequence[str]) -> State:
+    """Tell by the last thing modprobe would do; a name may be another one's alias."""
+    if step[0] == "builtin":
+        return State.BUILT_IN
+    if step[0] == "install" and os.path.basename(step[1]) in ("true", "false"):
+        raise _lacking(f"modprobe's configuration forbids it: {' '.join(step)}")
+    running = _running(_of_file(step[1])) if step[0] == "insmod" else None
+    if running is None:
+        _require_rights()
+    return running or State.LOADABLE
+
+
+def _require_rights() -> None:
+    if (durable.read("/proc/sys/kernel/modules_disabled", limit=_SIZE_LIMIT) or b"").strip() == b"1":
+        raise _lacking("it is not loaded, and this kernel loads no more modules until the next boot (modules_disabled)")
+    if not _capabilities() >> _CAP_SYS_MODULE & 1:
+        raise _lacking(
+            "it is not loaded, and this process may not load modules (CAP_SYS_MODULE): "
+            "in a container, load it on the host"
+        )
+
+
+def _capabilities() -> int:
+    status = (durable.read("/proc/self/status", limit=_SIZE_LIMIT) or b"").decode()
+    found = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return int(found[1], 16) if found else 0
+
+
+def _lacking(problem: str) -> CniError:
+    return CniError(Code.NOT_AVAILABLE, problem)
+
+
+__all__ = ("State", "canonical", "load", "state")

@@ -1,0 +1,48 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import shutil
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import process
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+
+# Ansible's own search path on a node may lack the directories of the system's programs.
+_SYSTEM_PATH: t.Final = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin"
+_TIMEOUT: t.Final = 30.0
+
+
+def find(name: str) -> str | None:
+    """Return where a program of the system is."""
+    return shutil.which(name, path=_SYSTEM_PATH)
+
+
+def output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> str:
+    """Run a program to its end and return what it printed.
+
+    Args:
+        argv: The program's path and its arguments.
+        limit: Bytes.
+
+    Raises:
+        CniError: ``IO_FAILURE``, with the program's own last words.
+    """
+    name = os.path.basename(argv[0])
+    try:
+        outcome = process.run(argv, os.environb, b"", _TIMEOUT, limit)
+    except OSError as exc:
+        raise CniError(Code.IO_FAILURE, f"{name} cannot be run: {exc.strerror}") from exc
+    if outcome.stopped or outcome.status:
+        why = outcome.stopped or outcome.stderr.decode("utf-8", "replace").strip()
+        raise CniError(Code.IO_FAILURE, " ".join([name, *argv[1:], "failed"]), why)
+    return outcome.stdout.decode("utf-8", "replace")
+
+
+__all__ = ("find", "output")

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+
+# Kept in step with plugins/doc_fragments/_conflist_items.py.
+CONFLISTS: t.Final[dict[str, dict[str, t.Any]]] = {
+    "conflists": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {
+            "config": {"type": "dict"},
+            "template": {"type": "path"},
+            "vars": {"type": "dict", "default": {}},
+            "content": {"type": "str"},
+            "name": {"type": "str"},
+            "priority": {"type": "int", "default": 10},
+            "filename": {"type": "str"},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        },
+        "mutually_exclusive": [("config", "template", "content")],
+        "required_if": [
+            ("state", "present", ("config", "template", "content"), True),
+            ("state", "absent", ("name", "filename"), True),
+        ],
+    }
+}
+
+
+def content_of(item: t.Mapping[str, t.Any], where: str, as_text: t.Callable[[t.Any], bytes]) -> bytes | None:
+    """Return the JSON of an item's network, or nothing where the network is to be gone.
+
+    Args:
+        as_text: Writes JSON of a configuration given as data.
+
+    Raises:
+        CniError: ``INTERNAL``.
+    """
+    if item["state"] != "present":
+        return None
+    if item["template"]:
+        raise CniError(
+            Code.INTERNAL, f"{where}: a template reached the node", "templates are rendered on the controller"
+        )
+    if item["config"] is not None:
+        return as_text(item["config"])
+    return t.cast(str, item["content"]).encode("utf-8", "surrogateescape")
+
+
+__all__ = ("CONFLISTS", "content_of")

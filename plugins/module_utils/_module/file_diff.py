@@ -1,0 +1,28 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
+
+
+def file_diff(change: FileChange) -> dict[str, t.Any]:
+    """Return what Ansible shows of a changed file: its content, or its mode where that is all that changes."""
+    if change.before == change.after:
+        modes = {"before": change.before_mode, "after": change.after_mode}
+        return {when: {"path": change.path, "mode": f"{mode or 0:04o}"} for when, mode in modes.items()}
+    return {
+        "before_header": change.path,
+        "before": (change.before or b"").decode("utf-8", "replace"),
+        "after_header": change.path,
+        "after": (change.after or b"").decode("utf-8", "replace"),
+    }
+
+
+__all__ = ("file_diff",)

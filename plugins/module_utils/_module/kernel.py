@@ -1,0 +1,120 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
+from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
+from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
+from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import Needs, Reasons, add_network
+from ansible_collections.cni.node.plugins.module_utils._node.kernel_settings import KernelSettings, Plan
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+def ensure(module: AnsibleModule) -> dict[str, t.Any]:
+    """Do what the module `kernel` is asked for and return its result."""
+    params = module.params
+    needs = _needs(params) if params["state"] == "present" else Needs()
+    settings = KernelSettings(params["cache_dir"])
+    plan = settings.plan(needs, persist=params["persist"])
+    if not module.check_mode:
+        settings.apply(plan)
+    return _report(plan, [_command(name, reasons) for name, reasons in sorted(needs.programs.items())])
+
+
+def _needs(params: t.Mapping[str, t.Any]) -> Needs:
+    needs = Needs()
+    problems = [
+        *_problems(_add_network, needs, ((f"conflists[{n}]", item) for n, item in enumerate(params["conflists"]))),
+        *_problems(_add_module, needs, ((f"modules[{n}]", name) for n, name in enumerate(params["modules"]))),
+        *_problems(_add_setting, needs, params["sysctls"].items()),
+    ]
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        raise CniError(problems[0].code, f"{len(problems)} things are wrong", "\n".join(map(str, problems)))
+    return needs
+
+
+def _problems(
+    add: t.Callable[[Needs, str, t.Any], None], needs: Needs, items: t.Iterable[tuple[str, t.Any]]
+) -> t.Iterator[CniError]:
+    for where, item in items:
+        try:
+            add(needs, where, item)
+        except CniError as exc:
+            yield exc if where in exc.msg else exc.within(where)
+
+
+def _add_network(needs: Needs, where: str, item: t.Mapping[str, t.Any]) -> None:
+    content = content_of(item, where, json_text.encode)
+    if content is not None:
+        add_network(needs, config.parse(content, where))
+
+
+def _add_module(needs: Needs, where: str, name: str) -> None:
+    _append(needs.modules, kernel_module.canonical(name), "modules")
+
+
+def _add_setting(needs: Needs, where: str, given: object) -> None:
+    key, value = sysctl.canonical(where), sysctl.normal(given)
+    if needs.values.setdefault(key, value) != value:
+        raise CniError(
+            Code.INVALID_CONFIG,
+            f"sysctls: {key} is to be {value!r}, and it is to be {needs.values[key]!r} for {'; '.join(needs.settings[key])}",
+            "give the setting once, or leave it to the networks",
+        )
+    _append(needs.settings, key, "sysctls")
+
+
+def _append(reasons: Reasons, name: str, given: str) -> None:
+    known = reasons.setdefault(name, [])
+    known += [reason for reason in (f"given in {given}",) if reason not in known]
+
+
+def _report(plan: Plan, programs: t.Sequence[dict[str, t.Any]]) -> dict[str, t.Any]:
+    missing = ", ".join(entry["name"] for entry in programs if not entry["path"])
+    return {
+        "changed": plan.changed,
+        "modules": [dataclasses.asdict(change) for change in plan.modules],
+        "sysctls": [dataclasses.asdict(change) for change in plan.settings],
+        "commands": programs,
+        "diff": _diff(plan),
+        "msg": f"{_summary(plan)}{f'; not installed: {missing}' if missing else ''}",
+    }
+
+
+def _summary(plan: Plan) -> str:
+    counted = {
+        "modules loaded": len(plan.loaded),
+        "settings changed": len(plan.written),
+        "files changed": sum(change.changed for change in plan.files),
+    }
+    return ", ".join(f"{number} {what}" for what, number in counted.items())
+
+
+def _diff(plan: Plan) -> list[dict[str, t.Any]]:
+    files = [file_diff(change) for change in plan.files if change.changed]
+    if not plan.loaded and not plan.written:
+        return files
+    before = {"modules": [], "sysctls": {change.name: change.before for change in plan.written}}
+    after = {"modules": plan.loaded, "sysctls": {change.name: change.after for change in plan.written}}
+    return [{"before": before, "after": after}, *files]
+
+
+def _command(name: str, reasons: t.Sequence[str]) -> dict[str, t.Any]:
+    return {"name": name, "path": program.find(name), "reasons": reasons}
+
+
+__all__ = ("ensure",)

@@ -1,0 +1,232 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+
+Reasons = dict[str, list[str]]
+
+_BRIDGED: t.Final = {4: "net.bridge.bridge-nf-call-iptables", 6: "net.bridge.bridge-nf-call-ip6tables"}
+_FORWARDING: t.Final = {4: "net.ipv4.ip_forward", 6: "net.ipv6.conf.all.forwarding"}
+_IPTABLES: t.Final = {4: "iptables", 6: "ip6tables"}
+_FIB: t.Final = {4: "nft_fib_ipv4", 6: "nft_fib_ipv6"}
+_NAT: t.Final = ("nf_conntrack", "nf_nat")
+
+
+@dataclasses.dataclass
+class Needs:
+    """What networks need of the kernel and of the node's programs, each with the reasons.
+
+    Attributes:
+        modules, settings, programs: Reasons by name.
+        values: Of each setting.
+    """
+
+    modules: Reasons = dataclasses.field(default_factory=dict)
+    settings: Reasons = dataclasses.field(default_factory=dict)
+    programs: Reasons = dataclasses.field(default_factory=dict)
+    values: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+def add_network(needs: Needs, network: NetworkConfiguration) -> None:
+    """Add what the reference plugins of a network need; of other plugins nothing is known.
+
+    A module is named where a plugin cannot do its work without it, whether or not the kernel would load it
+    by itself when asked: some nodes do not, and some lack it. What the plugins set by themselves, for each
+    interface or in the container's namespace, is not listed: ``route_localnet`` (portmap), ``accept_ra``,
+    ``arp_notify`` (bridge), the settings of tuning.
+    """
+    families = _families(network)
+    bridged = any(plugin.type == "bridge" for plugin in network.plugins)
+    for plugin in network.plugins:
+        derive = _PLUGINS.get(plugin.type)
+        if derive:
+            derive(
+                _Plugin(
+                    needs, f"network {network.name}, plugins[{plugin.index}] {plugin.type}", plugin, families, bridged
+                )
+            )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plugin:
+    """A plugin whose needs are being found.
+
+    Attributes:
+        families: 4, 6 or both: of the network's addresses, as far as its configuration tells.
+        bridged: Whether the network has a bridge.
+    """
+
+    _needs: Needs
+    _where: str
+    _configuration: PluginConfiguration
+    families: tuple[int, ...]
+    bridged: bool
+
+    def modules(self, *names: str, why: str = "") -> None:
+        self._add(self._needs.modules, names, why)
+
+    def programs(self, *names: str, why: str = "") -> None:
+        self._add(self._needs.programs, names, why)
+
+    def settings(self, by_family: t.Mapping[int, str], why: str) -> None:
+        """Ask for settings of the network's families to be 1."""
+        names = [by_family[family] for family in self.families]
+        self._add(self._needs.settings, names, why)
+        self._needs.values.update(dict.fromkeys(names, "1"))
+
+    def of_families(self, by_family: t.Mapping[int, str]) -> list[str]:
+        return [by_family[family] for family in self.families]
+
+    def text(self, key: str) -> str:
+        value = self._configuration.keys.get(key)
+        return value if isinstance(value, str) else ""
+
+    def has(self, *keys: str) -> str:
+        """Return the first of the keys that is given and neither false nor zero, or an empty string."""
+        return next((key for key in keys if self._configuration.keys.get(key)), "")
+
+    @property
+    def has_addresses(self) -> bool:
+        return bool(self._configuration.delegated_type)
+
+    def can(self, capability: str) -> bool:
+        return capability in self._configuration.capabilities
+
+    def _add(self, reasons: Reasons, names: t.Iterable[str], why: str) -> None:
+        reason = f"{self._where}: {why}" if why else self._where
+        for name in names:
+            known = reasons.setdefault(name, [])
+            if reason not in known:
+                known.append(reason)
+
+
+def _bridge(plugin: _Plugin) -> None:
+    plugin.modules("bridge", "veth")
+    gateway = plugin.has("isGateway", "isDefaultGateway")
+    if plugin.has_addresses:
+        if gateway:
+            plugin.settings(_FORWARDING, gateway)
+            # Kubernetes' services, and any NAT on the node, lead from a container to its neighbour and back.
+            _see_bridged(plugin, f"{gateway}, and NAT is to see what passes between its containers")
+        _masquerade(plugin)
+    if plugin.has("macspoofchk"):
+        plugin.modules("nf_tables", why="macspoofchk")
+        plugin.programs("nft", why="macspoofchk")
+
+
+def _ptp(plugin: _Plugin) -> None:
+    plugin.modules("veth")
+    plugin.settings(_FORWARDING, "it routes")
+    _masquerade(plugin)
+
+
+def _masquerade(plugin: _Plugin) -> None:
+    if not plugin.has("ipMasq"):
+        return
+    backend = plugin.text("ipMasqBackend")
+    why = f"ipMasq by {backend}" if backend else "ipMasq"
+    plugin.settings(_FORWARDING, why)
+    if backend == "nftables":
+        plugin.modules(*_NAT, "nf_tables", "nft_chain_nat", "nft_masq", why=why)
+        plugin.programs("nft", why=why)
+    else:
+        plugin.modules(*_NAT, "xt_MASQUERADE", "xt_comment", why=why)
+        plugin.programs(*plugin.of_families(_IPTABLES), why=why)
+
+
+def _portmap(plugin: _Plugin) -> None:
+    backend = plugin.text("backend")
+    why = f"backend {backend}" if backend else ""
+    if backend == "nftables":
+        modules = ["nf_tables", "nft_chain_nat", "nft_nat", "nft_masq", *plugin.of_families(_FIB)]
+        plugin.modules(*_NAT, *modules, why=why)
+        plugin.programs("nft", why=why)
+    else:
+        matches = ("xt_addrtype", "xt_comment", "xt_mark", "xt_multiport")
+        plugin.modules(*_NAT, *matches, "xt_MASQUERADE", "xt_nat", why=why)
+        plugin.programs(*plugin.of_families(_IPTABLES), why=why)
+    plugin.settings(_FORWARDING, "a port of the node leads to the container")
+    if plugin.bridged:
+        _see_bridged(plugin, "a container reaches its neighbour by a port of the node")
+
+
+def _firewall(plugin: _Plugin) -> None:
+    policy = plugin.text("ingressPolicy")
+    if plugin.text("backend") != "firewalld" or policy in ("same-bridge", "isolated"):
+        plugin.modules("nf_conntrack", "xt_comment", "xt_conntrack")
+        # It wants both, whatever addresses there are.
+        plugin.programs(*_IPTABLES.values())
+    if plugin.bridged and policy == "isolated":
+        _see_bridged(plugin, "ingressPolicy isolated filters what passes between containers of a bridge")
+
+
+def _see_bridged(plugin: _Plugin, why: str) -> None:
+    plugin.modules("br_netfilter", why=why)
+    plugin.settings(_BRIDGED, why)
+
+
+def _bandwidth(plugin: _Plugin) -> None:
+    capability = "capability bandwidth" if plugin.can("bandwidth") else ""
+    either = plugin.has("egressRate", "ingressRate") or capability
+    egress = plugin.has("egressRate") or capability
+    if either:
+        plugin.modules("sch_tbf", why=either)
+    if egress:
+        plugin.modules("act_mirred", "cls_u32", "ifb", "sch_ingress", why=egress)
+
+
+def _tap(plugin: _Plugin) -> None:
+    plugin.modules("tun")
+    if plugin.has("bridge"):
+        plugin.modules("bridge", why="bridge")
+    plugin.programs("ip")
+
+
+def _only(module: str) -> t.Callable[[_Plugin], None]:
+    return lambda plugin: plugin.modules(module)
+
+
+_PLUGINS: t.Final[dict[str, t.Callable[[_Plugin], None]]] = {
+    "bandwidth": _bandwidth,
+    "bridge": _bridge,
+    "dummy": _only("dummy"),
+    "firewall": _firewall,
+    "ipvlan": _only("ipvlan"),
+    "macvlan": _only("macvlan"),
+    "portmap": _portmap,
+    "ptp": _ptp,
+    "tap": _tap,
+    "vlan": _only("8021q"),
+    "vrf": _only("vrf"),
+}
+
+
+def _families(network: NetworkConfiguration) -> tuple[int, ...]:
+    """Return the families of the addresses that the configuration names; 4 where it names none (DHCP, ranges to come)."""
+    addresses = [text for plugin in network.plugins for text in _addresses(plugin.keys.get("ipam"))]
+    return tuple(sorted({6 if ":" in text else 4 for text in addresses})) or (4,)
+
+
+def _addresses(ipam: object) -> t.Iterator[str]:
+    """Yield whatever has the place of an address or a subnet in the configurations of host-local and static."""
+    if isinstance(ipam, dict):
+        for key in ("subnet", "address"):
+            if isinstance(ipam.get(key), str):
+                yield ipam[key]
+        for key in ("ranges", "addresses"):
+            yield from _addresses(ipam.get(key))
+    elif isinstance(ipam, list):
+        for entry in ipam:
+            yield from _addresses(entry)
+
+
+__all__ = ("Needs", "Reasons", "add_network")

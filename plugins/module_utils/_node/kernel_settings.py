@@ -1,0 +1,196 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
+from ansible_collections.cni.node.plugins.module_utils._linux.kernel_module import State
+from ansible_collections.cni.node.plugins.module_utils._node import kernel_files
+from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.kernel_memory import KernelMemory, Taken
+from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import Needs
+
+# The kernel resets other settings with these, so they come before what is asked for beside them.
+_FIRST: t.Final = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
+# What appears in directories that are there before.
+_BROUGHT: t.Final = {"nf_conntrack": ("net.netfilter.nf_conntrack_", "net.nf_conntrack_max")}
+
+
+@dataclasses.dataclass(frozen=True)
+class ModuleChange:
+    """What becomes of a module: ``loaded``, or ``present`` or ``built_in`` already."""
+
+    name: str
+    action: str
+    reasons: t.Sequence[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class SettingChange:
+    """What becomes of a setting.
+
+    Attributes:
+        action: ``set`` or ``unchanged``; ``restored``, or ``left`` where somebody else has changed it since.
+        before: None where a module is to bring the setting first.
+    """
+
+    name: str
+    before: str | None
+    after: str
+    action: str
+    reasons: t.Sequence[str] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    modules: t.Sequence[ModuleChange]
+    settings: t.Sequence[SettingChange]
+    files: t.Sequence[FileChange]
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.loaded or self.written or any(change.changed for change in self.files))
+
+    @property
+    def loaded(self) -> list[str]:
+        return [change.name for change in self.modules if change.action == "loaded"]
+
+    @property
+    def written(self) -> list[SettingChange]:
+        return [change for change in self.settings if change.action in ("set", "restored")]
+
+
+class KernelSettings:
+    """The kernel's modules and settings that are looked after here: what is asked for, and nothing of earlier calls."""
+
+    def __init__(self, cache_dir: str) -> None:
+        self._memory = KernelMemory(cache_dir)
+
+    def plan(self, needs: Needs, *, persist: bool) -> Plan:
+        """Decide on everything before anything is touched.
+
+        Raises:
+            CniError: ``NOT_AVAILABLE`` with all that the kernel lacks or refuses.
+        """
+        problems: list[str] = []
+        modules = [change for name in sorted(needs.modules) for change in _module(name, needs, problems)]
+        loaded = {change.name for change in modules if change.action == "loaded"}
+        names = sorted(needs.settings, key=lambda name: (name not in _FIRST, name))
+        settings = [change for name in names for change in _setting(name, needs, loaded, problems)]
+        settings += self._put_back(needs, problems)
+        if problems:
+            raise _lacking(problems)
+        kept = {change.name: needs.modules[change.name] for change in modules if change.action != "built_in"}
+        files = kernel_files.changes(
+            kept if persist else {}, {name: needs.settings[name] for name in names} if persist else {}, needs.values
+        )
+        return Plan(modules, settings, files)
+
+    def apply(self, plan: Plan) -> None:
+        """Carry out a plan; killed at any moment, what was changed can be put back by the next call.
+
+        Raises:
+            CniError: The kernel refused; the settings are as they were then.
+        """
+        kernel_module.load(plan.loaded)
+        written = _as_found(plan.written)
+        self._memory.save(self._remembered(written))
+        _write(written)
+        for change in plan.files:
+            kernel_files.apply(change)
+        gone = {change.name for change in plan.settings if change.action in ("restored", "left")}
+        self._memory.save({name: taken for name, taken in self._memory.settings.items() if name not in gone})
+
+    def _put_back(self, needs: Needs, problems: list[str]) -> t.Iterator[SettingChange]:
+        for name, taken in sorted(self._memory.settings.items()):
+            now = None if name in needs.settings else sysctl.read(name)
+            if now == taken.ours:
+                if not sysctl.is_writable(name):
+                    problems.append(_unwritable(name, ["it is to be as it was before"]))
+                yield SettingChange(name, now, taken.before, "restored")
+            elif now is not None:
+                yield SettingChange(name, now, now, "left")
+
+    def _remembered(self, written: t.Iterable[SettingChange]) -> dict[str, Taken]:
+        settings = dict(self._memory.settings)
+        for change in written:
+            if change.action == "set" and change.before is not None:
+                earlier = settings.get(change.name)
+                settings[change.name] = Taken(earlier.before if earlier else change.before, change.after)
+        return settings
+
+
+def _module(name: str, needs: Needs, problems: list[str]) -> t.Iterator[ModuleChange]:
+    try:
+        state = kernel_module.state(name)
+    except CniError as exc:
+        problems.append(f"kernel module {name}: {exc} ({'; '.join(needs.modules[name])})")
+    else:
+        yield ModuleChange(name, "loaded" if state is State.LOADABLE else state.value, needs.modules[name])
+
+
+def _setting(name: str, needs: Needs, loaded: set[str], problems: list[str]) -> t.Iterator[SettingChange]:
+    now, wanted, reasons = sysctl.read(name), needs.values[name], needs.settings[name]
+    if now is None and not _is_to_come(name, loaded):
+        problems.append(f"kernel setting {name}: the running kernel does not have it ({'; '.join(reasons)})")
+    elif now not in (None, wanted) and not sysctl.is_writable(name):
+        problems.append(_unwritable(name, reasons))
+    else:
+        yield SettingChange(name, now, wanted, "unchanged" if now == wanted else "set", reasons)
+
+
+def _is_to_come(name: str, loaded: set[str]) -> bool:
+    """Tell whether one of the modules to be loaded may bring a setting: with its directory, or by what is known."""
+    known = tuple(prefix for module in loaded for prefix in _BROUGHT.get(module, ()))
+    return bool(loaded) and (not sysctl.has_directory(name) or name.startswith(known))
+
+
+def _unwritable(name: str, reasons: t.Sequence[str]) -> str:
+    return (
+        f"kernel setting {name}: {sysctl.path_of(name)} cannot be written from here; in a container, set it on the host "
+        f"({'; '.join(reasons)})"
+    )
+
+
+def _lacking(problems: t.Sequence[str]) -> CniError:
+    if len(problems) == 1:
+        return CniError(Code.NOT_AVAILABLE, problems[0], "nothing was changed")
+    return CniError(Code.NOT_AVAILABLE, f"nothing was changed, for {len(problems)} reasons", "\n".join(problems))
+
+
+def _as_found(planned: t.Iterable[SettingChange]) -> list[SettingChange]:
+    """Return what is to be written, with the values that modules have just brought along."""
+    changes = []
+    for change in planned:
+        now = sysctl.read(change.name)
+        if now is None:
+            raise CniError(
+                Code.NOT_AVAILABLE,
+                f"kernel setting {change.name}: no module has brought it ({'; '.join(change.reasons)})",
+                "modules that were loaded stay loaded; no setting was changed",
+            )
+        changes.append(dataclasses.replace(change, before=now))
+    return [change for change in changes if change.before != change.after]
+
+
+def _write(changes: t.Sequence[SettingChange]) -> None:
+    for position, change in enumerate(changes):
+        try:
+            sysctl.write(change.name, change.after)
+        except CniError:
+            for done in reversed(changes[: position + 1]):
+                with contextlib.suppress(CniError):
+                    sysctl.write(done.name, done.before or "")
+            raise
+
+
+__all__ = ("KernelSettings", "ModuleChange", "Plan", "SettingChange")

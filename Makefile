@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 # PYTHON names the interpreter of .venv; left empty, the distribution's own is taken where it fits.
 PYTHON ?=
 BOOTSTRAP := $(firstword $(wildcard /usr/bin/python3) python3)
-SUITES := lint types unit units-all conformance integration sanity
+SUITES := lint types unit units-all conformance integration molecule sanity
 
 # What runs from here finds the tools in .venv, and this collection before any other copy of it.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -43,11 +43,18 @@ unit:         ## tests/unit on the Python of .venv
 units-all:    ## tests/unit on every other Python at hand, 3.9 and newer
 conformance:  ## the specification's behaviours, one case for each
 integration:  ## the real plugins in a throw-away sandbox (root)
+molecule:     ## roles and playbooks on a fleet of nodes over SSH (root); SCENARIO="NAME..." for some
 sanity:       ## ansible-test sanity on ansible-core 2.16, 2.19 and 2.21, as far as the Pythons at hand go
 
 .PHONY: $(SUITES)
 $(SUITES): venv
 	@.venv/bin/python -m tools.check $@
+
+.PHONY: fleet
+fleet: venv  ## a shell in a sandbox, in which molecule's steps and tests/fleet/fleet are run by hand (root)
+	@tools/system-packages node
+	@tools/system-packages fleet
+	@MOLECULE_EPHEMERAL_DIRECTORY=/run/molecule tests/support/sandbox $${SHELL:-/bin/sh}
 
 .PHONY: format
 format: venv  ## put the Python sources into the form that lint wants

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from tools import lint, pytests, report, sanity, typecheck
+from tools import lint, molecule, pytests, report, sanity, typecheck
 from tools.paths import Unavailable
 
 SUITES = {
@@ -20,6 +20,7 @@ SUITES = {
     "units-all": pytests.units_all,
     "conformance": pytests.conformance,
     "integration": pytests.integration,
+    "molecule": molecule.suite,
     "sanity": sanity.suite,
 }
 

@@ -6,15 +6,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import typing as t
 from pathlib import Path
 
-from tools import envs, pythons, report
+from tools import envs, pythons, report, sandbox
 from tools.paths import CACHE, REPORTS, REQUIREMENTS, ROOT, run, tool
-
-SANDBOX = ROOT / "tests" / "support" / "sandbox"
 
 
 def unit() -> report.Outcome:
@@ -28,12 +24,15 @@ def conformance() -> report.Outcome:
 
 def integration() -> report.Outcome:
     """The real plugins, and what the tests stand on, in a throw-away sandbox; else the reason why not."""
-    reason = _no_integration()
+    reason = sandbox.unavailable("integration", "node")
     if reason:
         outcome = report.Outcome("integration")
         outcome.skip(reason)
         return outcome
-    return _pytest("integration", tool("python"), "tests/support", "tests/integration", prefix=[SANDBOX])
+    _fetch_libcni()
+    # The fleet's tests say so themselves where there is no SSH server.
+    run([ROOT / "tools" / "system-packages", "fleet"])
+    return _pytest("integration", tool("python"), "tests/support", "tests/integration", prefix=[sandbox.PROGRAM])
 
 
 def units_all() -> report.Outcome:
@@ -63,19 +62,6 @@ def _pytest(name: str, python: Path, *directories: str, prefix: t.Sequence[Path]
     if status != 0 and not outcome.failed:
         outcome.fail(f"{name}: pytest ended with status {status}")
     return outcome
-
-
-def _no_integration() -> str:
-    if os.geteuid() != 0:
-        return "integration needs root for namespaces and links: run `sudo make integration`"
-    packages = subprocess.run([ROOT / "tools" / "system-packages", "node"], capture_output=True, text=True, check=False)
-    print(packages.stdout, end="", flush=True)
-    if packages.returncode != 0:
-        return packages.stderr.strip()
-    if run(["unshare", "--mount", "--net", "--pid", "--fork", "true"]) != 0:
-        return "this root may not make namespaces: run on a machine, or in a container with more privileges"
-    _fetch_libcni()
-    return ""
 
 
 def _fetch_libcni() -> None:

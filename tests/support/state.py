@@ -123,10 +123,10 @@ def tree_lines(top: str | os.PathLike[str], identity: bool = False) -> Lines:
     found = [os.fspath(top)] if os.path.lexists(top) else []
     for directory, below, files in os.walk(top):
         found += [os.path.join(directory, name) for name in below + files]
-    return sorted(_file_line(pathlib.Path(path), str(top), identity) for path in found)
+    return sorted(file_line(pathlib.Path(path), str(top), identity) for path in found)
 
 
-def _file_line(path: pathlib.Path, top: str, identity: bool) -> str:
+def file_line(path: pathlib.Path, top: str, identity: bool) -> str:
     status = path.lstat()
     owner = f"{status.st_uid}:{status.st_gid}"
     facts = [os.path.relpath(path, top), stat.filemode(status.st_mode), owner, _content(path)]

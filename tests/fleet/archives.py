@@ -1,0 +1,86 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Release archives for tests, made of the plugins that the machine's distribution installs.
+
+They are named and laid out as the reference plugins' releases are, each with its digest in a file beside it. Two
+versions, so that there is something to upgrade to: the later one lacks a plugin that the earlier one has.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import pathlib
+import platform
+import tarfile
+import typing as t
+
+from ansible_collections.cni.node.tests.fleet.place import Refused
+
+INSTALLED = ("/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni")
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+# By version, what it lacks. The first is what Debian 12 has; the second was never released under this number.
+VERSIONS: dict[str, tuple[str, ...]] = {"1.1.1": (), "1.1.99": ("vrf",)}
+CACHE = pathlib.Path(__file__).resolve().parents[2] / ".cache" / "fleet"
+
+
+def make(into: pathlib.Path, cache: pathlib.Path = CACHE) -> list[pathlib.Path]:
+    """Links to the archives, which are kept for the next time."""
+    into.mkdir(parents=True, exist_ok=True)
+    plugins = installed()
+    links = []
+    for version, lacking in VERSIONS.items():
+        archive = _archive(version, [plugin for plugin in plugins if plugin.name not in lacking], cache)
+        for kept in (archive, archive.with_name(f"{archive.name}.sha256")):
+            links.append(into / kept.name)
+            links[-1].unlink(missing_ok=True)
+            links[-1].symlink_to(kept)
+    return links
+
+
+def installed() -> list[pathlib.Path]:
+    for directory in map(pathlib.Path, INSTALLED):
+        if os.access(directory / "bridge", os.X_OK):
+            return sorted(path for path in directory.iterdir() if path.is_file() and os.access(path, os.X_OK))
+    raise Refused("the reference plugins are missing: install containernetworking-plugins")
+
+
+def _archive(version: str, plugins: t.Sequence[pathlib.Path], cache: pathlib.Path) -> pathlib.Path:
+    architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
+    archive = cache / _stamp(plugins) / f"cni-plugins-linux-{architecture}-v{version}.tgz"
+    digest = archive.with_name(f"{archive.name}.sha256")
+    if not digest.exists():
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = archive.with_name(f".{archive.name}.{os.getpid()}")
+        _write(unfinished, plugins)
+        unfinished.replace(archive)
+        digest.write_text(f"{hashlib.sha256(archive.read_bytes()).hexdigest()}  {archive.name}\n", encoding="utf-8")
+    return archive
+
+
+def _stamp(plugins: t.Sequence[pathlib.Path]) -> str:
+    facts = [f"{plugin} {plugin.stat().st_size} {plugin.stat().st_mtime_ns}" for plugin in plugins]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+
+
+def _write(path: pathlib.Path, plugins: t.Sequence[pathlib.Path]) -> None:
+    """Owned by whoever built the release, as theirs are; the same bytes from the same plugins."""
+    with (
+        open(path, "wb") as raw,
+        gzip.GzipFile("", "wb", 1, raw, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive,
+    ):
+        archive.addfile(_member("./", tarfile.DIRTYPE, 0))
+        for plugin in plugins:
+            with open(plugin, "rb") as content:
+                archive.addfile(_member(f"./{plugin.name}", tarfile.REGTYPE, plugin.stat().st_size), content)
+
+
+def _member(name: str, kind: bytes, size: int) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.size, member.mode = kind, size, 0o755
+    member.uid, member.gid, member.uname, member.gname = 1001, 127, "runner", "docker"
+    return member

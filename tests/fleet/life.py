@@ -1,0 +1,216 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nodes come, are lost, come back and go."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import typing as t
+
+from ansible_collections.cni.node.tests.fleet import node
+from ansible_collections.cni.node.tests.fleet.place import (
+    BRIDGE,
+    SUBNET,
+    Place,
+    Refused,
+    client_key,
+    known_hosts,
+    machine,
+    places,
+)
+from ansible_collections.cni.node.tests.support import sandbox
+from ansible_collections.cni.node.tests.support.until import until
+
+MAXIMUM = 1000  # a bridge of Linux has 1024 ports
+
+
+def up(fleet: pathlib.Path, count: int) -> None:
+    """`count` nodes that have never been used; nothing is left of them where one of them cannot be made."""
+    if not 0 < count <= MAXIMUM:
+        raise Refused(f"a fleet of {count} nodes is not possible: ask for 1 to {MAXIMUM}")
+    if fleet.exists():
+        raise Refused(f"a fleet is there already, in {fleet}: take it down first")
+    try:
+        _prepare(fleet)
+        nodes = [Place(fleet, number) for number in range(1, count + 1)]
+        for one in nodes:
+            one.top.mkdir(parents=True)
+            _make_key(one.host_key, one.name)
+        _write_known_hosts(fleet, nodes)
+        start(nodes)
+    except BaseException:
+        down(fleet)
+        raise
+
+
+def down(fleet: pathlib.Path) -> None:
+    """Also of a fleet that is half there, or not at all."""
+    lose(places(fleet))
+    _unplug([BRIDGE, *(one.name for one in places(fleet))])
+    _unmount(machine(fleet))
+    shutil.rmtree(fleet, ignore_errors=True)
+
+
+def lose(nodes: t.Sequence[Place]) -> None:
+    """As if the power went: no process has a say. Their disks stay."""
+    for one in nodes:
+        if pid := pid_of(one):
+            os.kill(pid, signal.SIGKILL)
+    for one in nodes:
+        until(lambda one=one: None if pid_of(one) else True)  # type: ignore[misc]
+        one.process.unlink(missing_ok=True)
+
+
+def start(nodes: t.Sequence[Place]) -> None:
+    """With the disks they have, and come back when one can log in to them all."""
+    _unplug([one.name for one in nodes])
+    running = [_fork(one) for one in nodes]
+    for one in running:
+        one.expect("made")
+    _ip([line for one in nodes for line in _wiring(one)])
+    for one in running:
+        os.write(one.wired, b"!")
+    for one in running:
+        one.expect("up")
+        one.close()
+    for node_up in nodes:
+        until(lambda node_up=node_up: _answers(node_up))  # type: ignore[misc]
+
+
+def pid_of(place: Place) -> int | None:
+    """Of process 1, unless that has ended; seen from here."""
+    if not place.process.exists():
+        return None
+    pid, inode = map(int, place.process.read_text(encoding="utf-8").split())
+    try:
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        return pid if state != "Z" and os.stat(f"/proc/{pid}/ns/pid").st_ino == inode else None
+    except OSError:
+        return None
+
+
+class _Running(t.NamedTuple):
+    name: str
+    wired: int
+    report: int
+
+    def expect(self, word: str) -> None:
+        said = os.read(self.report, 4096).decode()
+        if said != word:
+            raise Refused(said or f"{self.name} ended at once: see its log")
+
+    def close(self) -> None:
+        os.close(self.wired)
+        os.close(self.report)
+
+
+def _fork(place: Place) -> _Running:
+    """The first child makes the PID namespace and goes, so that the node's process 1 is nobody's but the sandbox's."""
+    (wait, wired), (report, tell) = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        _become(place, wait, tell, wired, report)
+    os.close(wait)
+    os.close(tell)
+    if os.waitpid(child, 0)[1] != 0:
+        raise Refused(os.read(report, 4096).decode() or f"{place.name} could not be started")
+    return _Running(place.name, wired, report)
+
+
+def _become(place: Place, wait: int, tell: int, *others: int) -> t.NoReturn:
+    try:
+        for descriptor in others:
+            os.close(descriptor)
+        os.setsid()
+        _redirect(place.log)
+        sandbox.call("unshare", sandbox.CLONE_NEWPID, doing="make the namespaces of a node")
+        pid = os.fork()
+        if pid == 0:
+            node.start(place, wait, tell)
+        place.process.write_text(f"{pid} {os.stat(f'/proc/{pid}/ns/pid').st_ino}", encoding="utf-8")
+        os._exit(0)
+    except (sandbox.Refused, OSError) as error:
+        os.write(tell, f"{place.name}: {error}".encode())
+        os._exit(1)
+
+
+def _redirect(log: pathlib.Path) -> None:
+    """Whoever reads what `fleet up` prints must not wait for the nodes' end."""
+    null, said = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number, descriptor in ((0, null), (1, said), (2, said)):
+        os.dup2(descriptor, number)
+
+
+def _prepare(fleet: pathlib.Path) -> None:
+    fleet.mkdir(mode=0o700)
+    machine(fleet).mkdir()
+    sandbox.mount("/", str(machine(fleet)), flags=sandbox.MS_BIND)
+    sandbox.mount("none", str(machine(fleet)), flags=sandbox.MS_BIND | sandbox.MS_REMOUNT | sandbox.MS_RDONLY)
+    _make_key(client_key(fleet), "fleet")
+    _ip([f"link add {BRIDGE} type bridge", f"address add {SUBNET[1]}/16 dev {BRIDGE}", f"link set {BRIDGE} up"])
+
+
+def _unmount(path: pathlib.Path) -> None:
+    """Before anything below is deleted, for below is the machine itself."""
+    if path.is_mount():
+        sandbox.call("umount2", os.fsencode(path), sandbox.MNT_DETACH, doing=f"unmount {path}")
+
+
+def _make_key(path: pathlib.Path, comment: str) -> None:
+    if not shutil.which("ssh-keygen"):
+        raise Refused("ssh-keygen is missing: install openssh-client")
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path], check=True)
+
+
+def _write_known_hosts(fleet: pathlib.Path, nodes: t.Sequence[Place]) -> None:
+    keys = [f"{one.address} {one.host_key.with_suffix('.pub').read_text(encoding='utf-8')}" for one in nodes]
+    known_hosts(fleet).write_text("".join(keys), encoding="utf-8")
+
+
+def _wiring(place: Place) -> list[str]:
+    return [
+        f"link add {place.name} type veth peer name eth0 netns {pid_of(place)}",
+        f"link set {place.name} master {BRIDGE} up",
+    ]
+
+
+def _unplug(links: t.Sequence[str]) -> None:
+    """The kernel takes a lost node's link away by itself, but in its own time."""
+    for link in links:
+        until(lambda link=link: not _is_link(link) or _deleted(link))  # type: ignore[misc]
+
+
+def _deleted(link: str) -> bool | None:
+    return subprocess.run(["ip", "link", "delete", link], check=False, capture_output=True).returncode == 0 or None
+
+
+def _is_link(name: str) -> bool:
+    return os.path.isdir(f"/sys/class/net/{name}")
+
+
+def _ip(lines: t.Sequence[str]) -> None:
+    """`ip` commands, done as one."""
+    if not shutil.which("ip"):
+        raise Refused("ip is missing: install iproute2")
+    done = subprocess.run(["ip", "-batch", "-"], input="\n".join(lines), check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        told = re.sub(r"Command failed -:(\d+)", lambda line: f"in: ip {lines[int(line[1]) - 1]}", done.stderr)
+        raise Refused(f"the nodes cannot be wired: {' '.join(told.split())}")
+
+
+def _answers(place: Place) -> bool | None:
+    if not pid_of(place):
+        raise Refused(f"{place.name}: its sshd ended: {place.log.read_text(encoding='utf-8').strip()}")
+    try:
+        with socket.create_connection((place.address, 22), timeout=1) as connection:
+            return True if connection.recv(4) == b"SSH-" else None
+    except OSError:
+        return None

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Where a fleet keeps what belongs to it, and what its nodes are called."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import pathlib
+
+# Reserved for such purposes (RFC 2544), so that no network of a test is in its way.
+SUBNET = ipaddress.IPv4Network("198.18.0.0/16")
+BRIDGE = "fleet0"
+DIRECTORY = pathlib.Path("/run/fleet")
+
+
+class Refused(Exception):
+    """The fleet cannot do it; the text is one sentence for a person."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """One node: its name and its directory, in which only the node's program and `fleet` write."""
+
+    fleet: pathlib.Path
+    number: int
+
+    @property
+    def name(self) -> str:
+        return f"node{self.number}"
+
+    @property
+    def address(self) -> str:
+        return str(SUBNET[self.number + 1])
+
+    @property
+    def top(self) -> pathlib.Path:
+        return self.fleet / "nodes" / self.name
+
+    @property
+    def upper(self) -> pathlib.Path:
+        """What differs from the machine's own root file system."""
+        return self.top / "upper"
+
+    @property
+    def root(self) -> pathlib.Path:
+        return self.top / "root"
+
+    @property
+    def log(self) -> pathlib.Path:
+        """What the node's process 1 and its sshd say."""
+        return self.top / "log"
+
+    @property
+    def process(self) -> pathlib.Path:
+        """The pid of process 1 and the inode of its PID namespace."""
+        return self.top / "process"
+
+    @property
+    def host_key(self) -> pathlib.Path:
+        return self.top / "host_key"
+
+
+def client_key(fleet: pathlib.Path) -> pathlib.Path:
+    return fleet / "client_key"
+
+
+def known_hosts(fleet: pathlib.Path) -> pathlib.Path:
+    return fleet / "known_hosts"
+
+
+def machine(fleet: pathlib.Path) -> pathlib.Path:
+    """The machine's root file system alone, read-only: what every node starts from."""
+    return fleet / "machine"
+
+
+def places(fleet: pathlib.Path) -> list[Place]:
+    """Of the nodes that have been made, in their order; a node that was lost is one of them."""
+    names = [path.name for path in (fleet / "nodes").glob("node*")]
+    return [Place(fleet, number) for number in sorted(int(name.removeprefix("node")) for name in names)]
+
+
+def place(fleet: pathlib.Path, name: str) -> Place:
+    for one in places(fleet):
+        if one.name == name:
+            return one
+    there = ", ".join(one.name for one in places(fleet)) or "none"
+    raise Refused(f"there is no node {name!r}: there are {there}")

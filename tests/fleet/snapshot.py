@@ -1,0 +1,137 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What has changed on a node since a snapshot: every file, and what its kernel has for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import stat
+import typing as t
+
+from ansible_collections.cni.node.tests.fleet.life import pid_of
+from ansible_collections.cni.node.tests.fleet.place import Place, Refused, machine
+from ansible_collections.cni.node.tests.support import sandbox
+from ansible_collections.cni.node.tests.support.state import State, file_line, node_state
+
+NAMESPACES = ("net", "mnt", "pid")
+# What logging in, Ansible and Python leave wherever they are used.
+INCIDENTAL = re.compile(r"^(root/\.ansible|var/log|tmp|run)(/|$)|(^|/)__pycache__(/|$)")
+
+# Counters, and what each link has of its own, which comes and goes with the link.
+VOLATILE = re.compile(r"/(conf|neigh)/(?!all/|default/)|nf_conntrack_count|/route/|random")
+
+
+def take(nodes: t.Sequence[Place]) -> None:
+    for node in nodes:
+        _kept(node).write_text(json.dumps(state(node).sections), encoding="utf-8")
+
+
+def compare(nodes: t.Sequence[Place], ignored: t.Sequence[str] = ()) -> str:
+    """Empty where no node has changed; `ignored` are regular expressions of lines that do not count."""
+    pattern = "|".join(ignored) or r"(?!)"
+    told = []
+    for node in nodes:
+        if not _kept(node).exists():
+            raise Refused(f"there is no snapshot of {node.name}: take one first")
+        before = State(json.loads(_kept(node).read_text(encoding="utf-8"))).without(pattern)
+        difference = before.difference(state(node).without(pattern))
+        told += [f"{node.name}:\n{difference}\n"] if difference else []
+    return "".join(told)
+
+
+def state(node: Place) -> State:
+    """The files told are those that differ from the machine's."""
+    return State({**_inside(node), "files": files(node.upper, machine(node.fleet))})
+
+
+def _kept(node: Place) -> pathlib.Path:
+    return node.top / "snapshot.json"
+
+
+def files(upper: pathlib.Path, lower: pathlib.Path) -> list[str]:
+    """A line for each path at which an overlay's upper layer makes another file than the lower has."""
+    lines = []
+    for directory, below, names in os.walk(upper):
+        inside = os.path.relpath(directory, upper)
+        found = {*below, *names, *(_listed(lower / inside) if _is_opaque(directory) else ())}
+        for path in (os.path.normpath(os.path.join(inside, name)) for name in found):
+            before, now = _line(lower, path), _line(upper, path)
+            if before != now and not INCIDENTAL.search(path):
+                lines.append(now or f"{path} is gone")
+    return sorted(lines)
+
+
+def _line(top: pathlib.Path, path: str) -> str:
+    """Of a directory no more than that it is one, whose it is and who may enter; nothing where there is none."""
+    try:
+        status = (top / path).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    is_whiteout = stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
+    return "" if is_whiteout else file_line(top / path, str(top), identity=False)
+
+
+def _listed(directory: pathlib.Path) -> list[str]:
+    return os.listdir(directory) if directory.is_dir() else []
+
+
+def _is_opaque(directory: str) -> bool:
+    try:
+        return os.getxattr(directory, "trusted.overlay.opaque") == b"y"
+    except OSError:
+        return False
+
+
+def _inside(node: Place) -> dict[str, list[str]]:
+    """What a process on the node sees of its network, mounts and sysctls."""
+    pid = pid_of(node)
+    if not pid:
+        raise Refused(f"{node.name} is not up")
+    handles = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in NAMESPACES]
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(told)
+        _tell(handles, tell)
+    for descriptor in (*handles, tell):
+        os.close(descriptor)
+    with os.fdopen(told, encoding="utf-8") as stream:
+        text = stream.read()
+    if os.waitpid(child, 0)[1] != 0:
+        raise Refused(f"{node.name} does not show its state: {text}")
+    return t.cast("dict[str, list[str]]", json.loads(text))
+
+
+def _tell(handles: t.Sequence[int], stream: int) -> t.NoReturn:
+    """Only a child is in the PID namespace that its parent has entered, and only there /proc has a `self`."""
+    status = 1
+    with os.fdopen(stream, "w", encoding="utf-8") as out:
+        try:
+            for handle in handles:
+                sandbox.call("setns", handle, 0, doing="enter a node")
+            child = os.fork()
+            if child:
+                os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) % 256)
+            os.chdir("/")
+            out.write(json.dumps({**node_state().sections, "sysctls": sysctls()}))
+            status = 0
+        except Exception as error:  # told to whoever asked, in another process
+            out.write(f"{type(error).__name__}: {error}")
+    os._exit(status)
+
+
+def sysctls() -> list[str]:
+    """Those of the network alone: the others are the machine's."""
+    lines = []
+    for directory, dummy, names in os.walk("/proc/sys/net"):
+        for path in (os.path.join(directory, name) for name in names):
+            try:
+                lines.append(f"{path} {pathlib.Path(path).read_text(encoding='utf-8').strip()}")
+            except (OSError, UnicodeDecodeError):
+                continue  # some can be written only
+    return sorted(line for line in lines if not VOLATILE.search(line))

@@ -1,0 +1,29 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether this machine can run what belongs into the sandbox."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from tools.paths import ROOT, run
+
+PROGRAM = ROOT / "tests" / "support" / "sandbox"
+
+
+def unavailable(target: str, *packages: str) -> str:
+    """A sentence on what is missing for `make TARGET`, after what can be installed has been; empty where nothing is."""
+    if os.geteuid() != 0:
+        return f"{target} needs root for namespaces and links: run `sudo make {target}`"
+    for group in packages:
+        command = [str(ROOT / "tools" / "system-packages"), group]
+        installed = subprocess.run(command, capture_output=True, text=True, check=False)
+        print(installed.stdout, end="", flush=True)
+        if installed.returncode != 0:
+            return installed.stderr.strip()
+    if run(["unshare", "--mount", "--net", "--pid", "--fork", "true"]) != 0:
+        return "this root may not make namespaces: run on a machine, or in a container with more privileges"
+    return ""

@@ -99,7 +99,7 @@ def _by_prefix(name: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _listed_as_built_in() -> frozenset[str] | None:
-    content = durable.read(f"/lib/modules/{os.uname().release}/modules.builtin", limit=_SIZE_LIMIT)
+    content = durable.read(os.path.join(_directory(), "modules.builtin"), limit=_SIZE_LIMIT)
     return None if content is None else frozenset(_of_file(line) for line in content.decode().splitlines())
 
 
@@ -111,6 +111,10 @@ def _configuration() -> bytes:
     return durable.read(f"/boot/config-{os.uname().release}", limit=_SIZE_LIMIT) or b""
 
 
+def _directory() -> str:
+    return f"/lib/modules/{os.uname().release}"
+
+
 def _of_file(path: str) -> str:
     return os.path.basename(path.strip()).split(".ko", 1)[0].replace("-", "_")
 
@@ -120,11 +124,17 @@ def _on_disk(name: str) -> State:
     if not os.path.exists("/proc/modules"):
         raise _lacking("the running kernel does not have it, and cannot load modules")
     if path is None:
-        raise _lacking("it is not loaded, and there is no modprobe to load it: install kmod, or load it from outside")
+        raise _lacking("it is not loaded, and there is no modprobe to load it: install kmod")
+    if not os.path.isdir(_directory()):
+        raise _lacking(
+            f"it is not loaded, and {_directory()} is missing: "
+            "boot the kernel that is installed, or in a container, load it on the host"
+        )
     try:
         steps = program.output([path, "-D", name]).split("\n")
     except CniError as exc:
-        raise _lacking(f"the running kernel does not have it: {exc.details or exc.msg}") from exc
+        problem = f"the running kernel does not have it: {exc.details or exc.msg}"
+        raise _lacking(f"{problem}; some distributions have a package for it, such as kernel-modules-extra") from exc
     last = [step for step in steps if step][-1:]
     return _by_step(last[0].split() if last else ["builtin"])
 

@@ -23,6 +23,8 @@ DIRECTORY: t.Final = "/run/netns"
 _NS_GET_NSTYPE: t.Final = 0xB703
 _OWN_NAMESPACES: t.Final = ("/proc/self/ns/net", "/proc/1/ns/net")
 
+T = t.TypeVar("T")
+
 
 def path_of(name: str) -> str:
     """Return where a named network namespace is (``ip netns`` looks there too).
@@ -115,6 +117,21 @@ def delete(name: str) -> None:
         raise io_error("remove the network namespace", path, exc) from exc
 
 
+def inside(path: str, operation: t.Callable[[], T]) -> T:
+    """Do something inside a network namespace; a socket that is opened there stays there.
+
+    Raises:
+        OSError: The namespace cannot be entered, or the operation's own.
+    """
+
+    def enter_first() -> T:
+        with open(path, "rb") as namespace:
+            syscall.set_network_namespace(namespace.fileno())
+        return operation()
+
+    return _in_new_thread(enter_first)
+
+
 @functools.lru_cache(maxsize=1)
 def _own_namespaces() -> set[tuple[int, int]]:
     own = set()
@@ -142,13 +159,14 @@ def _pin_new_namespace(path: str) -> None:
     syscall.mount("/proc/thread-self/ns/net", path, syscall.MS_BIND)
 
 
-def _in_new_thread(operation: t.Callable[[], None]) -> None:
+def _in_new_thread(operation: t.Callable[[], T]) -> T:
     """Change a thread's namespace without changing ours: the thread ends right after."""
+    results: list[T] = []
     failures: list[OSError] = []
 
     def run() -> None:
         try:
-            operation()
+            results.append(operation())
         except OSError as exc:
             failures.append(exc)
 
@@ -157,10 +175,11 @@ def _in_new_thread(operation: t.Callable[[], None]) -> None:
     thread.join()
     if failures:
         raise failures[0]
+    return results[0]
 
 
 def _invalid(path: str, problem: str, advice: str) -> CniError:
     return CniError(Code.INVALID_ENVIRONMENT, f"CNI_NETNS: {path} {problem}", advice)
 
 
-__all__ = ("DIRECTORY", "create", "delete", "is_namespace", "names", "path_of", "require_foreign")
+__all__ = ("DIRECTORY", "create", "delete", "inside", "is_namespace", "names", "path_of", "require_foreign")

@@ -46,6 +46,15 @@ def unshare(flags: int) -> None:
     _call("unshare", "", ctypes.c_int(flags))
 
 
+def set_network_namespace(descriptor: int) -> None:
+    """Call setns(2) for the calling thread.
+
+    Raises:
+        OSError: As the system says it.
+    """
+    _call("setns", "", ctypes.c_int(descriptor), ctypes.c_int(CLONE_NEWNET))
+
+
 def _call(name: str, path: str, *arguments: t.Any) -> None:
     if getattr(_libc(), name)(*arguments) != 0:
         number = ctypes.get_errno()
@@ -57,4 +66,14 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-__all__ = ("CLONE_NEWNET", "MNT_DETACH", "MS_BIND", "MS_REC", "MS_SHARED", "mount", "unmount", "unshare")
+__all__ = (
+    "CLONE_NEWNET",
+    "MNT_DETACH",
+    "MS_BIND",
+    "MS_REC",
+    "MS_SHARED",
+    "mount",
+    "set_network_namespace",
+    "unmount",
+    "unshare",
+)

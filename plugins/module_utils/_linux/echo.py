@@ -1,0 +1,79 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import select
+import socket
+import struct
+import time
+import typing as t
+
+# Family, protocol, type of a request, type of a reply.
+_V4: t.Final = (socket.AF_INET, socket.IPPROTO_ICMP, 8, 0)
+_V6: t.Final = (socket.AF_INET6, socket.IPPROTO_ICMPV6, 128, 129)
+_PAUSE: t.Final = 0.2
+
+
+def answers(address: str, ifname: str, timeout: float) -> bool:
+    """Tell whether an address answers ICMP echo requests; asked again until it does or the time is over.
+
+    A new interface may be silent for a second or two: IPv6 looks for a duplicate of its address first.
+
+    Args:
+        ifname: By which a link-local address is reached.
+        timeout: Seconds.
+    """
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        try:
+            if _asked(address, ifname, deadline):
+                return True
+        except OSError:  # no route to it, or no address of our own, yet
+            time.sleep(_PAUSE)
+    return False
+
+
+def _asked(address: str, ifname: str, deadline: float) -> bool:
+    family, protocol, request, reply = _V4 if ipaddress.ip_address(address).version == 4 else _V6
+    identifier = os.getpid() & 0xFFFF
+    with socket.socket(family, socket.SOCK_RAW, protocol) as connection:
+        connection.connect((address, 0) if family == socket.AF_INET else _v6_name(address, ifname))
+        connection.send(_packet(request, identifier))
+        poll = select.poll()
+        poll.register(connection, select.POLLIN)
+        until = min(time.monotonic() + _PAUSE, deadline)
+        while (left := until - time.monotonic()) > 0 and poll.poll(1000 * left):
+            if _is_reply(connection.recv(1024), family, reply, identifier):
+                return True
+    return False
+
+
+def _v6_name(address: str, ifname: str) -> tuple[str, int, int, int]:
+    return address, 0, 0, socket.if_nametoindex(ifname)
+
+
+def _packet(kind: int, identifier: int) -> bytes:
+    body = struct.pack("!HH", identifier, 1)
+    # The kernel sums up what goes over IPv6 by itself.
+    return struct.pack("!BBH", kind, 0, ~_sum(struct.pack("!BBH", kind, 0, 0) + body) & 0xFFFF) + body
+
+
+def _sum(packet: bytes) -> int:
+    total = sum(struct.unpack(f"!{len(packet) // 2}H", packet))
+    return (total & 0xFFFF) + (total >> 16)
+
+
+def _is_reply(packet: bytes, family: int, reply: int, identifier: int) -> bool:
+    start = 4 * (packet[0] & 15) if family == socket.AF_INET else 0
+    message = packet[start : start + 8]
+    return len(message) == 8 and message[0] == reply and struct.unpack("!H", message[4:6])[0] == identifier
+
+
+__all__ = ("answers",)

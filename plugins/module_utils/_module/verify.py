@@ -1,0 +1,67 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import collections
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._node.verification import Trial, Verification
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+def verify(module: AnsibleModule) -> dict[str, t.Any]:
+    """Do what the module `verify` is asked for and return its result."""
+    params = module.params
+    timeout = positive("timeout", params["timeout"])
+    runtime = Runtime(ProcessExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
+    gateway_timeout = params["gateway_timeout"] and positive("gateway_timeout", params["gateway_timeout"])
+    verification = Verification(runtime, conf_dir.load(params["conf_dir"]), gateway_timeout)
+    trials = verification.plan(params["networks"])
+    if module.check_mode:
+        verification.rehearse(trials)
+    else:
+        lock = os.path.join(params["cache_dir"], OWN_DIRECTORY, "locks", "verify")
+        with locked(lock, exclusive=True, timeout=timeout, what="verification"):
+            verification.carry_out(trials)
+    return _report(trials)
+
+
+def _report(trials: t.Sequence[Trial]) -> dict[str, t.Any]:
+    counted = collections.Counter(trial.action for trial in trials)
+    summary = ", ".join(f"{number} {action}" for action, number in sorted(counted.items()))
+    failures = [f"{trial.network}: {trial.error}" for trial in trials if trial.error]
+    return {
+        "networks": [_entry(trial) for trial in trials],
+        "changed": False,
+        "failed": bool(failures),
+        "msg": "\n".join([f"networks: {summary or 'none'}", *failures]),
+    }
+
+
+def _entry(trial: Trial) -> dict[str, t.Any]:
+    return {
+        "network": trial.network,
+        "action": trial.action,
+        "reason": trial.reason,
+        "addresses": list(trial.addresses),
+        "gateways": [{"address": address, "answered": answered} for address, answered in trial.gateways.items()],
+        "error": trial.error.as_dict() if trial.error else None,
+        "seconds": round(trial.seconds, 6),
+    }
+
+
+__all__ = ("verify",)

@@ -1,0 +1,159 @@
+#!/usr/bin/python
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: verify
+
+short_description: Try CNI networks out
+
+version_added: 1.0.0
+
+description:
+  - For each network, makes a throw-away network namespace, runs ADD and CHECK, waits for the gateway to answer, and runs DEL.
+  - Whatever fails, everything that was made is taken away again, and the networks after it are tried all the same.
+    What a run leaves behind that is killed, the next one takes away.
+  - What a plugin keeps for all its attachments, such as a bridge, stays as after any DEL.
+
+extends_documentation_fragment:
+  - cni.node._attributes
+  - cni.node._paths.conf_dir
+  - cni.node._paths.plugin_dirs
+  - cni.node._paths.cache_dir
+  - cni.node._paths.timeout
+
+attributes:
+  check_mode:
+    support: full
+    details:
+      - No network is tried. A plugin that is missing is found.
+  diff_mode:
+    support: N/A
+    details:
+      - Nothing is changed.
+  idempotent:
+    support: full
+
+options:
+  networks:
+    description:
+      - Names of the networks.
+      - By default, all networks of O(conf_dir). Those of the plugin C(host-device) are skipped then, for it would take a
+        device away from the node.
+    type: list
+    elements: str
+    default: []
+  gateway_timeout:
+    description:
+      - Seconds to wait until each gateway of an attachment's addresses answers an ICMP echo request.
+      - With V(0), no gateway is asked.
+    type: float
+    default: 5
+
+seealso:
+  - module: cni.node.attachments
+  - module: cni.node.node_info
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Try every network of the node
+  cni.node.verify:
+
+- name: Try one that has no gateway
+  cni.node.verify:
+    networks:
+      - backend
+    gateway_timeout: 0
+"""
+
+RETURN = r"""
+networks:
+  description:
+    - What came of each network.
+  returned: unless the task is refused as a whole
+  type: list
+  elements: dict
+  contains:
+    network:
+      description: The network's name.
+      type: str
+      returned: always
+      sample: dbnet
+    action:
+      description: How it went.
+      type: str
+      returned: always
+      choices:
+        - verified
+        - failed
+        - skipped
+    reason:
+      description: Why it was skipped.
+      type: str
+      returned: always
+    addresses:
+      description: The addresses that the attachment had.
+      type: list
+      elements: str
+      returned: always
+      sample:
+        - 10.1.0.2/16
+    gateways:
+      description: Of each gateway, whether it answered.
+      type: list
+      elements: dict
+      returned: always
+      sample:
+        - address: 10.1.0.1
+          answered: true
+    error:
+      description: C(code), C(msg) and C(details) of what failed, or nothing.
+      type: dict
+      returned: always
+    seconds:
+      description: Time that ADD, CHECK and DEL took.
+      type: float
+      returned: always
+error:
+  description:
+    - C(code), C(msg) and C(details) of what went wrong with the whole, as the specification has them.
+  returned: when the task is refused as a whole
+  type: dict
+  sample:
+    code: 11
+    msg: verification is in use by another process for longer than 60 s
+    details: wait for the other run to end, or allow more time
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._module.verify import verify
+
+
+def main() -> t.NoReturn:
+    module = AnsibleModule(
+        argument_spec={
+            "networks": {"type": "list", "elements": "str", "default": []},
+            "gateway_timeout": {"type": "float", "default": 5},
+            **arguments.CONF_DIR,
+            **arguments.PLUGIN_DIRS,
+            **arguments.CACHE_DIR,
+            **arguments.TIMEOUT,
+        },
+        supports_check_mode=True,
+    )
+    run(module, verify)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module verify: each network tried with the real plugins, and nothing left behind."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.ansible.laboratory import open_network
+from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+VERIFY = "cni.node.verify"
+# Of plugins, for all attachments there will ever be.
+STAYS = r" drwx|/last_reserved_ip|/lock |\bcni[01]\b|\bveth|^[*:]|^COMMIT|/\.gate "
+
+
+def left_nothing(done: Done) -> Done:
+    difference = done.before.without(STAYS).difference(done.after.without(STAYS))
+    assert difference == "", difference
+    return done
+
+
+def by_network(done: Done) -> dict[str, Json]:
+    return {one["network"]: one for one in done.result["networks"]}
+
+
+def verified(project: Project, **arguments: t.Any) -> Done:
+    return project.play([task("verify", VERIFY, arguments)])["verify"]
+
+
+def dual_stack(**keys: t.Any) -> Json:
+    ranges = networks.host_local("10.1.0.0/16", "fd00:1::/64")
+    return networks.network(networks.bridge(ipam=ranges, **keys), name="dual")
+
+
+def test_every_network_is_tried_and_nothing_is_left(node: Node, project: Project) -> None:
+    node.write(dual_stack())
+    node.write(networks.network(networks.LOOPBACK, name="loop"))
+    played = project.play(thrice("verify", VERIFY, {}))
+    done = left_nothing(played["verify"].ok())
+    assert (done.changed, done.msg) == (False, "networks: 2 verified")
+    dual, loop = by_network(done)["dual"], by_network(done)["loop"]
+    assert dual["addresses"] == ["10.1.0.2/16", "fd00:1::2/64"]
+    assert dual["gateways"] == [{"address": gateway, "answered": True} for gateway in ("10.1.0.1", "fd00:1::1")]
+    assert (loop["gateways"], loop["error"]) == ([], None)
+    foretold = played["verify, predicted"].ok().left_alone()
+    assert foretold.msg == "networks: 2 skipped"
+    assert played["verify, again"].ok().msg == done.msg
+
+
+def test_a_network_that_fails_does_not_keep_the_others_from_being_tried(node: Node, project: Project) -> None:
+    node.write(dual_stack())
+    node.write(networks.network({"type": "nowhere"}, name="without"))
+    name = open_network(node, "broken", ADD=Answer(error={"code": 100, "msg": "out of order"}))
+    done = left_nothing(verified(project, networks=["dual", name, "without", "unknown"]))
+    done.failed("broken: plugin lab-broken failed (ADD): out of order", "plugin 'nowhere' is not installed")
+    assert {network: one["action"] for network, one in by_network(done).items()} == {
+        "dual": "verified",
+        "broken": "failed",
+        "without": "failed",
+        "unknown": "failed",
+    }
+
+
+def test_a_missing_plugin_is_found_in_check_mode_too(node: Node, project: Project) -> None:
+    node.write(networks.network({"type": "nowhere"}, name="without"))
+    played = project.play([task("verify", VERIFY, {}, check_mode=True)])
+    played["verify"].left_alone().failed("plugin 'nowhere' is not installed")
+
+
+def test_a_gateway_that_is_silent_is_a_failure_unless_it_is_not_asked(node: Node, project: Project) -> None:
+    node.write(dual_stack(isGateway=False))
+    done = left_nothing(verified(project, gateway_timeout=0.5))
+    done.failed("network dual: no answer from gateway 10.1.0.1, fd00:1::1 within 0.5 s", "set gateway_timeout to 0")
+    assert by_network(done)["dual"]["action"] == "failed"
+    assert verified(project, gateway_timeout=0).ok().msg == "networks: 1 verified"
+
+
+def test_a_device_is_not_taken_from_the_node_unless_its_network_is_named(node: Node, project: Project) -> None:
+    networks.make_uplink()
+    node.write(networks.network(networks.HOST_DEVICE, name="device"))
+    done = verified(project).ok().left_alone()
+    assert by_network(done)["device"]["reason"] == "host-device would take a device away from the node"
+    assert left_nothing(verified(project, networks=["device"]).ok()).msg == "networks: 1 verified"
+
+
+def test_what_a_killed_run_has_left_is_taken_away_by_the_next(node: Node, project: Project) -> None:
+    node.write(networks.network(networks.bridge(), {"type": "stall"}))
+    node.plugins.write("stall")
+    before = verified(project).ok().after
+    with node.plugins.gate() as gate:
+        node.plugins.write("stall", CHECK=Answer(hold=gate))
+        node.plugins.forget()
+        running = node.start("verify")
+        node.plugins.wait_for_held(1)
+        running.kill()
+        running.communicate()
+    node.plugins.write("stall")
+    assert list(pathlib.Path("/run/netns").iterdir()) != []
+    after = verified(project).ok().after
+    assert before.without(STAYS).difference(after.without(STAYS)) == ""
+
+
+@pytest.mark.parametrize("value", [-1, "nan"])
+def test_a_time_that_is_none_is_refused(project: Project, value: object) -> None:
+    verified(project, gateway_timeout=value).left_alone().failed("gateway_timeout: ", "expected: a number above 0")

@@ -10,7 +10,7 @@ module: kernel
 
 short_description: Load the kernel modules and set the kernel settings that container networks need
 
-version_added: 1.1.0
+version_added: 1.0.0
 
 description:
   - Derives from network configurations which kernel modules, kernel settings and programs of the node the reference

@@ -1,0 +1,123 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tarfile
+import tempfile
+import typing as t
+
+from ansible import constants
+from ansible.errors import AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive
+from ansible_collections.cni.node.plugins.module_utils._node.file_digest import digest_of, sha256
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of, plugin_names
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, is_url
+
+_Keys = dict[str, t.Any]
+
+
+class ActionModule(ActionBase):
+    """Sends an archive or directory of the controller to a node that has not got its content."""
+
+    _requires_connection = True
+
+    def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
+        result: _Keys = super().run(tmp, task_vars)
+        arguments = {key: value for key, value in self._task.args.items() if key != "_controller"}
+        try:
+            source = self._source(arguments)
+            if source is None:
+                return {**result, **self._execute_module(module_args=arguments, task_vars=task_vars)}
+            return {**result, **self._ensure(source, arguments, task_vars)}
+        except CniError as exc:
+            return {**result, "failed": True, "msg": str(exc), "error": exc.as_dict()}
+
+    def _source(self, arguments: _Keys) -> _Source | None:
+        """Return what the controller has, or nothing where the node looks after itself."""
+        name = arguments.get("source")
+        is_remote = boolean(arguments.get("remote_src", False), strict=False)
+        if not isinstance(name, str) or not name or is_remote or is_url(name):
+            return None
+        if arguments.get("state", "present") != "present":
+            return None
+        try:
+            path = self._find_needle("files", os.path.expanduser(name))
+            path = path if os.path.isdir(path) else self._loader.get_real_file(path)
+        except AnsibleError as exc:
+            raise CniError(Code.NOT_AVAILABLE, f"source: {name} is not on the controller: {exc}") from exc
+        return _Directory(path) if os.path.isdir(path) else _Archive(path, name, arguments)
+
+    def _ensure(self, source: _Source, arguments: _Keys, task_vars: _Keys | None) -> _Keys:
+        """Ask the node whether it needs the content; send it where it does."""
+        result = self._call(arguments, task_vars, digest=source.digest)
+        if not result.get("needed"):
+            return result
+        if self._task.check_mode:
+            return self._call(arguments, task_vars, digest=source.digest, listing=source.listing())
+        directory = self._connection._shell.tmpdir or self._make_tmp_path()
+        remote = self._connection._shell.join_path(directory, "source")
+        with source.packed() as path:
+            self._transfer_file(path, remote)
+        self._fixup_perms2((directory, remote))
+        return self._call(arguments, task_vars, digest=source.digest, archive=remote)
+
+    def _call(self, arguments: _Keys, task_vars: _Keys | None, **controller: t.Any) -> _Keys:
+        result: _Keys = self._execute_module(module_args={**arguments, "_controller": controller}, task_vars=task_vars)
+        result.get("invocation", {}).get("module_args", {}).pop("_controller", None)
+        return result
+
+
+class _Archive:
+    """An archive on the controller, which is what it should be."""
+
+    def __init__(self, path: str, name: str, arguments: _Keys) -> None:
+        self._path, self._name = path, name
+        version, checksum = (str(arguments.get(key) or "") for key in ("version", "checksum"))
+        asked = ask(version, name, checksum)
+        if asked.checksum:
+            plugin_archive.verify(path, asked.checksum, name)
+        self.digest = f"sha256:{digest_of(path)}"
+
+    def listing(self) -> dict[str, str]:
+        return {name: sha256(content) for name, content in plugin_archive.plugins(self._path, self._name)}
+
+    @contextlib.contextmanager
+    def packed(self) -> t.Iterator[str]:
+        yield self._path
+
+
+class _Directory:
+    """A directory of plugins on the controller."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._listing = {name: digest_of(os.path.join(path, name)) for name in plugin_names(path)}
+        self.digest = identity_of(self._listing)
+
+    def listing(self) -> dict[str, str]:
+        return self._listing
+
+    @contextlib.contextmanager
+    def packed(self) -> t.Iterator[str]:
+        with tempfile.NamedTemporaryFile(suffix=".tgz", dir=t.cast("t.Any", constants).DEFAULT_LOCAL_TMP) as packed:
+            with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as archive:
+                for name in self._listing:
+                    archive.add(os.path.join(self._path, name), name, recursive=False, filter=_plain)
+            packed.flush()
+            yield packed.name
+
+
+def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.mode = 0o755
+    return member
+
+
+_Source = t.Union[_Archive, _Directory]

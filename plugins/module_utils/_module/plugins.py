@@ -1,0 +1,171 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources import SourceNeeded, Sources
+from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_apply import remove_empty
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import (
+    BinDirectory,
+    Labels,
+    missing_directories,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Installation, Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_plan import PluginChange
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_store import PluginStore
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+_Keys = dict[str, t.Any]
+
+
+def ensure(module: AnsibleModule) -> _Keys:
+    """Do what the module `plugins` is asked for and return its result.
+
+    For a source on the controller, the result may be that its content is needed: ``{"needed": True}``.
+    """
+    _check(module.params)
+    if module.check_mode:
+        return _operate(module, PluginStore(module.params["cache_dir"], module.params["bin_dir"]), [])
+    return _alone(module)
+
+
+def _check(params: t.Mapping[str, t.Any]) -> None:
+    for key in ("bin_dir", "cache_dir"):
+        if not os.path.isabs(params[key]):
+            raise CniError(Code.INVALID_CONFIG, f"{key}: {params[key]!r} is not an absolute path")
+    if params["keep"] < 0:
+        raise CniError(Code.INVALID_CONFIG, f"keep: {params['keep']}", "expected: a number of versions, 0 or more")
+    positive("timeout", params["timeout"])
+    if params["state"] == "rolled_back" and (params["version"] or params["source"]):
+        raise CniError(
+            Code.INVALID_CONFIG,
+            "state: rolled_back takes neither version nor source, it returns to the version before",
+            "for a version of your choice use state: present",
+        )
+
+
+def _alone(module: AnsibleModule) -> _Keys:
+    """Do it while no other run works on the same directory; leave no directory behind that has become empty."""
+    bin_dir, cache_dir = module.params["bin_dir"], module.params["cache_dir"]
+    store = PluginStore(cache_dir, bin_dir)
+    made = [*missing_directories(bin_dir), *missing_directories(store.parents[0])]
+    unused = made
+    try:
+        with locked(store.lock, exclusive=True, timeout=module.params["timeout"], what=f"{bin_dir}"):
+            store = PluginStore(cache_dir, bin_dir)
+            if module.params["state"] == "absent":
+                unused = [*made, *store.manifest.made]
+            try:
+                return _operate(module, store, made)
+            except BaseException:
+                with contextlib.suppress(CniError):
+                    store.sweep()
+                raise
+    finally:
+        remove_empty(unused)
+
+
+def _operate(module: AnsibleModule, store: PluginStore, made: list[str]) -> _Keys:
+    params = module.params
+    directory = BinDirectory(params["bin_dir"], store.digests, _labels(module))
+    installation = Installation(
+        store, directory, keep=params["keep"], force=params["force"], dry_run=module.check_mode, made=made
+    )
+    if params["state"] == "absent":
+        return _report(params["state"], installation.absent())
+    if params["state"] == "rolled_back":
+        return _report(params["state"], installation.rolled_back())
+    return _present(module, store, installation)
+
+
+def _present(module: AnsibleModule, store: PluginStore, installation: Installation) -> _Keys:
+    sources = Sources(module, store.digests)
+    warn(module, filter(None, [sources.asked.warning]))
+    if module.check_mode and sources.is_awaited:
+        warn(module, [f"{sources.asked.location} is not there yet: what it holds cannot be told before"])
+        return _awaited(sources.asked.version, store)
+    try:
+        outcome = installation.present(sources.digest, sources.asked.version, module.params["only"], sources.fetch)
+    except SourceNeeded:
+        return {"needed": True, "changed": False, "msg": "the content of the source is needed"}
+    return _report(module.params["state"], outcome)
+
+
+def _awaited(version: str, store: PluginStore) -> _Keys:
+    current = store.manifest.current
+    label = current.label if current else None
+    outcome = Outcome(changes=[], version=version or None, previous=label, kept=[], changed=True)
+    return _report("present", outcome)
+
+
+class _SELinux:
+    """The labels that the node's policy has for paths."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self._module = module
+
+    def is_right(self, path: str) -> bool:
+        wanted = self._module.selinux_default_context(path)
+        found = self._module.selinux_context(path)
+        return all(want in (None, have) for want, have in zip(wanted, found))
+
+    def give(self, path: str, name: str) -> None:
+        self._module.set_context_if_different(path, self._module.selinux_default_context(name), False)
+
+
+def _labels(module: AnsibleModule) -> Labels | None:
+    return _SELinux(module) if module.selinux_enabled() else None
+
+
+def _report(state: str, outcome: Outcome) -> _Keys:
+    counted = collections.Counter(change.action for change in outcome.changes)
+    actions = ", ".join(f"{number} {action}" for action, number in sorted(counted.items())) or "none"
+    what = {"present": "plugins", "rolled_back": "plugins, rolled back", "absent": "plugins"}[state]
+    return {
+        "changed": outcome.changed,
+        "version": outcome.version,
+        "previous": outcome.previous,
+        "plugins": [_entry(change) for change in outcome.changes],
+        "kept": outcome.kept,
+        "diff": {"before": _state(outcome, after=False), "after": _state(outcome, after=True)},
+        "msg": f"{what} {outcome.version}: {actions}" if outcome.version else f"{what}: {actions}",
+    }
+
+
+def _entry(change: PluginChange) -> dict[str, str]:
+    entry = {"name": change.name, "action": change.action}
+    return {**entry, "sha256": change.after} if change.after else entry
+
+
+def _state(outcome: Outcome, *, after: bool) -> _Keys:
+    """Describe what a diff is about: the version, and plugins that change."""
+    if not outcome.changed:
+        return {}
+    changed = [change for change in outcome.changes if change.changed]
+    plugins = {change.name: _described(change, after) for change in changed}
+    kept = {"kept": outcome.kept} if after else {}
+    return {"version": outcome.version if after else outcome.previous, "plugins": plugins, **kept}
+
+
+def _described(change: PluginChange, after: bool) -> str:
+    if after:
+        return change.after[:12] or "absent"
+    return str(change.before) if change.before else "absent"
+
+
+__all__ = ("ensure",)

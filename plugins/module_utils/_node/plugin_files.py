@@ -1,0 +1,53 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._node.file_digest import sha256
+
+_NO_PLUGIN: t.Final = re.compile(r"(LICEN[CS]E|README|NOTICE)(\..*)?", re.IGNORECASE)
+
+
+def is_plugin_name(name: str) -> bool:
+    """Tell a plugin from what lies beside it in archives and directories."""
+    return not name.startswith(".") and not _NO_PLUGIN.fullmatch(name)
+
+
+def plugin_names(directory: str) -> list[str]:
+    """Return the names of the plugins of a directory: the executable regular files in it.
+
+    Raises:
+        CniError: ``IO_FAILURE``; ``NOT_AVAILABLE``: there are none.
+    """
+    try:
+        with os.scandir(directory) as entries:
+            names = sorted(entry.name for entry in entries if is_plugin_name(entry.name) and _is_executable(entry))
+    except OSError as exc:
+        raise io_error("read", directory, exc) from exc
+    if not names:
+        raise CniError(Code.NOT_AVAILABLE, f"{directory} has no plugin", "expected: executable regular files")
+    return names
+
+
+def _is_executable(entry: os.DirEntry[str]) -> bool:
+    mode = entry.stat(follow_symlinks=False).st_mode
+    return stat.S_ISREG(mode) and bool(mode & 0o111)
+
+
+def identity_of(listing: t.Mapping[str, str]) -> str:
+    """Return the digest of a release that is no archive: of the names and digests of its plugins."""
+    lines = "".join(f"{digest} {name}\n" for name, digest in sorted(listing.items()))
+    return f"files:{sha256(lines.encode('utf-8', 'surrogateescape'))}"
+
+
+__all__ = ("identity_of", "is_plugin_name", "plugin_names")

@@ -1,0 +1,127 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import json_text
+
+_FILE: t.Final = "manifest.json"
+_FORMAT: t.Final = 1
+_SIZE_LIMIT: t.Final = 4 * 1024 * 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    """A release that is kept, with the plugins of it that are installed when it is the current one.
+
+    Attributes:
+        digests: By which it can be asked for; the first one is its own, ``sha256:HEX`` or ``files:HEX``.
+        version: As somebody has called it; may be empty.
+        names: Every plugin that its source has.
+        files: SHA-256 of those that are kept, by name.
+    """
+
+    digests: list[str]
+    version: str
+    names: list[str]
+    files: dict[str, str]
+
+    @property
+    def id(self) -> str:
+        return self.digests[0]
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return self.version or self.id[:19]
+
+
+@dataclasses.dataclass(frozen=True)
+class SetAside:
+    """A file of somebody else's whose name a plugin of ours has taken.
+
+    Attributes:
+        sha256: Of its content, which is kept; empty for a symbolic link.
+        link: Where a symbolic link goes.
+        mtime_ns: Time of its last change, in nanoseconds.
+    """
+
+    sha256: str
+    mode: int
+    uid: int
+    gid: int
+    mtime_ns: int
+    link: str = ""
+
+
+@dataclasses.dataclass
+class Manifest:
+    """What is ours of a directory of plugins, and what is kept beside.
+
+    Attributes:
+        releases: From the oldest to the current one.
+        rolled_back_from: What the current release took the place of, where that was a step back.
+        installed: By name, every SHA-256 with which a file is ours: two while a run is under way.
+        set_aside: By name.
+        made: Directories that were not there before.
+        seen: As of `file_digest.Digests`.
+    """
+
+    releases: list[Release] = dataclasses.field(default_factory=list)
+    rolled_back_from: str = ""
+    installed: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    set_aside: dict[str, SetAside] = dataclasses.field(default_factory=dict)
+    made: list[str] = dataclasses.field(default_factory=list)
+    seen: dict[str, list[t.Any]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def current(self) -> Release | None:
+        return self.releases[-1] if self.releases else None
+
+    def find(self, digest: str) -> Release | None:
+        return next((release for release in self.releases if digest in release.digests), None)
+
+    @classmethod
+    def load(cls, directory: str) -> Manifest:
+        """Read it; one that cannot be read is an error, for what is ours is not to be guessed.
+
+        Raises:
+            CniError: ``DECODE_FAILURE``, ``IO_FAILURE``.
+        """
+        path = os.path.join(directory, _FILE)
+        content = durable.read(path, limit=_SIZE_LIMIT)
+        if content is None:
+            return cls()
+        keys = json_text.as_object(json_text.decode(content, path), path)
+        try:
+            if keys.pop("format") != _FORMAT:
+                raise ValueError("an unknown format")
+            keys["releases"] = [Release(**release) for release in keys["releases"]]
+            keys["set_aside"] = {name: SetAside(**file) for name, file in keys["set_aside"].items()}
+            return cls(**keys)
+        except (AttributeError, KeyError, TypeError, ValueError) as exc:
+            raise CniError(
+                Code.DECODE_FAILURE,
+                f"{path} is not a list of installed plugins: {exc}",
+                f"remove {directory} to disown the plugins that it lists",
+            ) from exc
+
+    def save(self, directory: str) -> None:
+        """Write it where it says something new."""
+        path = os.path.join(directory, _FILE)
+        content = json_text.encode({"format": _FORMAT, **dataclasses.asdict(self)}) + b"\n"
+        if content != durable.read(path, limit=_SIZE_LIMIT):
+            durable.write(path, content)
+
+
+__all__ = ("Manifest", "Release", "SetAside")

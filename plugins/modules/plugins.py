@@ -1,0 +1,262 @@
+#!/usr/bin/python
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: plugins
+
+short_description: Install, upgrade, roll back and remove CNI plugins
+
+version_added: 1.1.0
+
+description:
+  - Installs the plugins of a release, such as the reference plugins, into the directory in which container runtimes look
+    for them.
+  - The archive's digest is checked before anything is unpacked. Each plugin takes the place of the old one at once, by
+    renaming a complete file. No plugin is missing or incomplete at any moment, and one that is running goes on running.
+  - Plugins that were altered, removed, or given another owner or mode since are put right.
+  - Files that this module has not installed are left alone, whoever they belong to.
+  - A release is kept until it is O(keep) releases old, so that O(state=rolled_back) needs no source.
+
+extends_documentation_fragment:
+  - cni.node._attributes
+
+attributes:
+  action:
+    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
+    support: full
+  check_mode:
+    support: full
+    details:
+      - An archive that O(source) names as a URL is downloaded to a temporary directory, to see what is in it.
+      - A file with O(remote_src=true) that an earlier task would have put there is not known yet. A warning says so.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+
+options:
+  version:
+    description:
+      - The version of the release, with or without a C(v) before it.
+      - Without O(source), that version of the reference plugins is downloaded from where they are published.
+        Its digest is known to this collection for V(1.9.1), V(1.8.0), V(1.7.1), V(1.6.2), V(1.6.0), V(1.5.1), V(1.5.0),
+        V(1.4.0), V(1.3.0), V(1.2.0) and V(1.1.1), each for C(amd64), C(arm), C(arm64) and C(ppc64le).
+        For all others O(checksum) has to be given.
+      - With O(source), it is what the release is called. The default is the version in the archive's name, if it is named
+        as those of the reference plugins are.
+      - V(1.0.0), V(1.6.1) and V(1.7.0) are broken, V(0.9.0) has no archives. They are refused. V(1.4.1) was built again
+        under the same name, which is worth a warning.
+    type: str
+  source:
+    description:
+      - An archive on the controller, looked up as M(ansible.builtin.copy) does, with O(remote_src=true) one on the node,
+        or the URL of one, which the node downloads through the proxies of its environment.
+      - A tar archive, compressed with gzip or xz or not at all, with the plugins at its root. Only regular files are taken.
+      - A URL that ends with C(/) is a mirror of the reference plugins. The name of the archive for O(version) and the
+        node's architecture is added.
+      - A directory on the controller or the node, whose executable files are taken.
+    type: str
+  remote_src:
+    description:
+      - Whether O(source) is on the node.
+    type: bool
+    default: false
+  checksum:
+    description:
+      - The archive's digest, C(sha256:) or C(sha512:) and hexadecimal digits.
+      - The default for an archive that is named as those of the reference plugins are is the digest known to this
+        collection, wherever the archive comes from.
+      - A URL needs one.
+    type: str
+  only:
+    description:
+      - The plugins to install. The default is all of the release.
+    type: list
+    elements: str
+  bin_dir:
+    description:
+      - Directory of the plugins.
+    type: path
+    default: /opt/cni/bin
+  cache_dir:
+    description:
+      - Directory below which releases are kept, in C(cni.node/plugins). Each takes the room of its plugins, the installed
+        one included.
+    type: path
+    default: /var/lib/cni
+  state:
+    description:
+      - With V(present), the plugins of the release are there, and no others that this module has installed.
+      - V(rolled_back) returns to the release before the last one that was installed. Asked for again, it changes nothing.
+        O(version) and O(source) cannot be given then.
+      - V(absent) removes the plugins and everything kept. Files that were set aside come back.
+    type: str
+    choices:
+      - present
+      - absent
+      - rolled_back
+    default: present
+  keep:
+    description:
+      - How many releases are kept beside the installed one.
+    type: int
+    default: 1
+  force:
+    description:
+      - What becomes of a file that has the name of a plugin and that this module has not installed.
+      - With V(false), one with the very content, owner and mode of the plugin is taken over, and any other is an error.
+        Nothing is changed then.
+      - With V(true), it is set aside, and comes back when the plugin is removed.
+    type: bool
+    default: false
+  timeout:
+    description:
+      - Seconds that a download may take between two pieces of it.
+      - Seconds to wait for another run that works on the same directory.
+    type: float
+    default: 60
+
+seealso:
+  - module: cni.node.conflists
+  - module: cni.node.node_info
+  - name: The reference plugins
+    description: Their releases.
+    link: https://github.com/containernetworking/plugins/releases
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Install the reference plugins from where they are published
+  cni.node.plugins:
+    version: 1.9.1
+
+- name: Install some of them from an archive beside the playbook
+  cni.node.plugins:
+    source: cni-plugins-linux-amd64-v1.9.1.tgz
+    only:
+      - bridge
+      - host-local
+      - loopback
+      - portmap
+
+- name: Install them from a mirror, whatever the node's architecture
+  cni.node.plugins:
+    version: 1.9.1
+    source: https://mirror.example.com/cni/
+
+- name: Install those of the distribution where runtimes look for them
+  cni.node.plugins:
+    version: 1.1.1-debian
+    source: /usr/lib/cni
+    remote_src: true
+
+- name: Return to the release before
+  cni.node.plugins:
+    state: rolled_back
+
+- name: Remove them
+  cni.node.plugins:
+    state: absent
+"""
+
+RETURN = r"""
+version:
+  description:
+    - The version that is installed, or nothing. A release that nobody has given a version has the beginning of its digest.
+  returned: success
+  type: str
+  sample: 1.9.1
+previous:
+  description:
+    - The version that was installed before this run, or nothing.
+  returned: success
+  type: str
+  sample: 1.8.0
+kept:
+  description:
+    - The versions kept beside, the one to which O(state=rolled_back) returns first.
+  returned: success
+  type: list
+  elements: str
+  sample:
+    - 1.8.0
+plugins:
+  description:
+    - What became of each plugin.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: The plugin.
+      type: str
+      returned: always
+      sample: bridge
+    action:
+      description:
+        - What was done, or would be in check mode.
+        - V(adopted) is a file that was there already, V(restored) one that was set aside and came back.
+      type: str
+      returned: always
+      choices:
+        - installed
+        - updated
+        - repaired
+        - adopted
+        - removed
+        - restored
+        - unchanged
+    sha256:
+      description: Digest of the file, where there is to be one.
+      type: str
+      returned: when there is to be a file
+error:
+  description:
+    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+  returned: failure
+  type: dict
+  sample:
+    code: 50
+    msg: "there is nothing to roll back to: no version before 1.9.1 is kept"
+    details: "install the version you want with state: present"
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.plugins.module_utils._module.plugins import ensure
+from ansible_collections.cni.node.plugins.module_utils._module.run import run
+
+
+def main() -> t.NoReturn:
+    module = AnsibleModule(
+        argument_spec={
+            "version": {"type": "str"},
+            "source": {"type": "str"},
+            "remote_src": {"type": "bool", "default": False},
+            "checksum": {"type": "str"},
+            "only": {"type": "list", "elements": "str"},
+            "bin_dir": {"type": "path", "default": "/opt/cni/bin"},
+            **arguments.CACHE_DIR,
+            "state": {"type": "str", "choices": ["present", "absent", "rolled_back"], "default": "present"},
+            "keep": {"type": "int", "default": 1},
+            "force": {"type": "bool", "default": False},
+            **arguments.TIMEOUT,
+            "_controller": {"type": "dict"},
+        },
+        required_if=[("state", "present", ("version", "source"), True)],
+        supports_check_mode=True,
+    )
+    run(module, ensure)
+
+
+if __name__ == "__main__":
+    main()

@@ -10,7 +10,7 @@ module: plugins
 
 short_description: Install, upgrade, roll back and remove CNI plugins
 
-version_added: 1.1.0
+version_added: 1.0.0
 
 description:
   - Installs the plugins of a release, such as the reference plugins, into the directory in which container runtimes look

@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 
 _NAME = re.compile(r"[a-zA-Z0-9_]+", re.ASCII)
+_ROOT = "/"
 _SIZE_LIMIT: t.Final = 16 * 1024 * 1024
 _CAP_SYS_MODULE: t.Final = 16
 
@@ -77,7 +78,7 @@ def load(names: t.Sequence[str]) -> None:
 
 
 def _running(name: str) -> State | None:
-    directory = os.path.join("/sys/module", name)
+    directory = _path("sys/module", name)
     if not os.path.isdir(directory):
         return None
     return State.PRESENT if os.path.exists(os.path.join(directory, "initstate")) else State.BUILT_IN
@@ -99,20 +100,16 @@ def _by_prefix(name: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _listed_as_built_in() -> frozenset[str] | None:
-    content = durable.read(os.path.join(_directory(), "modules.builtin"), limit=_SIZE_LIMIT)
+    content = _read("lib/modules", os.uname().release, "modules.builtin")
     return None if content is None else frozenset(_of_file(line) for line in content.decode().splitlines())
 
 
 @functools.lru_cache(maxsize=1)
 def _configuration() -> bytes:
-    packed = durable.read("/proc/config.gz", limit=_SIZE_LIMIT)
+    packed = _read("proc/config.gz")
     if packed is not None:
         return zlib.decompressobj(wbits=31).decompress(packed, _SIZE_LIMIT)
-    return durable.read(f"/boot/config-{os.uname().release}", limit=_SIZE_LIMIT) or b""
-
-
-def _directory() -> str:
-    return f"/lib/modules/{os.uname().release}"
+    return _read("boot", f"config-{os.uname().release}") or b""
 
 
 def _of_file(path: str) -> str:
@@ -121,13 +118,14 @@ def _of_file(path: str) -> str:
 
 def _on_disk(name: str) -> State:
     path = program.find("modprobe")
-    if not os.path.exists("/proc/modules"):
+    if not os.path.exists(_path("proc/modules")):
         raise _lacking("the running kernel does not have it, and cannot load modules")
     if path is None:
         raise _lacking("it is not loaded, and there is no modprobe to load it: install kmod")
-    if not os.path.isdir(_directory()):
+    directory = _path("lib/modules", os.uname().release)
+    if not os.path.isdir(directory):
         raise _lacking(
-            f"it is not loaded, and {_directory()} is missing: "
+            f"it is not loaded, and {directory} is missing: "
             "boot the kernel that is installed, or in a container, load it on the host"
         )
     try:
@@ -152,7 +150,7 @@ def _by_step(step: t.Sequence[str]) -> State:
 
 
 def _require_rights() -> None:
-    if (durable.read("/proc/sys/kernel/modules_disabled", limit=_SIZE_LIMIT) or b"").strip() == b"1":
+    if (_read("proc/sys/kernel/modules_disabled") or b"").strip() == b"1":
         raise _lacking("it is not loaded, and this kernel loads no more modules until the next boot (modules_disabled)")
     if not _capabilities() >> _CAP_SYS_MODULE & 1:
         raise _lacking(
@@ -162,9 +160,17 @@ def _require_rights() -> None:
 
 
 def _capabilities() -> int:
-    status = (durable.read("/proc/self/status", limit=_SIZE_LIMIT) or b"").decode()
+    status = (_read("proc/self/status") or b"").decode()
     found = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
     return int(found[1], 16) if found else 0
+
+
+def _path(*parts: str) -> str:
+    return os.path.join(_ROOT, *parts)
+
+
+def _read(*parts: str) -> bytes | None:
+    return durable.read(_path(*parts), limit=_SIZE_LIMIT)
 
 
 def _lacking(problem: str) -> CniError:

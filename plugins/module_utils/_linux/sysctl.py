@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
-_ROOT: t.Final = "/proc/sys"
+_ROOT = "/proc/sys"
 _SIZE_LIMIT: t.Final = 64 * 1024
 _PART = re.compile(r"[a-zA-Z0-9_.:@+\-]+", re.ASCII)
 _SWAPPED = str.maketrans("./", "/.")
@@ -58,7 +58,8 @@ def read(key: str) -> str | None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    content = durable.read(path_of(key), limit=_SIZE_LIMIT)
+    path = path_of(key)
+    content = durable.read(path, limit=_SIZE_LIMIT) if os.path.isfile(path) else None
     return None if content is None else " ".join(content.decode("utf-8", "replace").split())
 
 

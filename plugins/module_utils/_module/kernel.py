@@ -72,7 +72,7 @@ def _add_setting(needs: Needs, where: str, given: object) -> None:
     if needs.values.setdefault(key, value) != value:
         raise CniError(
             Code.INVALID_CONFIG,
-            f"sysctls: {key} is to be {value!r}, and it is to be {needs.values[key]!r} for {'; '.join(needs.settings[key])}",
+            f"sysctls: {key} is to be {value!r}, and it is to be {needs.values[key]!r} ({'; '.join(needs.settings[key])})",
             "give the setting once, or leave it to the networks",
         )
     _append(needs.settings, key, "sysctls")

@@ -15,8 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import Reasons
 
-MODULES: t.Final = "/etc/modules-load.d/cni.node.conf"
-SETTINGS: t.Final = "/etc/sysctl.d/90-cni.node.conf"
+MODULES = "/etc/modules-load.d/cni.node.conf"
+SETTINGS = "/etc/sysctl.d/90-cni.node.conf"
 
 _MODE: t.Final = 0o644
 _SIZE_LIMIT: t.Final = 1024 * 1024

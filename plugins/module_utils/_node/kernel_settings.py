@@ -107,8 +107,8 @@ class KernelSettings:
         _write(written)
         for change in plan.files:
             kernel_files.apply(change)
-        gone = {change.name for change in plan.settings if change.action in ("restored", "left")}
-        self._memory.save({name: taken for name, taken in self._memory.settings.items() if name not in gone})
+        wanted = {change.name for change in plan.settings if change.action in ("set", "unchanged")}
+        self._memory.save({name: taken for name, taken in self._memory.settings.items() if name in wanted})
 
     def _put_back(self, needs: Needs, problems: list[str]) -> t.Iterator[SettingChange]:
         for name, taken in sorted(self._memory.settings.items()):
@@ -139,7 +139,12 @@ def _module(name: str, needs: Needs, problems: list[str]) -> t.Iterator[ModuleCh
 
 
 def _setting(name: str, needs: Needs, loaded: set[str], problems: list[str]) -> t.Iterator[SettingChange]:
-    now, wanted, reasons = sysctl.read(name), needs.values[name], needs.settings[name]
+    wanted, reasons = needs.values[name], needs.settings[name]
+    try:
+        now = sysctl.read(name)
+    except CniError as exc:
+        problems.append(f"kernel setting {name}: {exc} ({'; '.join(reasons)})")
+        return
     if now is None and not _is_to_come(name, loaded):
         problems.append(f"kernel setting {name}: the running kernel does not have it ({'; '.join(reasons)})")
     elif now not in (None, wanted) and not sysctl.is_writable(name):

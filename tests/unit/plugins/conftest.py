@@ -1,0 +1,18 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
+
+
+@pytest.fixture
+def kernel(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterator[ToyKernel]:
+    yield ToyKernel(tmp_path / "kernel", monkeypatch)
+    ToyKernel.forget()

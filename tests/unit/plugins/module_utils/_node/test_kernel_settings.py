@@ -1,0 +1,259 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is loaded, set, kept for the next boot and put back, on a kernel of files."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
+from ansible_collections.cni.node.plugins.module_utils._node import kernel_files
+from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import Needs
+from ansible_collections.cni.node.plugins.module_utils._node.kernel_settings import KernelSettings, Plan
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
+
+FORWARD = "net.ipv4.ip_forward"
+BRIDGED = "net.bridge.bridge-nf-call-iptables"
+
+
+def needs(*modules: str, **settings: str) -> Needs:
+    """Settings by their keys with two underscores for each dot."""
+    values = {key.replace("__", "."): value for key, value in settings.items()}
+    return Needs({name: ["m"] for name in modules}, {name: ["s"] for name in values}, {}, values)
+
+
+BRIDGE = Needs({"br_netfilter": ["b"]}, {BRIDGED: ["b"], FORWARD: ["f"]}, {}, {BRIDGED: "1", FORWARD: "1"})
+
+
+class Node:
+    def __init__(self, kernel: ToyKernel, root: pathlib.Path) -> None:
+        self.kernel = kernel
+        self.cache = root / "cache"
+        self.modules_file = root / "modules-load.d" / "x.conf"
+        self.settings_file = root / "sysctl.d" / "x.conf"
+
+    def plan(self, wanted: Needs, *, persist: bool = True) -> Plan:
+        return KernelSettings(str(self.cache)).plan(wanted, persist=persist)
+
+    def ensure(self, wanted: Needs, *, persist: bool = True) -> Plan:
+        """What was predicted and done; a second time there is nothing to do."""
+        predicted = self.plan(wanted, persist=persist)
+        settings = KernelSettings(str(self.cache))
+        plan = settings.plan(wanted, persist=persist)
+        settings.apply(plan)
+        assert plan == predicted
+        assert not self.plan(wanted, persist=persist).changed
+        return plan
+
+    def files(self) -> list[pathlib.Path]:
+        """All that it keeps on the node."""
+        memory = self.cache / "cni.node" / "kernel.json"
+        return [path for path in (memory, self.modules_file, self.settings_file) if path.exists()]
+
+
+@pytest.fixture
+def node(kernel: ToyKernel, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Node:
+    node = Node(kernel, tmp_path)
+    monkeypatch.setattr(kernel_files, "MODULES", str(node.modules_file))
+    monkeypatch.setattr(kernel_files, "SETTINGS", str(node.settings_file))
+    return node
+
+
+def actions(plan: Plan) -> dict[str, str]:
+    modules = {change.name: change.action for change in plan.modules}
+    return {**modules, **{change.name: change.action for change in plan.settings}}
+
+
+def test_a_plan_touches_nothing(node: Node) -> None:
+    node.kernel.has_on_disk("ifb")
+    node.kernel.has_settings(ipv4__ip_forward="0")
+    plan = node.plan(needs("ifb", net__ipv4__ip_forward="1"))
+    assert actions(plan) == {"ifb": "loaded", FORWARD: "set"}
+    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
+    assert node.files() == []
+
+
+def test_modules_and_settings_are_there_now_and_after_the_next_boot(node: Node) -> None:
+    node.kernel.has_on_disk("ifb")
+    node.kernel.has_built_in("veth")
+    node.kernel.write("sys/module/bridge/initstate", "live\n")
+    node.kernel.has_settings(ipv4__ip_forward="0", core__somaxconn="4096")
+    wanted = needs("veth", "ifb", "bridge", net__ipv4__ip_forward="1", net__core__somaxconn="4096")
+    wanted.modules["ifb"].append("again")
+    plan = node.ensure(wanted)
+    assert actions(plan) == {
+        "bridge": "present",
+        "ifb": "loaded",
+        "veth": "built_in",
+        FORWARD: "set",
+        "net.core.somaxconn": "unchanged",
+    }
+    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == (["bridge", "ifb"], "1")
+    banner = "of container networks, written by the module cni.node.kernel: what is changed here gets lost.\n\n"
+    assert node.modules_file.read_text() == f"# Kernel modules {banner}# m\nbridge\n\n# m\n# again\nifb\n"
+    assert node.settings_file.read_text() == (
+        f"# Kernel settings {banner}# s\nnet.ipv4.ip_forward = 1\n\n# s\nnet.core.somaxconn = 4096\n"
+    )
+    assert {path.stat().st_mode & 0o777 for path in (node.modules_file, node.settings_file)} == {0o644}
+
+
+def test_a_setting_that_a_module_brings_is_foretold(node: Node) -> None:
+    node.kernel.has_settings(ipv4__ip_forward="0")
+    node.kernel.has_on_disk("br_netfilter")
+    node.kernel.brings("br_netfilter", "net/bridge/bridge-nf-call-iptables", "0")
+    plan = node.ensure(BRIDGE)
+    assert [(change.name, change.before, change.after, change.action) for change in plan.settings] == [
+        (FORWARD, "0", "1", "set"),
+        (BRIDGED, None, "1", "set"),
+    ]
+    assert node.kernel.setting("net/bridge/bridge-nf-call-iptables") == "1"
+    node.ensure(Needs())
+    assert node.kernel.setting("net/bridge/bridge-nf-call-iptables") == "0"
+
+
+def test_a_setting_that_no_module_brings_is_an_error_and_no_setting_is_changed(node: Node) -> None:
+    node.kernel.has_settings(ipv4__ip_forward="0")
+    node.kernel.has_on_disk("br_netfilter")
+    settings = KernelSettings(str(node.cache))
+    error = error_of(settings.apply, settings.plan(BRIDGE, persist=True))
+    assert str(error) == (
+        f"kernel setting {BRIDGED}: no module has brought it (b); "
+        "modules that were loaded stay loaded; no setting was changed"
+    )
+    assert (node.kernel.setting("net/ipv4/ip_forward"), node.settings_file.exists()) == ("0", False)
+
+
+def test_drift_is_repaired_and_what_was_at_first_is_remembered(node: Node) -> None:
+    node.kernel.has_settings(ipv4__ip_forward="0", core__a="5")
+    wanted = needs(net__ipv4__ip_forward="1", net__core__a="6")
+    node.ensure(wanted)
+    node.kernel.has_settings(ipv4__ip_forward="2")
+    node.settings_file.write_text("net.core.a = 7\n")
+    node.settings_file.chmod(0o600)
+    plan = node.ensure(wanted)
+    assert actions(plan) == {FORWARD: "set", "net.core.a": "unchanged"}
+    assert [change.action for change in plan.files] == ["unchanged", "changed"]
+    node.settings_file.chmod(0o666)
+    assert [change.action for change in node.ensure(wanted).files] == ["unchanged", "changed"]
+    node.ensure(Needs())
+    assert (node.kernel.setting("net/ipv4/ip_forward"), node.kernel.setting("net/core/a")) == ("0", "5")
+
+
+def test_a_second_value_does_not_change_what_was_at_first(node: Node) -> None:
+    node.kernel.has_settings(core__a="5")
+    node.ensure(needs(net__core__a="6"))
+    node.ensure(needs(net__core__a="7"))
+    node.ensure(Needs())
+    assert node.kernel.setting("net/core/a") == "5"
+
+
+def test_what_is_not_asked_for_any_more_is_put_back(node: Node) -> None:
+    node.kernel.has_on_disk("ifb")
+    node.kernel.has_settings(core__a="5", core__b="5", core__c="6", core__d="")
+    node.ensure(needs("ifb", net__core__a="6", net__core__b="6", net__core__c="6", net__core__d="6"))
+    plan = node.ensure(needs(net__core__a="6"))
+    assert actions(plan) == {"net.core.a": "unchanged", "net.core.b": "restored", "net.core.d": "restored"}
+    assert [node.kernel.setting(f"net/core/{name}") for name in "abcd"] == ["6", "5", "6", ""]
+    assert not node.modules_file.exists()
+    assert node.kernel.loaded() == ["ifb"]
+    plan = node.ensure(Needs())
+    assert [change.action for change in plan.files] == ["unchanged", "removed"]
+    assert node.kernel.setting("net/core/a") == "5"
+    assert node.files() == []
+
+
+def test_what_somebody_else_has_changed_since_stays(node: Node) -> None:
+    node.kernel.has_settings(core__a="5", core__b="5")
+    node.ensure(needs(net__core__a="6", net__core__b="6"))
+    node.kernel.has_settings(core__a="9")
+    node.kernel.path("proc/sys/net/core/b").unlink()
+    plan = node.plan(Needs())
+    assert actions(plan) == {"net.core.a": "left"}
+    node.ensure(Needs())
+    assert node.kernel.setting("net/core/a") == "9"
+    assert node.files() == []
+
+
+def test_without_files_only_the_running_kernel_is_changed_and_can_be_put_back(node: Node) -> None:
+    node.kernel.has_on_disk("ifb")
+    node.kernel.has_settings(core__a="5")
+    wanted = needs("ifb", net__core__a="6")
+    node.ensure(wanted)
+    plan = node.ensure(wanted, persist=False)
+    assert [change.action for change in plan.files] == ["removed", "removed"]
+    assert (node.kernel.loaded(), node.kernel.setting("net/core/a")) == (["ifb"], "6")
+    node.ensure(Needs(), persist=False)
+    assert node.kernel.setting("net/core/a") == "5"
+
+
+def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: Node) -> None:
+    node.kernel.has_on_disk("ifb")
+    node.kernel.has_settings(ipv4__ip_forward="0")
+    wanted = needs("ifb", "ipvlan", "vrf", net__ipv4__ip_forward="1", net__ipv4__ip_forwrd="1")
+    error = error_of(node.plan, wanted)
+    assert (error.code, error.msg) == (Code.NOT_AVAILABLE, "nothing was changed, for 3 reasons")
+    first, second, third = error.details.splitlines()
+    assert first.startswith("kernel module ipvlan: the running kernel does not have it: ")
+    assert first.endswith(" (m)")
+    assert second.startswith("kernel module vrf: ")
+    assert third == "kernel setting net.ipv4.ip_forwrd: the running kernel does not have it (s)"
+    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
+
+
+def test_conntrack_brings_settings_where_there_are_some_before(node: Node) -> None:
+    node.kernel.has_settings(netfilter__nf_hooks="0")
+    wanted = needs(net__netfilter__nf_conntrack_max="5")
+    assert "does not have it" in error_of(node.plan, wanted).msg
+    node.kernel.has_on_disk("nf_conntrack")
+    node.kernel.brings("nf_conntrack", "net/netfilter/nf_conntrack_max", "9")
+    wanted.modules["nf_conntrack"] = ["m"]
+    assert actions(node.ensure(wanted))["net.netfilter.nf_conntrack_max"] == "set"
+    assert node.kernel.setting("net/netfilter/nf_conntrack_max") == "5"
+
+
+def test_routing_comes_first_for_the_kernel_resets_other_settings_with_it(node: Node) -> None:
+    node.kernel.has_settings(ipv4__conf__all__x="0", ipv4__ip_forward="0", ipv6__conf__all__forwarding="0", core__a="0")
+    wanted = needs(
+        net__core__a="1", net__ipv4__conf__all__x="1", net__ipv4__ip_forward="1", net__ipv6__conf__all__forwarding="1"
+    )
+    order = [FORWARD, "net.ipv6.conf.all.forwarding", "net.core.a", "net.ipv4.conf.all.x"]
+    assert [change.name for change in node.ensure(wanted).settings] == order
+    lines = [line.split()[0] for line in node.settings_file.read_text().splitlines() if " = " in line]
+    assert lines == order
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"settings": 5}', '{"settings": {"a": {"before": "1"}}}', "{}"])
+def test_a_broken_memory_is_an_error(node: Node, text: str) -> None:
+    path = node.cache / "cni.node" / "kernel.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    assert str(path) in error_of(node.plan, Needs()).msg
+
+
+def test_killed_between_memory_and_kernel_all_can_still_be_put_back(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.kernel.has_settings(core__a="1", core__b="1")
+    write = sysctl.write
+
+    def killed(key: str, value: str) -> None:
+        if key.endswith("b"):
+            raise KeyboardInterrupt
+        write(key, value)
+
+    settings = KernelSettings(str(node.cache))
+    plan = settings.plan(needs(net__core__a="2", net__core__b="2"), persist=True)
+    monkeypatch.setattr(sysctl, "write", killed)
+    with pytest.raises(KeyboardInterrupt):
+        settings.apply(plan)
+    monkeypatch.setattr(sysctl, "write", write)
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["2", "1"]
+    node.ensure(Needs())
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
+    assert node.files() == []

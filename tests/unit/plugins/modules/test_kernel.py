@@ -1,0 +1,122 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module kernel: its arguments, what it returns, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._node import kernel_files
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
+from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+
+Json = dict[str, t.Any]
+Ensure = t.Callable[..., Done]
+
+FORWARD = "net.ipv4.ip_forward"
+CONFIG: Json = {
+    "cniVersion": "1.0.0",
+    "name": "net",
+    "plugins": [
+        {"type": "ptp", "ipMasq": True, "ipMasqBackend": "nftables", "ipam": {"type": "x", "subnet": "10.0.0.0/8"}}
+    ],
+}
+MODULES = ["nf_conntrack", "nf_nat", "nf_tables", "nft_chain_nat", "nft_masq", "veth"]
+
+
+@pytest.fixture
+def ensure(kernel: ToyKernel, run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Ensure:
+    monkeypatch.setattr(kernel_files, "MODULES", str(tmp_path / "modules.conf"))
+    monkeypatch.setattr(kernel_files, "SETTINGS", str(tmp_path / "sysctl.conf"))
+    kernel.has_settings(ipv4__ip_forward="0")
+    for name in MODULES:
+        kernel.has_on_disk(name)
+    return lambda **options: run("kernel", cache_dir=str(tmp_path / "cache"), **options)
+
+
+def test_it_does_as_it_foretold_and_puts_all_back(kernel: ToyKernel, ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    items = [{"config": CONFIG}, {"name": "gone", "state": "absent"}]
+    predicted = ensure(conflists=items, check_mode=True).ok()
+    assert kernel.loaded() == []
+    done = ensure(conflists=items).ok()
+    assert {**predicted, "invocation": 0} == {**done, "invocation": 0}
+    assert done["msg"] == "6 modules loaded, 1 settings changed, 2 files changed; not installed: nft"
+    assert [(entry["name"], entry["action"]) for entry in done["modules"]] == [(name, "loaded") for name in MODULES]
+    reasons = ["network net, plugins[0] ptp: it routes", "network net, plugins[0] ptp: ipMasq by nftables"]
+    assert done["sysctls"] == [{"name": FORWARD, "before": "0", "after": "1", "action": "set", "reasons": reasons}]
+    assert done["commands"] == [{"name": "nft", "path": None, "reasons": reasons[1:]}]
+    kernel_diff, modules_diff, settings_diff = done["diff"]
+    assert kernel_diff == {
+        "before": {"modules": [], "sysctls": {FORWARD: "0"}},
+        "after": {"modules": MODULES, "sysctls": {FORWARD: "1"}},
+    }
+    assert modules_diff["after_header"] == str(tmp_path / "modules.conf")
+    assert f"{FORWARD} = 1\n" in settings_diff["after"]
+    again = ensure(conflists=items).ok()
+    assert (again["changed"], again["diff"]) == (False, [])
+    removed = ensure(conflists=items, state="absent").ok()
+    assert (removed["changed"], removed["modules"], removed["commands"]) == (True, [], [])
+    assert removed["sysctls"] == [{"name": FORWARD, "before": "1", "after": "0", "action": "restored", "reasons": []}]
+    assert kernel.setting("net/ipv4/ip_forward") == "0"
+    assert ensure(state="absent").ok()["changed"] is False
+
+
+def test_a_program_is_named_with_its_place(kernel: ToyKernel, ensure: Ensure) -> None:
+    path = kernel.write("sbin/nft", "")
+    path.chmod(0o755)
+    (command,) = ensure(conflists=[{"content": json.dumps(CONFIG)}]).ok()["commands"]
+    assert command["path"] == str(path)
+
+
+def test_what_is_given_and_what_is_derived_are_one(ensure: Ensure) -> None:
+    done = ensure(conflists=[{"config": CONFIG}], modules=["veth"], sysctls={"net/ipv4/ip_forward": "1"}).ok()
+    assert [entry["reasons"][-1] for entry in done["modules"] if entry["name"] == "veth"] == ["given in modules"]
+    assert [entry["reasons"][-1] for entry in done["sysctls"]] == ["given in sysctls"]
+
+
+REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
+    "a name of a module": ({"modules": ["veth", "a/b"]}, ("modules[1]: 'a/b' is no name of a kernel module",)),
+    "a key": ({"sysctls": {"../x": 1}}, ("'../x' is no key of a kernel setting; expected: a name below /proc/sys",)),
+    "a value": ({"sysctls": {FORWARD: True}}, (f"{FORWARD}: True is no value of a kernel setting",)),
+    "a network": (
+        {"conflists": [{"config": CONFIG}, {"content": "{"}]},
+        ("conflists[1] is not valid JSON: line 1, column 2",),
+    ),
+    "a template": ({"conflists": [{"template": "x.j2"}]}, ("conflists[0]: a template reached the node",)),
+    "two spellings": (
+        {"sysctls": {FORWARD: 1, "net/ipv4/ip_forward": 0}},
+        (f"sysctls: {FORWARD} is to be '0', and it is to be '1' (given in sysctls)",),
+    ),
+    "a setting against a network": (
+        {"sysctls": {FORWARD: 0}, "conflists": [{"config": CONFIG}]},
+        (f"sysctls: {FORWARD} is to be '0', and it is to be '1' (network net, plugins[0] ptp: it routes",),
+    ),
+    "several": (
+        {"modules": ["a/b"], "sysctls": {"x": 1}, "conflists": [{"content": ""}]},
+        ("3 things are wrong", "conflists[0] is not valid JSON", "modules[0]: ", "'x' is no key"),
+    ),
+    "what the kernel lacks": ({"modules": ["ipvlan"]}, ("kernel module ipvlan: the running kernel does not have it", "(given in modules)")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "fragments"), REFUSED.values(), ids=REFUSED)
+def test_what_is_wrong_is_said_and_nothing_is_done(
+    kernel: ToyKernel, ensure: Ensure, options: Json, fragments: tuple[str, ...], tmp_path: pathlib.Path
+) -> None:
+    message = ensure(**options).refused()
+    for fragment in fragments:
+        assert fragment in message
+    assert (kernel.loaded(), kernel.setting("net/ipv4/ip_forward")) == ([], "0")
+    assert not (tmp_path / "cache").exists()
+
+
+def test_absent_looks_at_nothing_else(ensure: Ensure) -> None:
+    assert (
+        ensure(state="absent", modules=["a/b"], sysctls={"x": 1}, conflists=[{"content": "{"}]).ok()["changed"] is False
+    )

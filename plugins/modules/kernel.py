@@ -90,7 +90,7 @@ EXAMPLES = r"""
     conflists:
       - config:
           cniVersion: 1.0.0
-          name: dbnet
+          name: labnet
           plugins:
             - type: bridge
               bridge: cni0

@@ -14,6 +14,7 @@ from ansible_collections.cni.node.tests.integration.engine.node import Node
 
 # An example by its number or several by a slice, so that each finds what it works on.
 ORDER: list[tuple[str, slice]] = [
+    ("kernel", slice(None)),
     ("netns", slice(1)),
     ("conflists", slice(2)),
     ("attachments", slice(None)),

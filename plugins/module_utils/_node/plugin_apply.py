@@ -51,7 +51,7 @@ def _prepare(
     for change in changes:
         if change.displaces:
             after.set_aside = {**after.set_aside, change.name: _set_aside(change, store, directory)}
-        if change.writes and change.action != "restored":
+        if change.writes:
             source = store.file(after.releases[-1], change.name)
             staged[change.name] = directory.stage(change.name, read(source))
     for change in changes:
@@ -74,7 +74,7 @@ def _claim(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStor
     """Note what is about to be there beside what is there, so that either is ours if we are killed."""
     claimed = dict(after.installed)
     for change in changes:
-        if change.after and change.action != "restored":
+        if change.is_ours:
             claimed[change.name] = sorted({*claimed.get(change.name, ()), change.after})
     after.installed = claimed
     store.manifest = after
@@ -94,7 +94,7 @@ def _carry_out(changes: t.Sequence[PluginChange], directory: BinDirectory, stage
 
 def _settle(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore, directory: BinDirectory) -> None:
     """Note what has become of it all, and forget what is not kept."""
-    stays = {change.name: change.after for change in changes if change.after and change.action != "restored"}
+    stays = {change.name: change.after for change in changes if change.is_ours}
     after.installed = {name: [digest] for name, digest in stays.items()}
     after.set_aside = {name: file for name, file in after.set_aside.items() if name in stays}
     after.seen = _seen({directory.file(name): digest for name, digest in stays.items()}, directory, store)

@@ -23,7 +23,7 @@ class PluginChange:
         action: ``installed``, ``updated``, ``repaired``, ``adopted``, ``removed``, ``restored``, ``left``
             or ``unchanged``.
         before: The file as it is; None where there is none.
-        after: SHA-256 of the plugin; empty where none is to be.
+        after: SHA-256 of the file; empty where none is to be.
         displaces: Whether the file is somebody else's and is to be set aside.
     """
 
@@ -39,8 +39,13 @@ class PluginChange:
 
     @property
     def writes(self) -> bool:
-        """Whether the plugin's content has to be written."""
-        return bool(self.after) and (self.before is None or self.before.sha256 != self.after)
+        """Whether the release's content has to be written."""
+        return self.is_ours and (self.before is None or self.before.sha256 != self.after)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a plugin of ours is to be there."""
+        return bool(self.after) and self.action != "restored"
 
 
 def plan(

@@ -94,6 +94,10 @@ class _Plugin:
         """Return the first of the keys that is given and neither false nor zero, or an empty string."""
         return next((key for key in keys if self._configuration.keys.get(key)), "")
 
+    def denies(self, key: str) -> bool:
+        """Tell whether a key that is true by default is false."""
+        return self._configuration.keys.get(key) is False
+
     @property
     def has_addresses(self) -> bool:
         return bool(self._configuration.delegated_type)
@@ -147,12 +151,13 @@ def _portmap(plugin: _Plugin) -> None:
     backend = plugin.text("backend")
     why = f"backend {backend}" if backend else ""
     if backend == "nftables":
-        modules = ["nf_tables", "nft_chain_nat", "nft_nat", "nft_masq", *plugin.of_families(_FIB)]
-        plugin.modules(*_NAT, *modules, why=why)
+        masquerade = () if plugin.denies("snat") else ("nft_masq",)
+        fib = plugin.of_families(_FIB)
+        plugin.modules(*_NAT, "nf_tables", "nft_chain_nat", "nft_nat", *fib, *masquerade, why=why)
         plugin.programs("nft", why=why)
     else:
-        matches = ("xt_addrtype", "xt_comment", "xt_mark", "xt_multiport")
-        plugin.modules(*_NAT, *matches, "xt_MASQUERADE", "xt_nat", why=why)
+        masquerade = () if plugin.denies("snat") else ("xt_MASQUERADE", "xt_mark")
+        plugin.modules(*_NAT, "xt_addrtype", "xt_comment", "xt_multiport", "xt_nat", *masquerade, why=why)
         plugin.programs(*plugin.of_families(_IPTABLES), why=why)
     plugin.settings(_FORWARDING, "a port of the node leads to the container")
     if plugin.bridged:

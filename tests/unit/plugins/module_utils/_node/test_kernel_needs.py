@@ -97,6 +97,18 @@ CASES: dict[str, tuple[list[Json], set[str], set[str], set[str]]] = {
         {"iptables", "ip6tables"},
     ),
     "ports without a bridge": ([{"type": "portmap"}], PORTMAP, {FORWARD}, {"iptables"}),
+    "ports that lead to others only": (
+        [{"type": "portmap", "snat": False}],
+        PORTMAP - {"xt_MASQUERADE", "xt_mark"},
+        {FORWARD},
+        {"iptables"},
+    ),
+    "ports by nftables that lead to others only": (
+        [{"type": "portmap", "snat": False, "backend": "nftables"}],
+        {*PORTMAP_NFT, "nft_fib_ipv4"} - {"nft_masq"},
+        {FORWARD},
+        {"nft"},
+    ),
     "ports behind a bridge": (
         [{"type": "bridge", "ipam": V4}, {"type": "portmap"}],
         {"bridge", "veth", "br_netfilter", *PORTMAP},

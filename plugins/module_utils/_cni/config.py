@@ -106,26 +106,36 @@ def parse(content: bytes, source: str, *, recorded: bool = False) -> NetworkConf
     if not isinstance(document, dict):
         raise _invalid(source, "", f"found {kind(document)}", "an object")
     name = check_network_name(document.get("name"), f"{source}: /name")
-    versions = _versions(document, source)
+    versions = parse_versions(document, source)
     is_list = "plugins" in document or "type" not in document
-    if not is_list and not recorded and version.at_least(versions[-1], "1.0.0"):
-        raise _invalid(
-            source,
-            "/type",
-            f"a single plugin's configuration at version {versions[-1]}",
-            "a list: the specification has none but lists since 1.0.0; put the plugin into 'plugins'",
-        )
+    if not is_list and not recorded:
+        check_single(versions[-1], source)
     return NetworkConfiguration(
         name=name,
         versions=versions,
         plugins=_plugins(document, source) if is_list else (parse_plugin(document, 0, source, ""),),
         source=source,
         content=content if is_list else as_list_content(document, (PluginConfiguration(0, "", document),)),
-        disable_check=_flag(document, "disableCheck", source),
-        disable_gc=_flag(document, "disableGC", source),
+        disable_check=parse_flag(document, "disableCheck", source),
+        disable_gc=parse_flag(document, "disableGC", source),
         load_only_inlined_plugins=is_list and _load_only_inlined_plugins(document, source),
         is_list=is_list,
     )
+
+
+def check_single(highest: str, source: str) -> None:
+    """Refuse a single plugin's configuration at a version that has lists only.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    if version.at_least(highest, "1.0.0"):
+        raise _invalid(
+            source,
+            "/type",
+            f"a single plugin's configuration at version {highest}",
+            "a list: the specification has none but lists since 1.0.0; put the plugin into 'plugins'",
+        )
 
 
 def parse_plugin(keys: object, index: int, source: str, pointer: str) -> PluginConfiguration:
@@ -139,7 +149,7 @@ def parse_plugin(keys: object, index: int, source: str, pointer: str) -> PluginC
     if "type" not in keys:
         raise _invalid(source, pointer, "the plugin has no 'type'", "the name of the plugin's executable")
     plugin_type = check_plugin_type(keys["type"], f"{source}: {pointer}/type")
-    _check_well_known_keys(keys, f"{source} (plugin {index}, type {plugin_type})", pointer)
+    check_well_known_keys(keys, f"{source} (plugin {index}, type {plugin_type})", pointer)
     return PluginConfiguration(index, plugin_type, keys)
 
 
@@ -152,7 +162,12 @@ def as_list_content(document: t.Mapping[str, t.Any], plugins: t.Sequence[PluginC
     return json_text.encode(content)
 
 
-def _versions(document: dict[str, t.Any], source: str) -> tuple[str, ...]:
+def parse_versions(document: t.Mapping[str, t.Any], source: str) -> tuple[str, ...]:
+    """Read the versions that a network allows and this engine knows, lowest first.
+
+    Raises:
+        CniError: ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``.
+    """
     single, several = document.get("cniVersion", ""), document.get("cniVersions")
     if not isinstance(single, str):
         raise _invalid(source, "/cniVersion", f"found {kind(single)}", 'a string such as "1.0.0"')
@@ -178,13 +193,18 @@ def _plugins(document: dict[str, t.Any], source: str) -> tuple[PluginConfigurati
 
 
 def _load_only_inlined_plugins(document: dict[str, t.Any], source: str) -> bool:
-    only = _flag(document, "loadOnlyInlinedPlugins", source)
+    only = parse_flag(document, "loadOnlyInlinedPlugins", source)
     if only and "plugins" not in document:
         raise _invalid(source, "/loadOnlyInlinedPlugins", "true, but there are no 'plugins'", "'plugins', or false")
     return only
 
 
-def _flag(document: dict[str, t.Any], key: str, source: str) -> bool:
+def parse_flag(document: t.Mapping[str, t.Any], key: str, source: str) -> bool:
+    """Read a boolean of a network, which may be text as well.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
     value = document.get(key, False)
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
@@ -193,7 +213,12 @@ def _flag(document: dict[str, t.Any], key: str, source: str) -> bool:
     return value
 
 
-def _check_well_known_keys(keys: dict[str, t.Any], source: str, pointer: str) -> None:
+def check_well_known_keys(keys: t.Mapping[str, t.Any], source: str, pointer: str) -> None:
+    """Check what the specification says of any plugin's keys.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
     for key in ("capabilities", "ipam", "dns"):
         if not isinstance(keys.get(key) or {}, dict):
             raise _invalid(source, f"{pointer}/{key}", f"found {kind(keys[key])}", "an object")
@@ -210,4 +235,14 @@ def _invalid(source: str, pointer: str, problem: str, expected: str) -> CniError
     return CniError(Code.INVALID_CONFIG, f"{place}: {problem}", f"expected: {expected}")
 
 
-__all__ = ("NetworkConfiguration", "PluginConfiguration", "as_list_content", "parse", "parse_plugin")
+__all__ = (
+    "NetworkConfiguration",
+    "PluginConfiguration",
+    "as_list_content",
+    "check_single",
+    "check_well_known_keys",
+    "parse",
+    "parse_flag",
+    "parse_plugin",
+    "parse_versions",
+)

@@ -1,0 +1,146 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+SCHEMA: t.Final = "schema"
+SPECIFICATION: t.Final = "specification"
+SENSE: t.Final = "sense"
+NODE: t.Final = "node"
+FLEET: t.Final = "fleet"
+LEVELS: t.Final = (SCHEMA, SPECIFICATION, SENSE, NODE, FLEET)
+
+ERROR: t.Final = "error"
+WARNING: t.Final = "warning"
+
+# What there is to find: by code, its level and its severity. Codes are part of what users rely on.
+CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
+    "unreadable": (SCHEMA, ERROR),
+    "too-large": (SCHEMA, ERROR),
+    "not-json": (SCHEMA, ERROR),
+    "duplicate-key": (SCHEMA, ERROR),
+    "wrong-type": (SCHEMA, ERROR),
+    "missing-key": (SCHEMA, ERROR),
+    "unknown-value": (SCHEMA, ERROR),
+    "out-of-range": (SCHEMA, ERROR),
+    "malformed-value": (SCHEMA, ERROR),
+    "exclusive-keys": (SCHEMA, ERROR),
+    "misspelled-key": (SCHEMA, ERROR),
+    "unknown-key": (SCHEMA, WARNING),
+    "key-case": (SCHEMA, WARNING),
+    "null-value": (SCHEMA, WARNING),
+    "invalid-name": (SPECIFICATION, ERROR),
+    "unsupported-version": (SPECIFICATION, ERROR),
+    "invalid-plugin-type": (SPECIFICATION, ERROR),
+    "invalid-configuration": (SPECIFICATION, ERROR),
+    "single-plugin": (SPECIFICATION, ERROR),
+    "no-plugins": (SPECIFICATION, ERROR),
+    "duplicate-network": (SPECIFICATION, ERROR),
+    "undeclared-capability": (SPECIFICATION, ERROR),
+    "reserved-key": (SPECIFICATION, WARNING),
+    "no-inlined-plugins": (SPECIFICATION, WARNING),
+    "host-bits-set": (SENSE, ERROR),
+    "subnet-too-small": (SENSE, ERROR),
+    "range-outside-subnet": (SENSE, ERROR),
+    "range-backwards": (SENSE, ERROR),
+    "family-mismatch": (SENSE, ERROR),
+    "gateway-outside-subnet": (SENSE, ERROR),
+    "gateway-handed-out": (SENSE, ERROR),
+    "ranges-overlap": (SENSE, ERROR),
+    "networks-overlap": (SENSE, ERROR),
+    "route-without-path": (SENSE, ERROR),
+    "mtu-out-of-bounds": (SENSE, ERROR),
+    "meta-plugin-first": (SENSE, ERROR),
+    "second-interface-plugin": (SENSE, ERROR),
+    "portmap-without-address": (SENSE, ERROR),
+    "port-mapped-twice": (SENSE, ERROR),
+    "rate-without-burst": (SENSE, ERROR),
+    "ipmasq-without-route": (SENSE, WARNING),
+}
+
+_VALUE_LIMIT: t.Final = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong, or looks so, with a network configuration.
+
+    Attributes:
+        code: What kind of thing; a key of `CODES`, which gives level and severity.
+        file: The file or whatever else the configuration came from.
+        path: JSON pointer of the place; the empty string is the whole document.
+        message: One sentence that names the value.
+        hint: What was expected, or what to do.
+        plugin: Index and type of the plugin it is about.
+        line: Line of the place in the text, from 1, where there is a text.
+    """
+
+    code: str
+    file: str
+    path: str
+    message: str
+    hint: str = ""
+    value: t.Any = None
+    plugin: tuple[int, str] | None = None
+    line: int | None = None
+
+    @property
+    def level(self) -> str:
+        return CODES[self.code][0]
+
+    @property
+    def severity(self) -> str:
+        return CODES[self.code][1]
+
+    def as_dict(self) -> dict[str, t.Any]:
+        """Return the finding as modules and filters hand it out; a value too long to be read is cut."""
+        return {
+            "level": self.level,
+            "severity": self.severity,
+            "code": self.code,
+            "file": self.file,
+            "line": self.line,
+            "plugin": {"index": self.plugin[0], "type": self.plugin[1]} if self.plugin else None,
+            "path": self.path,
+            "value": _readable(self.value),
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+    def __str__(self) -> str:
+        place = f"{self.file}, line {self.line}" if self.line else self.file
+        where = f"{place}: {self.path}" if self.path else place
+        return f"{where}: {self.message}{f'; {self.hint}' if self.hint else ''} ({self.code})"
+
+
+def errors(findings: t.Iterable[Finding], *, strict: bool = False) -> list[Finding]:
+    """Return those that stop; with ``strict`` all do."""
+    return [finding for finding in findings if strict or finding.severity == ERROR]
+
+
+def _readable(value: t.Any) -> t.Any:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return value if len(text) <= _VALUE_LIMIT else f"{text[:_VALUE_LIMIT]}..."
+
+
+__all__ = (
+    "CODES",
+    "ERROR",
+    "FLEET",
+    "LEVELS",
+    "NODE",
+    "SCHEMA",
+    "SENSE",
+    "SPECIFICATION",
+    "WARNING",
+    "Finding",
+    "errors",
+)

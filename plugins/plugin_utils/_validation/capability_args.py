@@ -1,0 +1,88 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
+from ansible_collections.cni.node.plugins.plugin_utils._validation.links import unpaired
+from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+
+_ANY_ADDRESS: t.Final = ("", "0.0.0.0", "::")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Given:
+    """The capability arguments of one attachment."""
+
+    file: str
+    network: str
+    arguments: dict[str, t.Any]
+
+    def path(self, *parts: str | int) -> str:
+        return join("", "capability_args", *parts)
+
+
+def undeclared(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
+    """Find capability arguments that no plugin of the network declares; runtimes drop them without a word."""
+    declared = {document.name: _declared(document) for document in documents}
+    for given in _given(attachments):
+        for name in given.arguments if given.network in declared else ():
+            if name not in declared[given.network]:
+                message = f"no plugin of the network {given.network!r} declares the capability {name!r}"
+                hint = f'add "capabilities": {{"{name}": true}} to the plugin that is to get it'
+                yield Finding("undeclared-capability", given.file, given.path(name), message, hint)
+
+
+def senseless(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
+    """Find ports of the node that are to lead to two containers, and limits that are none."""
+    taken: dict[tuple[t.Any, str], list[tuple[str, _Given]]] = {}
+    for given in _given(attachments):
+        limits = given.arguments.get("bandwidth")
+        for path, message in unpaired(limits, given.path("bandwidth")) if isinstance(limits, dict) else ():
+            yield Finding("rate-without-burst", given.file, path, message, "a rate and its burst go together")
+        for index, mapping in enumerate(_list(given.arguments.get("portMappings"))):
+            yield from _mapping(mapping, given, given.path("portMappings", index), taken)
+
+
+def _mapping(
+    mapping: t.Any, given: _Given, path: str, taken: dict[tuple[t.Any, str], list[tuple[str, _Given]]]
+) -> t.Iterator[Finding]:
+    if not isinstance(mapping, dict) or type(mapping.get("hostPort")) is not int:
+        return
+    protocol, address = str(mapping.get("protocol") or "tcp").lower(), str(mapping.get("hostIP") or "")
+    others = taken.setdefault((mapping["hostPort"], protocol), [])
+    for other_address, other in others:
+        if address == other_address or address in _ANY_ADDRESS or other_address in _ANY_ADDRESS:
+            message = f"port {mapping['hostPort']}/{protocol} of the node is mapped by {other.file} already"
+            yield Finding("port-mapped-twice", given.file, path, message, "the one mapped first gets all", mapping)
+            break
+    others.append((address, given))
+
+
+def _given(attachments: t.Sequence[t.Any]) -> t.Iterator[_Given]:
+    for index, item in enumerate(attachments):
+        if isinstance(item, dict) and item.get("state", "present") == "present":
+            arguments = item.get("capability_args")
+            yield _Given(
+                f"attachments[{index}]", str(item.get("network")), arguments if isinstance(arguments, dict) else {}
+            )
+
+
+def _declared(document: Document) -> set[str]:
+    found = (plugin.keys.get("capabilities") for plugin in document.plugins)
+    return {name for one in found if isinstance(one, dict) for name, is_declared in one.items() if is_declared is True}
+
+
+def _list(value: t.Any) -> list[t.Any]:
+    return value if isinstance(value, list) else []
+
+
+__all__ = ("senseless", "undeclared")

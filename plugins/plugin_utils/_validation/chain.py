@@ -1,0 +1,55 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
+
+
+def findings(document: Document) -> t.Iterator[Finding]:
+    """Check the order of a network's plugins; what a plugin does that is not known is not judged."""
+    for place, plugin in enumerate(document.plugins):
+        before = document.plugins[:place]
+        role = schemas.role(plugin.type)
+        if role == "meta":
+            yield from _meta(document, plugin, before)
+        elif role == "interface":
+            yield from _interface(document, plugin, before)
+
+
+def _meta(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:
+    roles = {schemas.role(one.type) for one in before}
+    if roles <= {"meta"}:
+        message = f"{plugin.type} works on what a plugin before it has made, and there is none"
+        hint = "put it behind the plugin that makes the interface"
+        yield document.finding("meta-plugin-first", plugin.path, message, hint)
+    elif plugin.type == "portmap" and "any" not in roles and not any(map(_gives_address, before)):
+        message = "there is no address to forward ports to: no plugin before portmap gives one"
+        hint = 'give the plugin that makes the interface an "ipam"'
+        yield document.finding("portmap-without-address", plugin.path, message, hint)
+
+
+def _interface(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:
+    first = next((one for one in before if schemas.role(one.type) == "interface"), None)
+    chained = schemas.annotation(plugin.type, "x-chains") and not plugin.keys.get("master")
+    if first and not chained:
+        message = f"{plugin.type} makes the container's interface, which {first.type} has made already"
+        hint = "a network makes one interface; put this plugin into a network of its own"
+        yield document.finding("second-interface-plugin", plugin.path, message, hint)
+
+
+def _gives_address(plugin: Plugin) -> bool:
+    if schemas.role(plugin.type) != "interface":
+        return False
+    return bool(plugin.ipam.get("type") or schemas.annotation(plugin.type, "x-addresses"))
+
+
+__all__ = ("findings",)

@@ -1,0 +1,169 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._cni import json_text
+from ansible_collections.cni.node.plugins.plugin_utils._validation import positions, schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import Keys
+from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import Positions, join
+
+# Bytes of a file; the node reads no more of one.
+SIZE_LIMIT: t.Final = 4 * 1024 * 1024
+
+# Of a network; where one plugin's configuration stands for it, these stand among the plugin's keys.
+_NETWORK_KEYS: t.Final = ("cniVersions", "disableCheck", "disableGC", "loadOnlyInlinedPlugins")
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugin:
+    """One plugin configuration of a document.
+
+    Attributes:
+        type: An empty string where it has none.
+        keys: With proper keys; one that is null, or unknown to a plugin that has a schema, is left out.
+        path: JSON pointer of the object.
+        schema: Name of the schema of its type.
+    """
+
+    index: int
+    type: str
+    keys: dict[str, t.Any]
+    path: str
+    schema: str
+
+    @property
+    def ipam(self) -> dict[str, t.Any]:
+        found = self.keys.get("ipam")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def ipam_path(self) -> str:
+        return f"{self.path}/ipam"
+
+
+class Document:
+    """A network configuration as its text says it, right or wrong, and what was noticed while it was read.
+
+    Attributes:
+        network: The whole as decoded; ``keys`` the same with proper keys.
+        is_list: Whether it is written as a list.
+    """
+
+    def __init__(self, file: str, network: dict[str, t.Any], text: str | None) -> None:
+        self.file = file
+        self.network = network
+        self.is_list = "plugins" in network or "type" not in network
+        self.noticed: list[Finding] = []
+        self._text = text
+        self._keys = Keys(self._notice)
+        self._plugins: list[Plugin] = []
+        self.keys = self._keys.read(network, schemas.load("network-list"), "") if self.is_list else network
+        self.plugins = self._read_plugins()
+
+    @property
+    def name(self) -> str:
+        name = self.network.get("name")
+        return name if isinstance(name, str) else ""
+
+    @functools.cached_property
+    def positions(self) -> Positions:
+        return positions.scan(self._text) if self._text is not None else Positions({}, [])
+
+    def finding(self, code: str, path: str, message: str, hint: str = "", value: t.Any = None) -> Finding:
+        """Return a finding about a place of this document, with all that follows from the place."""
+        written = self._keys.as_written(path) if self._keys.written else path
+        return Finding(
+            code, self.file, written, message, hint, value, self._plugin_at(path), self.positions.line(written)
+        )
+
+    def _notice(self, code: str, path: str, message: str, hint: str = "", value: t.Any = None) -> None:
+        self.noticed.append(self.finding(code, path, message, hint, value))
+
+    def _plugin_at(self, path: str) -> tuple[int, str] | None:
+        parts = path.split("/")
+        if not self.is_list:
+            return 0, _type_of(self.network)
+        if len(parts) < 3 or parts[1] != "plugins":
+            return None
+        index = int(parts[2])
+        return index, _type_of(self.network["plugins"][index])
+
+    def _read_plugins(self) -> list[Plugin]:
+        if not self.is_list:
+            own = {key: value for key, value in self.network.items() if key not in _NETWORK_KEYS}
+            return [self._read_plugin(0, own, "")]
+        found = self.network.get("plugins")
+        listed = enumerate(found) if isinstance(found, list) else ()
+        return [self._read_plugin(index, one, f"/plugins/{index}") for index, one in listed if isinstance(one, dict)]
+
+    def _read_plugin(self, index: int, written: dict[str, t.Any], path: str) -> Plugin:
+        schema = schemas.name_for_plugin(written.get("type"))
+        keys = self._keys.read(written, schemas.load(schema), path)
+        ipam = keys.get("ipam")
+        name = schemas.name_for_ipam(ipam.get("type")) if isinstance(ipam, dict) else None
+        if name:
+            keys["ipam"] = self._keys.read(ipam, schemas.load(name), join(path, "ipam"))
+        return Plugin(index, _type_of(written), keys, path, schema)
+
+
+def read(content: bytes, file: str, *, is_text: bool = True) -> tuple[Document | None, list[Finding]]:
+    """Read a network configuration.
+
+    Args:
+        is_text: Whether a person has written this text, and lines of it mean something.
+
+    Returns:
+        The document, None where it cannot be told what it says; and what is wrong with its text.
+    """
+    if len(content) > SIZE_LIMIT:
+        message = f"{len(content)} bytes are too much for a network configuration"
+        return None, [Finding("too-large", file, "", message, f"runtimes read {SIZE_LIMIT} bytes at most")]
+    try:
+        network = json_text.decode(content, "this")
+    except CniError as exc:
+        line = getattr(exc.__cause__, "lineno", None)
+        return None, [Finding("not-json", file, "", exc.msg, exc.details, line=line if is_text else None)]
+    if not isinstance(network, dict):
+        message = f"found {json_text.kind(network)}"
+        return None, [
+            Finding("wrong-type", file, "", message, "expected: an object", network, line=1 if is_text else None)
+        ]
+    return _document(file, network, content.decode("utf-8"), is_text=is_text)
+
+
+def _document(
+    file: str, network: dict[str, t.Any], text: str, *, is_text: bool
+) -> tuple[Document | None, list[Finding]]:
+    document = Document(file, network, text if is_text else None)
+    try:
+        json_text.decode(text.encode("utf-8"), "this", unique_keys=True)
+    except CniError:
+        return document, [_twice(document, one) for one in positions.scan(text).twice]
+    return document, []
+
+
+def _twice(document: Document, one: positions.Twice) -> Finding:
+    key = one.path.rpartition("/")[2]
+    message = f"the key {key!r} is given twice in one object, on line {one.first} and on line {one.second}"
+    return document.finding(
+        "duplicate-key", one.path, message, "leave one of them out; programs differ in which one they take"
+    )
+
+
+def _type_of(keys: t.Any) -> str:
+    found = keys.get("type") if isinstance(keys, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+__all__ = ("SIZE_LIMIT", "Document", "Plugin", "read")

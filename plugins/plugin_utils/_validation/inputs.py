@@ -1,0 +1,116 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import collections.abc
+import itertools
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.finding import LEVELS, Finding
+from ansible_collections.cni.node.plugins.module_utils._node.conflists import to_content
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import SIZE_LIMIT
+from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import (
+    CONTROLLER_LEVELS,
+    Source,
+    validate,
+)
+
+
+def findings(
+    conflists: t.Any,
+    levels: t.Any = None,
+    *,
+    files: bool = False,
+    attachments: t.Any = None,
+) -> list[Finding]:
+    """Find what is wrong with network configurations as a playbook has them.
+
+    Args:
+        conflists: One or a list of them: data, JSON text, or with ``files`` the paths of files on the controller.
+            Files of one directory are taken for those of one node.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: an argument is not of its form.
+        AnsibleError: The library for schemas is missing on the controller.
+    """
+    wanted = checked_levels(CONTROLLER_LEVELS if levels is None else levels)
+    given = attachments if isinstance(attachments, list) else []
+    listed = list(conflists) if isinstance(conflists, (list, tuple)) else [conflists]
+    if files:
+        return _of_files(listed, wanted, given)
+    return validate([_source(one, f"conflists[{index}]") for index, one in enumerate(listed)], wanted, given)
+
+
+def checked_levels(levels: t.Any) -> list[str]:
+    """Return levels if all of them are.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    if not isinstance(levels, (list, tuple)) or not all(level in LEVELS for level in levels):
+        raise CniError(Code.INVALID_CONFIG, f"levels: {levels!r}", f"expected: a list of {', '.join(LEVELS)}")
+    return list(levels)
+
+
+def content_of(network: collections.abc.Mapping[str, t.Any]) -> bytes:
+    """Write a network configuration given as data.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: JSON has no form for it.
+    """
+    return to_content(network, _decrypted)
+
+
+def _source(one: t.Any, name: str) -> Source:
+    if isinstance(one, collections.abc.Mapping):
+        return Source(name, content_of(one), is_text=False)
+    if isinstance(one, str):
+        return Source(name, one.encode("utf-8", "surrogatepass"))
+    raise CniError(
+        Code.INVALID_CONFIG,
+        f"{name}: found {type(one).__name__}",
+        "expected: a network configuration, as data or as JSON text",
+    )
+
+
+def _of_files(paths: list[t.Any], levels: list[str], attachments: list[t.Any]) -> list[Finding]:
+    found: list[Finding] = []
+    texts = [str(path) for path in paths]
+    for dummy, members in itertools.groupby(sorted(texts), key=os.path.dirname):
+        sources: list[Source] = []
+        for path in members:
+            try:
+                sources.append(Source(path, _read(path)))
+            except CniError as exc:
+                found.append(Finding("unreadable", path, "", exc.msg, exc.details))
+        found += validate(sources, levels, attachments)
+    return found
+
+
+def _read(path: str) -> bytes:
+    # Some way beyond the limit, so that a file that is too long is told from one that is none.
+    try:
+        content = durable.read(path, limit=16 * SIZE_LIMIT)
+    except ValueError as exc:
+        raise CniError(Code.IO_FAILURE, f"no file can have this name: {exc}") from exc
+    if content is None:
+        raise CniError(Code.IO_FAILURE, "there is no such file")
+    return content
+
+
+def _decrypted(value: t.Any) -> str:
+    """Return what a vault has kept; before ansible-core 2.19 that is no string."""
+    if getattr(value, "__ENCRYPTED__", False):
+        return str(value)
+    raise TypeError(f"a value of type {type(value).__name__}: {value!r}")
+
+
+__all__ = ("checked_levels", "content_of", "findings")

@@ -1,0 +1,66 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses, schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+
+# Bytes: the least that IPv4 and IPv6 do with, and the most that a link has.
+_LEAST: t.Final = {4: 68, 6: 1280}
+_MOST: t.Final = 65535
+
+_PAIRS: t.Final = (("ingressRate", "ingressBurst"), ("egressRate", "egressBurst"))
+
+
+def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    """Check sizes and rates of a plugin that is known."""
+    if plugin.type not in schemas.plugin_types():
+        return
+    yield from _mtu(document, plugin)
+    yield from _trunk(document, plugin)
+    if plugin.type == "bandwidth":
+        for path, message in unpaired(plugin.keys, plugin.path):
+            yield document.finding("rate-without-burst", path, message, "a rate and its burst go together")
+
+
+def unpaired(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str]]:
+    """Return places and messages of limits that have a rate or a burst only; 0 is none."""
+    for rate, burst in _PAIRS:
+        for given, missing in ((rate, burst), (burst, rate)):
+            if keys.get(given) and not keys.get(missing):
+                yield join(path, given), f"{given} is given and {missing} is not"
+
+
+def _mtu(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    mtu = plugin.keys.get("mtu")
+    if type(mtu) is not int or mtu <= 0:
+        return
+    families = {subnet.version for subnet in addresses.subnets(plugin)}
+    least = max(_LEAST[family] for family in families | {4})
+    if not least <= mtu <= _MOST:
+        why = " with IPv6 addresses" if families == {6} or (6 in families and mtu >= _LEAST[4]) else ""
+        message = f"an MTU of {mtu} bytes does not do{why}"
+        hint = f"expected: {least} to {_MOST}"
+        yield document.finding("mtu-out-of-bounds", join(plugin.path, "mtu"), message, hint, mtu)
+
+
+def _trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    if plugin.type != "bridge":
+        return
+    for keys, path in addresses.objects(plugin.keys.get("vlanTrunk"), join(plugin.path, "vlanTrunk")):
+        first, last = keys.get("minID"), keys.get("maxID")
+        if isinstance(first, int) and isinstance(last, int) and first > last:
+            message = f"the VLANs begin at {first} and end before, at {last}"
+            yield document.finding("range-backwards", join(path, "minID"), message, "swap them", first)
+
+
+__all__ = ("findings", "unpaired")

@@ -1,0 +1,108 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
+
+
+@dataclasses.dataclass(frozen=True)
+class _Span:
+    """Addresses that a network takes.
+
+    Attributes:
+        segment: What the containers are linked by; two networks on one segment share it.
+        routed: Whether the node routes to them.
+        subnet: Whether this is the whole subnet, rather than what is given out of it.
+    """
+
+    document: Document
+    path: str
+    segment: tuple[t.Any, ...]
+    routed: bool
+    subnet: bool
+    text: str
+    version: int
+    first: int
+    last: int
+
+
+def duplicates(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
+    """Find networks that are defined twice: a runtime takes one of them."""
+    first: dict[str, Document] = {}
+    for document in documents:
+        if document.name and first.setdefault(document.name, document) is not document:
+            message = f"the network {document.name!r} is defined by {first[document.name].file} too"
+            hint = "a runtime takes one of them; give this one another name"
+            yield document.finding("duplicate-network", "/name", message, hint, document.name)
+
+
+def overlaps(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
+    """Find networks that would give out the same address, or that the node could not tell apart when it routes."""
+    spans = [span for document in documents for plugin in document.plugins for span in _spans(document, plugin)]
+    for subnet in (False, True):
+        for one, other in _crossing([span for span in spans if span.subnet is subnet]):
+            same = one.segment == other.segment
+            if one.document.name != other.document.name and (
+                same if not subnet else not same and one.routed and other.routed
+            ):
+                yield _finding(one, other)
+
+
+def _finding(one: _Span, other: _Span) -> Finding:
+    theirs = f"{one.text} of the network {one.document.name!r} ({one.document.file})"
+    if one.subnet:
+        message = f"the subnet {other.text} overlaps with {theirs}, and the node routes to both"
+        return other.document.finding("networks-overlap", other.path, message, "give each network a subnet of its own")
+    message = f"the range {other.text} overlaps with {theirs}, and both are on one link"
+    return other.document.finding("ranges-overlap", other.path, message, "each network gives out addresses by itself")
+
+
+def _spans(document: Document, plugin: Plugin) -> t.Iterator[_Span]:
+    segment, routed = _segment(plugin), _is_routed(plugin)
+    if segment is None:
+        return
+    for one in addresses.ranges(plugin):
+        kept = (document, one.path, segment, routed)
+        version = one.subnet.version
+        yield _Span(*kept, False, f"{one.first} to {one.last}", version, int(one.first), int(one.last))
+        yield _Span(*kept, True, str(one.subnet), version, int(one.subnet[0]), int(one.subnet[-1]))
+
+
+def _segment(plugin: Plugin) -> tuple[t.Any, ...] | None:
+    keys = plugin.keys
+    if plugin.type == "bridge":
+        return "bridge", keys.get("bridge", "cni0"), keys.get("vlan") or 0
+    if plugin.type in ("macvlan", "ipvlan"):
+        return "master", keys.get("master") or "", 0
+    if plugin.type == "vlan":
+        return "master", keys.get("master"), keys.get("vlanId") or 0
+    return ("ptp",) if plugin.type == "ptp" else None
+
+
+def _is_routed(plugin: Plugin) -> bool:
+    return plugin.type == "ptp" or any(plugin.keys.get(key) is True for key in ("isGateway", "isDefaultGateway"))
+
+
+def _crossing(spans: list[_Span]) -> t.Iterator[tuple[_Span, _Span]]:
+    """Return each pair that overlaps, the one that comes first in the call first."""
+    order = {id(span): place for place, span in enumerate(spans)}
+    open_spans: list[_Span] = []
+    for span in sorted(spans, key=lambda one: (one.version, one.first)):
+        open_spans = [one for one in open_spans if one.version == span.version and one.last >= span.first]
+        for one in open_spans:
+            pair = sorted((one, span), key=lambda member: order[id(member)])
+            yield pair[0], pair[1]
+        open_spans.append(span)
+
+
+__all__ = ("duplicates", "overlaps")

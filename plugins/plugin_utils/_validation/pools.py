@@ -1,0 +1,134 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import itertools
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses
+from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Network, Range
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+
+# On these, a container reaches its gateway on the link and nowhere else.
+ON_LINK: t.Final = ("bridge", "dummy", "host-device", "ipvlan", "macvlan", "tap", "vlan")
+
+
+def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    """Check the addresses that a plugin's IPAM plugin is to give out: each range, then the ranges together."""
+    for dummy, keys, path in addresses.written_ranges(plugin):
+        yield from _range(document, plugin, keys, path)
+    found = addresses.ranges(plugin)
+    yield from _together(document, found)
+    yield from _no_room(document, found)
+    yield from _given_out(document, found)
+    if plugin.ipam.get("type") == "static":
+        for keys, path in addresses.objects(plugin.ipam.get("addresses"), join(plugin.ipam_path, "addresses")):
+            yield from _static(document, plugin, keys, path)
+
+
+def _range(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+    written = addresses.interface(keys.get("subnet"))
+    if written is None:
+        return
+    subnet, place = written.network, join(path, "subnet")
+    if written.ip != subnet.network_address:
+        message = f"{keys['subnet']} is an address inside the subnet {subnet}"
+        yield document.finding("host-bits-set", place, message, f"write {subnet}", keys["subnet"])
+    if subnet.prefixlen > subnet.max_prefixlen - 2:
+        message = f"{subnet} has no room for addresses"
+        yield document.finding(
+            "subnet-too-small", place, message, f"expected: /{subnet.max_prefixlen - 2} or wider", keys["subnet"]
+        )
+    yield from _ends(document, keys, path, subnet)
+    yield from _gateway(document, plugin, keys, path, subnet)
+
+
+def _ends(document: Document, keys: dict[str, t.Any], path: str, subnet: Network) -> t.Iterator[Finding]:
+    inside = {}
+    for key in ("rangeStart", "rangeEnd"):
+        end = addresses.address(keys.get(key))
+        if end is None:
+            continue
+        if end.version != subnet.version:
+            yield _family(document, join(path, key), keys[key], subnet)
+        elif end not in subnet:
+            message = f"{end} is not in the subnet {subnet}"
+            yield document.finding("range-outside-subnet", join(path, key), message, _from_to(subnet), keys[key])
+        else:
+            inside[key] = int(end)
+    if len(inside) == 2 and inside["rangeStart"] > inside["rangeEnd"]:
+        message = f"the range begins at {keys['rangeStart']} and ends before, at {keys['rangeEnd']}"
+        yield document.finding("range-backwards", join(path, "rangeStart"), message, "swap them", keys["rangeStart"])
+
+
+def _gateway(
+    document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str, subnet: Network
+) -> t.Iterator[Finding]:
+    gateway, place = addresses.address(keys.get("gateway")), join(path, "gateway")
+    if gateway is None:
+        return
+    if gateway.version != subnet.version:
+        yield _family(document, place, keys["gateway"], subnet)
+    elif gateway not in subnet and not gateway.is_link_local and plugin.type in ON_LINK:
+        message = f"the gateway {gateway} is not in the subnet {subnet}"
+        yield document.finding("gateway-outside-subnet", place, message, _from_to(subnet), keys["gateway"])
+
+
+def _together(document: Document, found: list[Range]) -> t.Iterator[Finding]:
+    """Compare ranges pairwise; host-local refuses two that overlap, and two families in one set."""
+    families = {one.group: one.subnet for one in reversed(found)}
+    for one in found:
+        if one.subnet.version != families[one.group].version:
+            yield _family(document, join(one.path, "subnet"), str(one.subnet), families[one.group])
+    for one, other in itertools.combinations(found, 2):
+        if one.overlaps(other):
+            message = f"the range {other.first} to {other.last} overlaps with {one.first} to {one.last}"
+            yield document.finding("ranges-overlap", other.path, message, f"the other range is at {one.path}")
+
+
+def _no_room(document: Document, found: list[Range]) -> t.Iterator[Finding]:
+    for dummy, members in itertools.groupby(found, key=lambda one: one.group):
+        group = list(members)
+        if not any(one.has_room or int(one.first) > int(one.last) for one in group):
+            message = f"there is no address to give out but the gateway's, {group[0].gateway}"
+            yield document.finding("subnet-too-small", group[0].path, message, "widen the range")
+
+
+def _given_out(document: Document, found: list[Range]) -> t.Iterator[Finding]:
+    """Find gateways that another range gives out: host-local keeps back a range's own gateway only."""
+    for one, other in itertools.permutations(found, 2):
+        if other.holds(one.gateway) and other.gateway != one.gateway and not one.overlaps(other):
+            message = f"the gateway {one.gateway} is in the range {other.first} to {other.last}, which gives it out"
+            yield document.finding(
+                "gateway-handed-out", one.path, message, f"the range is at {other.path}", str(one.gateway)
+            )
+
+
+def _static(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+    own, gateway = addresses.interface(keys.get("address")), addresses.address(keys.get("gateway"))
+    if own is None or gateway is None:
+        return
+    if own.ip == gateway:
+        message = f"{gateway} is the container's own address and cannot be its gateway"
+        yield document.finding("gateway-handed-out", join(path, "gateway"), message, "", keys["gateway"])
+        return
+    yield from _gateway(document, plugin, keys, path, own.network)
+
+
+def _family(document: Document, path: str, value: str, subnet: Network) -> Finding:
+    message = f"{value} is not of the same address family as {subnet}"
+    return document.finding("family-mismatch", path, message, f"expected: IPv{subnet.version}", value)
+
+
+def _from_to(subnet: Network) -> str:
+    return f"expected: an address of {subnet}"
+
+
+__all__ = ("ON_LINK", "findings")

@@ -1,0 +1,107 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import typing as t
+
+_TOKEN: t.Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
+
+
+@dataclasses.dataclass(frozen=True)
+class Twice:
+    """A key that one object has twice: its pointer and both lines."""
+
+    path: str
+    first: int
+    second: int
+
+
+@dataclasses.dataclass
+class Positions:
+    """Where things are in a JSON text.
+
+    Attributes:
+        lines: By JSON pointer, the line on which a key or a list's entry begins; of a key given twice, the last.
+        twice: Every key that an object has more than once, in order.
+    """
+
+    lines: dict[str, int]
+    twice: list[Twice]
+
+    def line(self, path: str) -> int | None:
+        """Return the line of a place, or of what is nearest around it."""
+        while path and path not in self.lines:
+            path = path.rpartition("/")[0]
+        return self.lines.get(path)
+
+
+@dataclasses.dataclass
+class _Frame:
+    """An object or a list that the scan is inside of."""
+
+    path: str
+    is_object: bool
+    index: int = 0
+    key: str | None = None
+
+
+def join(path: str, *parts: str | int) -> str:
+    """Return the JSON pointer (RFC 6901) of something inside what ``path`` points at."""
+    return "/".join([path, *(str(part).replace("~", "~0").replace("/", "~1") for part in parts)])
+
+
+def scan(text: str) -> Positions:
+    """Find all places of a text that is valid JSON."""
+    found = Positions({}, [])
+    stack: list[_Frame] = []
+    line, counted = 1, 0
+    for match in _TOKEN.finditer(text):
+        token, start = match.group(), match.start()
+        line, counted = line + text.count("\n", counted, start), start
+        if token in "}]":
+            stack.pop()
+        elif token == ",":
+            _next(stack[-1])
+        elif stack and stack[-1].is_object and stack[-1].key is None:
+            _key(token, stack[-1], line, found)
+        elif token != ":":
+            _value(token, stack, line, found)
+    return found
+
+
+def _next(frame: _Frame) -> None:
+    frame.index += 1
+    frame.key = None
+
+
+def _key(token: str, frame: _Frame, line: int, found: Positions) -> None:
+    frame.key = _decoded(token)
+    path = join(frame.path, frame.key)
+    if path in found.lines:
+        found.twice.append(Twice(path, found.lines[path], line))
+    found.lines[path] = line
+
+
+def _value(token: str, stack: list[_Frame], line: int, found: Positions) -> None:
+    path = ""
+    if stack:
+        frame = stack[-1]
+        path = join(frame.path, frame.index if frame.key is None else frame.key)
+    found.lines.setdefault(path, line)
+    if token in "{[":
+        stack.append(_Frame(path, token == "{"))
+
+
+def _decoded(token: str) -> str:
+    return str(json.loads(token)) if "\\" in token else token[1:-1]
+
+
+__all__ = ("Positions", "Twice", "join", "scan")

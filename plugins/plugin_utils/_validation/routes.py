@@ -1,0 +1,116 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses
+from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Address, Network
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.pools import ON_LINK
+from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+
+# The capability with which a runtime brings addresses that the configuration does not tell of.
+_BROUGHT_BY: t.Final = {"host-local": "ipRanges", "static": "ips"}
+_SCOPE_LINK: t.Final = 253
+
+
+def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    """Check that what is sent along each route can be sent, and that masquerading has something to act on."""
+    written = list(addresses.objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
+    known = _known_subnets(plugin)
+    for keys, path in written:
+        yield from _gateway(document, plugin, keys, path)
+        if known:
+            yield from _path_of(document, plugin, keys, path, known, [other for other, dummy in written])
+    if known:
+        yield from _masquerade(document, plugin, known, [keys for keys, dummy in written])
+
+
+def _known_subnets(plugin: Plugin) -> list[Network]:
+    capability = _BROUGHT_BY.get(str(plugin.ipam.get("type")))
+    declared = plugin.keys.get("capabilities")
+    brought = isinstance(declared, dict) and declared.get(capability)
+    return addresses.subnets(plugin) if capability and not brought else []
+
+
+def _gateway(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+    target, gateway = addresses.network(keys.get("dst")), addresses.address(keys.get("gw"))
+    if gateway is None:
+        return
+    place = join(path, "gw")
+    if target is not None and target.version != gateway.version:
+        message = f"the gateway {gateway} is not of the same address family as {target}"
+        yield document.finding("family-mismatch", place, message, f"expected: IPv{target.version}", keys["gw"])
+    for one in addresses.ranges(plugin):
+        if one.holds(gateway) and gateway != one.gateway:
+            message = f"the gateway {gateway} is in the range {one.first} to {one.last}, which gives it out"
+            yield document.finding("gateway-handed-out", place, message, f"the range is at {one.path}", keys["gw"])
+
+
+def _path_of(
+    document: Document,
+    plugin: Plugin,
+    keys: dict[str, t.Any],
+    path: str,
+    known: list[Network],
+    others: list[dict[str, t.Any]],
+) -> t.Iterator[Finding]:
+    target, gateway = addresses.network(keys.get("dst")), addresses.address(keys.get("gw"))
+    if target is not None and all(subnet.version != target.version for subnet in known):
+        message = f"the container gets no IPv{target.version} address for the route to {target}"
+        yield document.finding(
+            "route-without-path", join(path, "dst"), message, "add a subnet of that family", keys["dst"]
+        )
+        return
+    if target is None or gateway is None or plugin.type not in ON_LINK:
+        return
+    if target.version == gateway.version and not _on_link(gateway, known, others):
+        message = f"the gateway {gateway} is in none of the container's networks, {', '.join(map(str, known))}"
+        yield document.finding("route-without-path", join(path, "gw"), message, "name one on the link", keys["gw"])
+
+
+def _on_link(gateway: Address, known: list[Network], routes: list[dict[str, t.Any]]) -> bool:
+    linked = [addresses.network(route.get("dst")) for route in routes if not route.get("gw") or _is_link(route)]
+    narrow = [one for one in linked if one and one.prefixlen]
+    return gateway.is_link_local or any(gateway in one for one in (*known, *narrow))
+
+
+def _is_link(route: dict[str, t.Any]) -> bool:
+    scope = route.get("scope")
+    return isinstance(scope, int) and scope >= _SCOPE_LINK
+
+
+def _masquerade(
+    document: Document, plugin: Plugin, known: list[Network], routes: list[dict[str, t.Any]]
+) -> t.Iterator[Finding]:
+    if plugin.keys.get("ipMasq") is not True or plugin.type not in ("bridge", "ptp"):
+        return
+    place = join(plugin.path, "ipMasq")
+    default = plugin.keys.get("isDefaultGateway") is True
+    if plugin.type == "bridge" and not default and plugin.keys.get("isGateway") is not True:
+        message = "the node masquerades what it does not route: the bridge is no gateway"
+        yield document.finding("ipmasq-without-route", place, message, "set isGateway or isDefaultGateway", True)
+    elif not default and not any(_leads_out(route, known) for route in routes):
+        message = "nothing leaves the network to be masqueraded: the container has no route out of its subnet"
+        hint = 'add a route such as {"dst": "0.0.0.0/0"}' + (
+            ", or set isDefaultGateway" if plugin.type == "bridge" else ""
+        )
+        yield document.finding("ipmasq-without-route", place, message, hint, True)
+
+
+def _leads_out(route: dict[str, t.Any], known: list[Network]) -> bool:
+    target = addresses.network(route.get("dst"))
+    return target is not None and not any(
+        target.version == one.version and target.network_address in one and target.prefixlen >= one.prefixlen
+        for one in known
+    )
+
+
+__all__ = ("findings",)

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.violation import violation
+
+
+def findings(document: Document) -> t.Iterator[Finding]:
+    """Compare a document with the schemas: of the network, of each plugin and of its IPAM plugin.
+
+    Raises:
+        AnsibleError: The library is missing on the controller.
+    """
+    yield from document.noticed
+    if document.is_list:
+        yield from _violations(document, "network-list", document.keys, "")
+    for plugin in document.plugins:
+        yield from _violations(document, plugin.schema, plugin.keys, plugin.path)
+        yield from _ipam(document, plugin)
+
+
+def result_findings(result: t.Any, file: str) -> list[Finding]:
+    """Compare the result of an ADD with the schema of its version.
+
+    Raises:
+        AnsibleError: The library is missing on the controller.
+    """
+    by_family = isinstance(result, dict) and result.get("cniVersion", "0.1.0") in ("0.1.0", "0.2.0", "")
+    found = schemas.validator("result-0.2.0" if by_family else "result").iter_errors(result)
+    return [Finding(one.code, file, one.path, one.message, one.hint, one.value) for one in map(violation, found)]
+
+
+def _ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    name = schemas.name_for_ipam(plugin.ipam.get("type"))
+    if name is None:
+        return
+    yield from _violations(document, name, plugin.ipam, plugin.ipam_path)
+    if plugin.ipam["type"] == "host-local" and not _has_ranges(plugin):
+        hint = 'write "ranges", or "subnet"; or declare the capability ipRanges for the runtime to bring them'
+        yield document.finding("missing-key", plugin.ipam_path, "host-local has no range to give addresses from", hint)
+
+
+def _has_ranges(plugin: Plugin) -> bool:
+    capabilities = plugin.keys.get("capabilities")
+    declared = isinstance(capabilities, dict) and capabilities.get("ipRanges")
+    return bool(declared or plugin.ipam.get("ranges") or "subnet" in plugin.ipam)
+
+
+def _violations(document: Document, schema: str, value: t.Any, path: str) -> t.Iterator[Finding]:
+    for error in schemas.validator(schema).iter_errors(value):
+        one = violation(error)
+        yield document.finding(one.code, f"{path}{one.path}", one.message, one.hint, one.value)
+
+
+__all__ = ("findings", "result_findings")

@@ -1,0 +1,191 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import json
+import os
+import re
+import typing as t
+
+from ansible.errors import AnsibleError
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_ifname
+
+if t.TYPE_CHECKING:
+    import jsonschema
+
+Schema = dict[str, t.Any]
+
+_DIRECTORY: t.Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schemas")
+_PLUGINS: t.Final = "plugins"
+_MAC: t.Final = re.compile(
+    r"([0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\2[0-9a-fA-F]{2}){4}|([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4})"
+)
+
+# What a validator needs not see; a description stays where it tells what a rule means.
+_ANNOTATIONS: t.Final = ("$schema", "$id", "title", "default")
+
+
+@functools.cache
+def load(name: str) -> Schema:
+    """Return a schema with every reference replaced by what it refers to: nothing is looked up later, or elsewhere.
+
+    Args:
+        name: Path below the directory of schemas, without its ending.
+    """
+    file = os.path.join(_DIRECTORY, f"{name}.json")
+    return t.cast(Schema, _inlined(_read(file), file))
+
+
+@functools.cache
+def plugin_types() -> frozenset[str]:
+    """Return the plugins that have a schema of their own."""
+    return frozenset(os.path.splitext(name)[0] for name in os.listdir(os.path.join(_DIRECTORY, _PLUGINS)))
+
+
+def name_for_plugin(plugin_type: object) -> str:
+    """Return the schema's name for a plugin configuration; an unknown plugin has what the specification says."""
+    known = isinstance(plugin_type, str) and plugin_type in plugin_types()
+    name = f"{_PLUGINS}/{plugin_type}"
+    return name if known and role(plugin_type) != "ipam" else "plugin"
+
+
+def name_for_ipam(plugin_type: object) -> str | None:
+    """Return the schema's name for the ``ipam`` of a plugin configuration, None for an unknown plugin."""
+    known = isinstance(plugin_type, str) and plugin_type in plugin_types()
+    return f"{_PLUGINS}/{plugin_type}" if known and role(plugin_type) == "ipam" else None
+
+
+def role(plugin_type: object) -> str:
+    """Return what a plugin does: ``interface``, ``meta``, ``ipam``, ``loopback`` or ``any``; any for an unknown one."""
+    if not isinstance(plugin_type, str) or plugin_type not in plugin_types():
+        return "any"
+    return str(load(f"{_PLUGINS}/{plugin_type}")["x-role"])
+
+
+def annotation(plugin_type: object, name: str) -> t.Any:
+    """Return an annotation of a plugin's schema, None where there is none."""
+    known = isinstance(plugin_type, str) and plugin_type in plugin_types()
+    return load(f"{_PLUGINS}/{plugin_type}").get(name) if known else None
+
+
+@functools.cache
+def validator(name: str) -> jsonschema.protocols.Validator:
+    """Return the validator of a schema, made once.
+
+    Raises:
+        AnsibleError: The library is missing on the controller.
+    """
+    return _validator_class()(_without_annotations(load(name)), format_checker=_formats())
+
+
+@functools.cache
+def _validator_class() -> t.Callable[..., jsonschema.protocols.Validator]:
+    try:
+        from jsonschema import Draft202012Validator, validators
+    except ImportError as exc:
+        raise AnsibleError(
+            "network configurations are checked with the Python package jsonschema, 4.17 or newer, which the controller"
+            " has not: install it for the Python that runs Ansible, for example with: pip install 'jsonschema>=4.17'"
+        ) from exc
+    # What reads these files as Go does takes 1500.0 for no integer.
+    checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: type(value) is int)
+    made = validators.extend(Draft202012Validator, type_checker=checker)
+    return t.cast("t.Callable[..., jsonschema.protocols.Validator]", made)
+
+
+@functools.cache
+def _formats() -> jsonschema.FormatChecker:
+    import jsonschema
+
+    checker = jsonschema.FormatChecker(formats=())
+    checker.checks("ip")(_text_that(is_address))
+    checker.checks("cidr")(_text_that(is_cidr))
+    checker.checks("mac")(_text_that(lambda text: not text or _MAC.fullmatch(text) is not None))
+    checker.checks("ifname")(_text_that(_is_ifname))
+    return checker
+
+
+def is_address(text: str) -> bool:
+    """Tell whether this is an IP address as Go reads one: without a zone."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text
+
+
+def is_cidr(text: str) -> bool:
+    """Tell whether this is an address and a prefix length."""
+    address, slash, length = text.partition("/")
+    if not slash or not re.fullmatch(r"[0-9]{1,3}", length, re.ASCII) or not is_address(address):
+        return False
+    return int(length) <= ipaddress.ip_address(address).max_prefixlen
+
+
+def _is_ifname(text: str) -> bool:
+    try:
+        return not text or bool(check_ifname(text))
+    except CniError:
+        return False
+
+
+def _text_that(rule: t.Callable[[str], bool]) -> t.Callable[[object], bool]:
+    return lambda value: not isinstance(value, str) or rule(value)
+
+
+def _read(file: str) -> t.Any:
+    with open(file, encoding="utf-8") as stream:
+        return json.load(stream)
+
+
+def _inlined(schema: t.Any, file: str) -> t.Any:
+    if isinstance(schema, list):
+        return [_inlined(one, file) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    own = {key: _inlined(value, file) for key, value in schema.items() if key not in ("$ref", "$defs")}
+    return {**_referred(schema["$ref"], file), **own} if "$ref" in schema else own
+
+
+def _referred(reference: str, file: str) -> Schema:
+    name, dummy, path = reference.partition("#/")
+    target_file = os.path.join(os.path.dirname(file), name) if name else file
+    target = _read(target_file)
+    for part in path.split("/"):
+        target = target[part]
+    return t.cast(Schema, _inlined(target, target_file))
+
+
+def _without_annotations(schema: t.Any, *, is_map: bool = False) -> t.Any:
+    if isinstance(schema, list):
+        return [_without_annotations(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _without_annotations(value, is_map=not is_map and key in ("properties", "patternProperties"))
+        for key, value in schema.items()
+        if is_map or not (key in _ANNOTATIONS or key.startswith("x-"))
+    }
+
+
+__all__ = (
+    "Schema",
+    "annotation",
+    "is_address",
+    "is_cidr",
+    "load",
+    "name_for_ipam",
+    "name_for_plugin",
+    "plugin_types",
+    "role",
+    "validator",
+)

@@ -1,0 +1,26 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation import chain, links, pools, routes
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
+
+
+def findings(document: Document) -> t.Iterator[Finding]:
+    """Look for what every schema allows and no network can do with."""
+    yield from chain.findings(document)
+    for plugin in document.plugins:
+        yield from pools.findings(document, plugin)
+        yield from routes.findings(document, plugin)
+        yield from links.findings(document, plugin)
+
+
+__all__ = ("findings",)

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import (
+    SCHEMA,
+    SENSE,
+    SPECIFICATION,
+    Finding,
+    errors,
+)
+from ansible_collections.cni.node.plugins.plugin_utils._validation import (
+    capability_args,
+    neighbours,
+    schema_level,
+    sense,
+    specification,
+)
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, read
+
+# The levels that need nothing but the configurations themselves.
+CONTROLLER_LEVELS: t.Final = (SCHEMA, SPECIFICATION, SENSE)
+
+_OF_ONE: t.Final = {SCHEMA: schema_level.findings, SPECIFICATION: specification.findings, SENSE: sense.findings}
+_OF_ALL: t.Final = {SPECIFICATION: neighbours.duplicates, SENSE: neighbours.overlaps}
+_OF_ATTACHMENTS: t.Final = {SPECIFICATION: capability_args.undeclared, SENSE: capability_args.senseless}
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A network configuration to be validated.
+
+    Attributes:
+        file: What findings call it.
+        content: Its text.
+        is_text: Whether a person has written this very text, so that lines of it mean something.
+    """
+
+    file: str
+    content: bytes
+    is_text: bool = True
+
+
+def validate(
+    sources: t.Iterable[Source],
+    levels: t.Collection[str] = CONTROLLER_LEVELS,
+    attachments: t.Sequence[t.Any] = (),
+) -> list[Finding]:
+    """Find all that is wrong with network configurations that are to be on one node.
+
+    Text that is no JSON is found at any level. What a schema has refused, the specification does not refuse again.
+
+    Args:
+        attachments: Items as the module `attachments` takes them, for what they say of capability arguments.
+
+    Raises:
+        AnsibleError: The library for schemas is missing on the controller.
+    """
+    found: list[Finding] = []
+    documents: list[Document] = []
+    for source in sources:
+        document, unreadable = read(source.content, source.file, is_text=source.is_text)
+        found += unreadable
+        if document:
+            documents.append(document)
+            found += _of_one(document, levels)
+    for level in (one for one in CONTROLLER_LEVELS if one in levels):
+        found += _OF_ALL[level](documents) if level in _OF_ALL else ()
+        found += _OF_ATTACHMENTS[level](documents, attachments) if attachments and level in _OF_ATTACHMENTS else ()
+    return found
+
+
+def _of_one(document: Document, levels: t.Collection[str]) -> list[Finding]:
+    found: list[Finding] = []
+    for level in (one for one in CONTROLLER_LEVELS if one in levels):
+        said = {finding.path for finding in errors(found)} if level == SPECIFICATION else set()
+        found += [finding for finding in _OF_ONE[level](document) if finding.path not in said]
+    return found
+
+
+__all__ = ("CONTROLLER_LEVELS", "Source", "validate")

@@ -1,0 +1,189 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
+from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import nearest
+from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+
+if t.TYPE_CHECKING:
+    from jsonschema import ValidationError
+
+_FORMATS: t.Final = {
+    "ip": ("an IP address", "such as 10.1.0.1 or fd00::1, without a prefix length"),
+    "cidr": ("an address with its prefix length", "such as 10.1.0.0/16 or fd00::/64"),
+    "mac": ("a MAC address", "such as 02:00:00:00:00:01"),
+    "ifname": ("a name of an interface", "1 to 15 bytes, without '/', ':' and white space"),
+}
+_NAMES: t.Final = {
+    "object": "an object",
+    "array": "a list",
+    "string": "a string",
+    "boolean": "true or false",
+    "integer": "an integer",
+    "number": "a number",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Violation:
+    """What a schema's rule says of a value, in words.
+
+    Attributes:
+        path: JSON pointer inside what was validated.
+    """
+
+    code: str
+    path: str
+    message: str
+    hint: str = ""
+    value: t.Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Broken:
+    """A rule of a schema that a value does not keep.
+
+    Attributes:
+        wanted: What the rule says, as it stands in the schema.
+        schema: The schema that the rule is in.
+    """
+
+    rule: str
+    wanted: t.Any
+    schema: dict[str, t.Any]
+    instance: t.Any
+    message: str
+
+
+def violation(found: ValidationError) -> Violation:
+    """Say what a rule of a schema found, in this collection's words."""
+    path = join("", *found.absolute_path)
+    schema = t.cast("dict[str, t.Any]", found.schema)
+    error = _Broken(str(found.validator), found.validator_value, schema, found.instance, found.message)
+    if "propertyNames" in found.absolute_schema_path:
+        wanted = f"expected: {error.schema.get('description', '')}"
+        return Violation(
+            "malformed-value", join(path, error.instance), f"{error.instance!r} is no key to be here", wanted
+        )
+    return _RULES.get(error.rule, _other)(error, path)
+
+
+def _type(error: _Broken, path: str) -> Violation:
+    wanted = error.wanted if isinstance(error.wanted, list) else [error.wanted]
+    hint = f"expected: {' or '.join(_NAMES[name] for name in wanted)}{_advice(wanted, error.instance)}"
+    found = repr(error.instance) if isinstance(error.instance, float) else kind(error.instance)
+    return Violation("wrong-type", path, f"found {found}", hint, error.instance)
+
+
+def _advice(wanted: list[str], value: t.Any) -> str:
+    if not isinstance(value, str):
+        return ""
+    if ("boolean" in wanted and value.lower() in ("true", "false")) or ("integer" in wanted and value.isdecimal()):
+        return f"; write {value.lower()} without quotes"
+    return ""
+
+
+def _required(error: _Broken, path: str) -> Violation:
+    key = next(one for one in error.wanted if f"{one!r} is" in error.message)
+    return Violation("missing-key", join(path, key), f"the key {key!r} is missing", _purpose(error, key))
+
+
+def _purpose(error: _Broken, key: str) -> str:
+    described = error.schema.get("properties", {}).get(key, {}).get("description", "")
+    return f"expected: {described[:1].lower()}{described[1:].rstrip('.')}" if described else ""
+
+
+def _dependent(error: _Broken, path: str) -> Violation:
+    given, missing = next(
+        (given, key)
+        for given, keys in error.wanted.items()
+        for key in keys
+        if given in error.instance and key not in error.instance
+    )
+    return Violation("missing-key", join(path, missing), f"the key {missing!r} is missing", f"{given!r} needs it")
+
+
+def _enum(error: _Broken, path: str) -> Violation:
+    known = [one for one in error.wanted if one != ""]
+    meant = nearest(error.instance, known) if isinstance(error.instance, str) else ""
+    hint = f"did you mean {meant}?" if meant else f"expected: one of {', '.join(map(str, known))}"
+    return Violation("unknown-value", path, f"{_short(error.instance)} is unknown", hint, error.instance)
+
+
+def _bound(error: _Broken, path: str) -> Violation:
+    low, high = error.schema.get("minimum"), error.schema.get("maximum")
+    wanted = f"{low} to {high}" if low is not None and high is not None else f"at least {low}"
+    return Violation("out-of-range", path, f"{error.instance} is out of range", f"expected: {wanted}", error.instance)
+
+
+def _size(error: _Broken, path: str) -> Violation:
+    what = "entries" if isinstance(error.instance, list) else "characters"
+    bound = "at least" if error.rule.startswith("min") else "at most"
+    message = f"{len(error.instance)} {what}"
+    return Violation("out-of-range", path, message, f"expected: {bound} {error.wanted}", error.instance)
+
+
+def _pattern(error: _Broken, path: str) -> Violation:
+    message = f"{_short(error.instance)} is not of the form expected"
+    hint = str(error.schema.get("description", f"the pattern {error.wanted}"))
+    return Violation("malformed-value", path, message, f"expected: {hint}", error.instance)
+
+
+def _format(error: _Broken, path: str) -> Violation:
+    what, example = _FORMATS[error.wanted]
+    return Violation(
+        "malformed-value", path, f"{_short(error.instance)} is not {what}", f"expected: {example}", error.instance
+    )
+
+
+def _not(error: _Broken, path: str) -> Violation:
+    rule = error.wanted
+    return Violation(
+        "exclusive-keys", path, str(rule["description"]), f"leave out one of {', '.join(rule['required'])}"
+    )
+
+
+def _any_of(error: _Broken, path: str) -> Violation:
+    if isinstance(error.instance, dict):
+        keys = [key for one in error.wanted for key in one["required"] if "properties" not in one]
+        return Violation("missing-key", path, f"none of the keys {', '.join(keys)} is given", "expected: one of them")
+    hint = f"expected: {error.schema.get('description', '')}"
+    return Violation("unknown-value", path, f"{_short(error.instance)} is unknown", hint, error.instance)
+
+
+def _other(error: _Broken, path: str) -> Violation:
+    return Violation("malformed-value", path, error.message[:200], value=error.instance)
+
+
+def _short(value: t.Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."
+
+
+_RULES: t.Final[t.Mapping[str, t.Callable[[_Broken, str], Violation]]] = {
+    "type": _type,
+    "required": _required,
+    "dependentRequired": _dependent,
+    "enum": _enum,
+    "minimum": _bound,
+    "maximum": _bound,
+    "minLength": _size,
+    "maxLength": _size,
+    "minItems": _size,
+    "maxItems": _size,
+    "pattern": _pattern,
+    "format": _format,
+    "not": _not,
+    "anyOf": _any_of,
+}
+
+__all__ = ("Violation", "violation")

@@ -1,0 +1,98 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: valid_conflist
+
+short_description: Tell whether a CNI network configuration can be used
+
+version_added: 1.0.0
+
+description:
+  - Validates a network configuration on the controller. P(cni.node.conflist_findings#filter) tells what is wrong with one.
+
+positional: _input
+
+options:
+  _input:
+    description:
+      - The network configuration, as data or as JSON text, or a list of those that are to be on one node.
+      - With O(files=true), the path of its file on the controller, or a list of those.
+    type: raw
+    required: true
+  levels:
+    description:
+      - What is looked at, as O(cni.node.conflist_findings#filter:levels) says.
+    type: list
+    elements: str
+    choices:
+      - schema
+      - specification
+      - sense
+      - node
+      - fleet
+    default:
+      - schema
+      - specification
+      - sense
+  files:
+    description:
+      - Whether the input is paths of files.
+    type: bool
+    default: false
+  strict:
+    description:
+      - Whether a warning is as bad as an error.
+    type: bool
+    default: false
+
+requirements:
+  - jsonschema >= 4.17 on the controller, for the level V(schema)
+
+seealso:
+  - plugin: cni.node.conflist_findings
+    plugin_type: filter
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Stop at a network that cannot be used
+  ansible.builtin.assert:
+    that: network is cni.node.valid_conflist
+
+- name: Keep what has not even a warning
+  ansible.builtin.set_fact:
+    spotless: "{{ networks | select('cni.node.valid_conflist', strict=true) }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - Whether there is no error in it, and with O(strict=true) no warning either.
+  type: bool
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.finding import errors
+from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import findings
+
+
+def valid_conflist(conflist: object, levels: object = None, files: bool = False, strict: bool = False) -> bool:
+    try:
+        return not errors(findings(conflist, levels, files=files), strict=strict)
+    except CniError as exc:
+        raise AnsibleFilterError(f"valid_conflist: {exc}") from exc
+
+
+class TestModule:
+    def tests(self) -> dict[str, t.Callable[..., bool]]:
+        return {"valid_conflist": valid_conflist}

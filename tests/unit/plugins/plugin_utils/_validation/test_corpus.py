@@ -1,0 +1,68 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import collections
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
+pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, ERROR, FLEET, NODE, errors
+from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs, schemas
+from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._validation import corpus
+
+BROKEN: t.Final = corpus.broken()
+
+
+@pytest.mark.parametrize("path", corpus.GOOD, ids=lambda path: path.name)
+def test_what_the_world_uses_passes(path: pathlib.Path) -> None:
+    assert errors(inputs.findings([str(path)], files=True)) == []
+    config.parse(path.read_bytes(), str(path))
+
+
+@pytest.mark.parametrize("case", BROKEN.values(), ids=BROKEN)
+def test_what_is_broken_has_exactly_these_findings(case: corpus.Case, tmp_path: pathlib.Path) -> None:
+    found = corpus.found_in(case, tmp_path)
+    assert sorted(f"{one.code} {one.path}".strip() for one in found) == sorted(case["findings"])
+    for key in ("message", "hint"):
+        assert any(case.get(key, "") in getattr(one, key) for one in found)
+    if "line" in case:
+        assert case["line"] in [one.line for one in found]
+    for one in found:
+        assert json.loads(json.dumps(one.as_dict()))["message"]
+
+
+def test_each_code_is_found_in_five_ways() -> None:
+    counted = collections.Counter(name.partition(":")[0] for name in BROKEN)
+    own = {code for code, (level, dummy) in CODES.items() if level not in (NODE, FLEET)}
+    assert {code: counted[code] for code in own if counted[code] < 5} == {}
+    assert set(counted) <= set(CODES)
+    for name, case in BROKEN.items():
+        assert any(finding.split()[0] == name.partition(":")[0] for finding in case["findings"]), name
+
+
+def test_every_plugin_with_a_schema_is_in_the_good_corpus() -> None:
+    used: set[str] = set()
+    for path in corpus.GOOD:
+        used |= set(config.parse(path.read_bytes(), str(path)).plugin_types)
+    assert schemas.plugin_types() - used == set()
+
+
+@pytest.mark.parametrize("case", BROKEN.values(), ids=BROKEN)
+def test_what_the_engine_refuses_has_an_error(case: corpus.Case, tmp_path: pathlib.Path) -> None:
+    if "make" in case:
+        return
+    for content in corpus.contents(case):
+        try:
+            config.parse(content, "x")
+        except CniError:
+            assert any(CODES[one.split()[0]][1] == ERROR for one in case["findings"])

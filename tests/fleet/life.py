@@ -177,7 +177,7 @@ def _write_known_hosts(fleet: pathlib.Path, nodes: t.Sequence[Place]) -> None:
 
 def _wiring(place: Place) -> list[str]:
     return [
-        f"link add {place.name} type veth peer name eth0 netns {pid_of(place)}",
+        f"link add {place.name} type veth peer name eth0 address {place.mac} netns {pid_of(place)}",
         f"link set {place.name} master {BRIDGE} up",
     ]
 

@@ -36,6 +36,11 @@ class Place:
         return str(SUBNET[self.number + 1])
 
     @property
+    def mac(self) -> str:
+        """The same when it comes back, as others remember it."""
+        return f"02:c6:12:00:{self.number >> 8:02x}:{self.number & 255:02x}"
+
+    @property
     def top(self) -> pathlib.Path:
         return self.fleet / "nodes" / self.name
 

@@ -134,6 +134,12 @@ CASES: dict[str, tuple[list[Json], set[str], set[str], set[str]]] = {
         set(),
         {"iptables", "ip6tables"},
     ),
+    "a firewall behind a bridge": (
+        [{"type": "bridge", "ipam": V4}, {"type": "firewall", "ingressPolicy": "same-bridge"}],
+        {"bridge", "veth", "nf_conntrack", "xt_comment", "xt_conntrack"},
+        set(),
+        {"iptables", "ip6tables"},
+    ),
     "isolation within a bridge": (
         [{"type": "bridge", "ipam": V4}, {"type": "firewall", "ingressPolicy": "isolated"}],
         {"bridge", "veth", "br_netfilter", "nf_conntrack", "xt_comment", "xt_conntrack"},

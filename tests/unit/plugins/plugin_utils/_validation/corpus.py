@@ -74,7 +74,7 @@ def _below_a_file(directory: pathlib.Path) -> pathlib.Path:
     return directory / "file" / "10-net.conflist"
 
 
-_MAKERS: t.Final[t.Mapping[str, t.Callable[[pathlib.Path], t.Union[pathlib.Path, str]]]] = {
+_MAKERS: t.Final[t.Mapping[str, t.Callable[[pathlib.Path], pathlib.Path | str]]] = {
     "missing": lambda directory: directory / "10-net.conflist",
     "directory": _directory,
     "loop": _loop,

@@ -1,0 +1,121 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
+pytest.importorskip("ansible.errors", reason="filters run on the controller")
+
+from ansible.errors import AnsibleError, AnsibleFilterError
+
+from ansible_collections.cni.node.plugins.filter.conflist_findings import conflist_findings
+from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
+from ansible_collections.cni.node.plugins.test.valid_conflist import valid_conflist
+
+Json = dict[str, t.Any]
+GOOD: t.Final[Json] = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "loopback"}]}
+TYPO: t.Final[Json] = {**GOOD, "name": "typo", "plugins": [{"type": "bridge", "isGatway": True}]}
+ODD: t.Final[Json] = {**GOOD, "name": "odd", "plugins": [{"type": "loopback", "colour": "red"}]}
+
+
+def codes(*arguments: t.Any, **keywords: t.Any) -> list[tuple[str, str]]:
+    return [(one["file"], one["code"]) for one in conflist_findings(*arguments, **keywords)]
+
+
+def test_a_finding_has_all_that_is_known_of_it() -> None:
+    assert conflist_findings(json.dumps(TYPO, indent=2)) == [
+        {
+            "level": "schema",
+            "severity": "error",
+            "code": "misspelled-key",
+            "file": "conflists[0]",
+            "line": 7,
+            "plugin": {"index": 0, "type": "bridge"},
+            "path": "/plugins/0/isGatway",
+            "value": True,
+            "message": "the key 'isGatway' is unknown to bridge of release 1.9.1",
+            "hint": "did you mean isGateway?",
+        }
+    ]
+
+
+def test_data_has_no_lines() -> None:
+    assert conflist_findings(TYPO)[0]["line"] is None
+
+
+def test_one_or_several_of_any_form() -> None:
+    assert codes(GOOD) == codes([GOOD]) == codes(json.dumps(GOOD)) == codes([]) == []
+    assert codes([GOOD, json.dumps(TYPO), ODD]) == [("conflists[1]", "misspelled-key"), ("conflists[2]", "unknown-key")]
+
+
+def test_files_are_read_and_those_of_one_directory_belong_together(tmp_path: pathlib.Path) -> None:
+    paths = [tmp_path / place for place in ("a/10-x.conflist", "a/20-y.conflist", "b/10-x.conflist")]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(GOOD), encoding="utf-8")
+    assert codes([str(path) for path in paths], files=True) == [(str(paths[1]), "duplicate-network")]
+
+
+def test_levels_are_chosen() -> None:
+    assert codes(TYPO, ["specification", "sense"]) == []
+    assert codes(TYPO, levels=["schema"]) == [("conflists[0]", "misspelled-key")]
+
+
+def test_attachments_are_looked_at_with_their_network() -> None:
+    items = [{"network": "net", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}]
+    assert codes(GOOD, attachments=items) == [("attachments[0]", "undeclared-capability")]
+
+
+def test_long_values_are_cut() -> None:
+    broken = {**GOOD, "plugins": [{"type": "bridge", "mtu": "9" * 10_000, "vlan": list(range(10_000))}]}
+    assert max(len(str(one["value"])) for one in conflist_findings(broken)) < 250
+
+
+@pytest.mark.parametrize("nonsense", [5, None, [GOOD, 5], [[GOOD]]])
+def test_what_is_no_configuration_is_refused_in_a_sentence(nonsense: t.Any) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"conflist_findings: conflists\[.\]: found "):
+        conflist_findings(nonsense)
+    with pytest.raises(AnsibleFilterError, match=r"valid_conflist: conflists\[.\]: found "):
+        valid_conflist(nonsense)
+
+
+@pytest.mark.parametrize("levels", ["schema", ["scheme"], [5], 5, [["schema"]]])
+def test_levels_that_are_none_are_refused(levels: t.Any) -> None:
+    with pytest.raises(AnsibleFilterError, match="expected: a list of schema, specification, sense, node, fleet"):
+        conflist_findings(GOOD, levels)
+
+
+def test_data_that_is_no_json_is_refused() -> None:
+    with pytest.raises(AnsibleFilterError, match="cannot be written as JSON"):
+        conflist_findings({**GOOD, "x": {1, 2}})
+
+
+def test_a_controller_without_the_library_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cached in (schemas.validator, schemas._validator_class):
+        cached.cache_clear()
+    monkeypatch.setitem(t.cast("dict[str, t.Any]", __import__("sys").modules), "jsonschema", None)
+    with pytest.raises(AnsibleError, match=r"pip install 'jsonschema>=4\.17'"):
+        conflist_findings(GOOD)
+    assert conflist_findings(GOOD, ["specification", "sense"]) == []
+
+
+def test_errors_make_it_invalid_and_warnings_when_strict() -> None:
+    assert valid_conflist(GOOD, strict=True)
+    assert valid_conflist(ODD)
+    assert not valid_conflist(ODD, strict=True)
+    assert not valid_conflist(TYPO)
+    assert valid_conflist(TYPO, levels=["sense"])
+
+
+def test_a_file_can_be_tested(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "10-net.conflist"
+    assert not valid_conflist(str(path), files=True)
+    path.write_text(json.dumps(GOOD), encoding="utf-8")
+    assert valid_conflist(str(path), files=True)

@@ -1,0 +1,62 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+
+pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
+
+from hypothesis import given
+
+from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join, scan
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values
+
+TEXT: t.Final = """{
+  "name": "a",
+  "a/b~c": [1,
+    {"x": "}],{\\" // no end"},
+    []],
+  "plugins": [
+    {
+      "type": "t", "mtu":
+        5
+    }
+  ]
+}"""
+
+
+def pointers(value: t.Any, path: str = "") -> t.Iterator[str]:
+    yield path
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        yield from pointers(one, join(path, key))
+
+
+@given(json_values)
+def test_every_place_of_a_text_has_a_line(value: t.Any) -> None:
+    for indent in (None, 1):
+        found = scan(json.dumps(value, indent=indent))
+        assert set(found.lines) == set(pointers(value))
+        assert found.twice == []
+
+
+def test_lines_are_those_where_keys_and_entries_begin() -> None:
+    lines = scan(TEXT).lines
+    assert (lines[""], lines["/name"], lines["/a~1b~0c"], lines["/a~1b~0c/1/x"], lines["/a~1b~0c/2"]) == (1, 2, 3, 4, 5)
+    assert (lines["/plugins"], lines["/plugins/0"], lines["/plugins/0/mtu"]) == (6, 7, 8)
+
+
+def test_what_is_not_there_is_where_it_should_be() -> None:
+    found = scan(TEXT)
+    assert found.line("/plugins/0/ipam/subnet") == 7
+    assert found.line("/nowhere") == 1
+
+
+def test_both_places_of_a_key_given_twice_are_told() -> None:
+    (one,) = scan('{"a": {"b": 1,\n"c": 2,\n"b": 3}}').twice
+    assert (one.path, one.first, one.second) == ("/a/b", 1, 3)

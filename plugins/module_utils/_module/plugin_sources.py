@@ -11,7 +11,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.file_digest import Digests
+from ansible_collections.cni.node.plugins.module_utils._node.file_digest import Digests, digest_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of, plugin_names
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Source
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, without_password
@@ -44,8 +44,8 @@ class Sources:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether it is to be on the node and is not, and its content is not known either."""
-        on_node = not self.asked.is_url and self._is_remote
+        """Whether an earlier task would have put it on the node, and its content is not known either."""
+        on_node = self._module.check_mode and not self.asked.is_url and self._is_remote
         return on_node and not self.asked.checksum and not os.path.lexists(self.asked.location)
 
     def _digest(self) -> str:
@@ -105,7 +105,7 @@ class Sources:
         if not checksum.startswith("files:"):
             plugin_archive.verify(path, checksum, what)
         if checksum.startswith("sha512:"):
-            digests.insert(0, f"sha256:{self._digests.of(path)}")
+            digests.insert(0, f"sha256:{digest_of(path)}")
         return Source(digests, self.asked.version, lambda: plugin_archive.plugins(path, what))
 
     def _directory(self, path: str) -> Source:

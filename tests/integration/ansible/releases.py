@@ -1,0 +1,86 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Archives as upstream makes them, of the distribution's plugins."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.server
+import io
+import pathlib
+import tarfile
+import threading
+import typing as t
+
+BIN_DIR = pathlib.Path("/opt/cni/bin")
+STORE = pathlib.Path("/var/lib/cni/cni.node/plugins")
+REFERENCE = next(
+    (path for path in map(pathlib.Path, ("/usr/lib/cni", "/usr/libexec/cni")) if (path / "bridge").exists()),
+    pathlib.Path("/usr/lib/cni"),
+)
+SMALL = ("loopback", "static", "tuning")
+
+
+def contents(*names: str, revision: str = "") -> dict[str, bytes]:
+    """Plugins by name; of another revision, they do the same and are other files."""
+    return {name: (REFERENCE / name).read_bytes() + revision.encode() for name in names}
+
+
+def pack(path: pathlib.Path, files: t.Mapping[str, bytes]) -> pathlib.Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        root = tarfile.TarInfo("./")
+        root.type = tarfile.DIRTYPE
+        archive.addfile(root)
+        for name, content in {**files, "LICENSE": b"Apache", "README.md": b"# plugins\n"}.items():
+            info = tarfile.TarInfo(f"./{name}")
+            info.size, info.mode = len(content), 0o755 if name in files else 0o644
+            archive.addfile(info, io.BytesIO(content))
+    return path
+
+
+def release(path: pathlib.Path, *names: str, revision: str = "") -> pathlib.Path:
+    return pack(path, contents(*(names or SMALL), revision=revision))
+
+
+def checksum(path: pathlib.Path, algorithm: str = "sha256") -> str:
+    return f"{algorithm}:{hashlib.new(algorithm, path.read_bytes()).hexdigest()}"
+
+
+def installed() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(BIN_DIR.iterdir())}
+
+
+class Server(t.NamedTuple):
+    url: str
+    requests: list[str]
+
+
+@contextlib.contextmanager
+def served(directory: pathlib.Path) -> t.Iterator[Server]:
+    """A web server on the loopback interface; as a proxy, it has the same files under every name."""
+    requests: list[str] = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: t.Any) -> None:
+            super().__init__(*arguments, directory=str(directory))
+
+        def log_message(self, *arguments: t.Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            requests.append(self.path)
+            self.path = "/" + self.path.rpartition("/")[2]
+            super().do_GET()
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield Server(f"http://127.0.0.1:{server.server_address[1]}", requests)
+        finally:
+            server.shutdown()
+            thread.join()

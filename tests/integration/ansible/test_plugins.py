@@ -1,0 +1,185 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module plugins: what is installed, kept, repaired, rolled back and removed, and what is left alone."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+
+from ansible_collections.cni.node.tests.integration.ansible import releases
+from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR, SMALL, contents, installed
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.state import tree_lines
+
+PLUGINS = "cni.node.plugins"
+NEXT = ("loopback", "static", "vlan")
+
+
+def actions(done: Done) -> dict[str, str]:
+    return {one["name"]: one["action"] for one in done.result["plugins"]}
+
+
+def test_an_archive_of_the_controller_is_found_like_any_file_and_installed_once(node: Node, project: Project) -> None:
+    archive = releases.release(project.path / "files" / "plugins.tgz")
+    BIN_DIR.rmdir()
+    wanted = {"source": "plugins.tgz", "version": "v1.1.1", "checksum": releases.checksum(archive, "sha512")}
+    played = project.play(thrice("install", PLUGINS, wanted), "--diff").succeeded()
+    done = played.settled("install")
+    assert actions(done) == dict.fromkeys(SMALL, "installed")
+    assert (done.result["version"], done.result["previous"], done.result["kept"]) == ("1.1.1", None, [])
+    assert done.msg == "plugins 1.1.1: 3 installed"
+    assert installed() == contents(*SMALL)
+    assert {(stat.filemode(path.stat().st_mode), path.owner()) for path in BIN_DIR.iterdir()} == {
+        ("-rwxr-xr-x", "root")
+    }
+    assert done.result["diff"]["before"]["plugins"] == dict.fromkeys(SMALL, "absent")
+    assert '+        "loopback": "' in played.output
+    assert played["install, again"].msg == "plugins 1.1.1: 3 unchanged"
+    left = [path for path in (project.path / ".ansible" / "remote").rglob("*") if path.is_file()]
+    assert left == [], "what was sent is still there"
+
+
+def test_upgrade_prune_rollback_and_removal_leave_the_files_of_others_alone(node: Node, project: Project) -> None:
+    foreign = BIN_DIR / "calico"
+    foreign.write_bytes(b"calico")
+    foreign.chmod(0o4711)
+    os.chown(foreign, 12, 34)
+    (BIN_DIR / "calico-ipam").symlink_to("calico")
+    before = [line for line in tree_lines("/opt/cni", identity=True) if "calico" in line]
+    old = releases.release(project.path / "files" / "old.tgz")
+    new = releases.release(project.path / "files" / "new.tgz", *NEXT, revision="2")
+    played = project.play(
+        [
+            task("install", PLUGINS, {"source": old.name, "version": "1"}),
+            *thrice("upgrade", PLUGINS, {"source": new.name, "version": "2"}),
+            *thrice("roll back", PLUGINS, {"state": "rolled_back"}),
+            *thrice("upgrade later", PLUGINS, {"source": new.name, "version": "2"}),
+            *thrice("remove", PLUGINS, {"state": "absent"}),
+        ],
+        "--diff",
+    ).succeeded()
+    upgrade, back, remove = (played.settled(name) for name in ("upgrade", "roll back", "remove"))
+    assert played.settled("upgrade later").result["kept"] == ["1"]
+    assert actions(upgrade) == {"loopback": "updated", "static": "updated", "tuning": "removed", "vlan": "installed"}
+    assert upgrade.msg == "plugins 2: 1 installed, 1 removed, 2 updated"
+    assert [upgrade.result[key] for key in ("version", "previous", "kept")] == ["2", "1", ["1"]]
+    assert actions(back) == {"loopback": "updated", "static": "updated", "tuning": "installed", "vlan": "removed"}
+    assert [back.result[key] for key in ("version", "previous", "kept")] == ["1", "2", ["2"]]
+    assert back.msg == "plugins, rolled back 1: 1 installed, 1 removed, 2 updated"
+    assert actions(remove) == dict.fromkeys(NEXT, "removed")
+    assert [line for line in tree_lines("/opt/cni", identity=True) if " drwx" not in line] == before
+    assert list(node.cache_dir.iterdir()) == []
+
+
+def test_a_running_plugin_is_no_obstacle_and_goes_on_running(node: Node, project: Project) -> None:
+    sleep = pathlib.Path(shutil.which("sleep") or "/bin/sleep").resolve().read_bytes()
+    old = releases.pack(project.path / "files" / "old.tgz", {"dhcp": sleep})
+    new = releases.pack(project.path / "files" / "new.tgz", {"dhcp": sleep + b"2"})
+    project.play([task("install", PLUGINS, {"source": old.name, "version": "1"})]).succeeded()
+    with subprocess.Popen([BIN_DIR / "dhcp", "60"]) as daemon:
+        try:
+            with open(f"/proc/{daemon.pid}/exe", "rb") as running:
+                played = project.play(thrice("upgrade", PLUGINS, {"source": new.name, "version": "2"})).succeeded()
+                assert actions(played.settled("upgrade")) == {"dhcp": "updated"}
+                assert daemon.poll() is None
+                assert running.read() == sleep
+        finally:
+            daemon.kill()
+    assert installed() == {"dhcp": sleep + b"2"}
+
+
+def test_drift_is_found_and_repaired_without_the_source(node: Node, project: Project) -> None:
+    names = ("bandwidth", *SMALL)
+    archive = releases.release(project.path / "plugins.tgz", *names)
+    wanted: Json = {"source": str(archive), "remote_src": True, "checksum": releases.checksum(archive), "version": "1"}
+    project.play([task("install", PLUGINS, wanted)]).succeeded()
+    archive.unlink()
+    (BIN_DIR / "bandwidth").write_bytes(b"altered")
+    (BIN_DIR / "loopback").unlink()
+    (BIN_DIR / "static").chmod(0o4777)
+    os.chown(BIN_DIR / "tuning", 12, 34)
+    played = project.play(thrice("repair", PLUGINS, wanted), "--diff").succeeded()
+    repaired = played.settled("repair")
+    assert actions(repaired) == dict.fromkeys(names, "repaired")
+    assert ", mode 4777, owner 0:0" in repaired.result["diff"]["before"]["plugins"]["static"]
+    assert installed() == contents(*names)
+    assert {(path.stat().st_mode & 0o7777, path.owner()) for path in BIN_DIR.iterdir()} == {(0o755, "root")}
+
+
+def test_a_foreign_plugin_is_refused_taken_over_or_set_aside(node: Node, project: Project) -> None:
+    archive = releases.release(project.path / "files" / "plugins.tgz")
+    shutil.copy2(releases.REFERENCE / "loopback", BIN_DIR / "loopback")
+    (BIN_DIR / "static").write_bytes(b"of a package")
+    os.utime(BIN_DIR / "static", ns=(10**18, 10**18))
+    before = tree_lines("/opt/cni")
+    wanted = {"source": archive.name, "version": "1"}
+    played = project.play(
+        [
+            task("refuse", PLUGINS, wanted),
+            task("refuse, predicted", PLUGINS, wanted, check_mode=True),
+            *thrice("force", PLUGINS, {**wanted, "force": True}),
+            *thrice("remove", PLUGINS, {"state": "absent"}),
+        ]
+    )
+    for name in ("refuse", "refuse, predicted"):
+        assert "static" in played[name].did_nothing().failed("somebody else has put there: static; ", "'force'")
+    assert actions(played.settled("force")) == {"loopback": "adopted", "static": "updated", "tuning": "installed"}
+    removed = played.settled("remove")
+    assert actions(removed) == {"loopback": "restored", "static": "restored", "tuning": "removed"}
+    assert tree_lines("/opt/cni") == before
+    assert (BIN_DIR / "static").stat().st_mtime_ns == 10**18
+
+
+def test_directories_of_the_node_and_of_the_controller_are_sources(node: Node, project: Project) -> None:
+    mine = project.path / "files" / "mine"
+    mine.mkdir(parents=True)
+    for name in SMALL:
+        shutil.copy(releases.REFERENCE / name, mine / name)
+    (mine / "README.md").write_text("no plugin", encoding="utf-8")
+    (mine / "link").symlink_to("static")
+    remote = {"source": str(releases.REFERENCE), "remote_src": True, "only": ["loopback", "static"]}
+    played = project.play(
+        [
+            *thrice("node", PLUGINS, {**remote, "version": "debian"}),
+            *thrice("controller", PLUGINS, {"source": "mine", "keep": 0}),
+        ]
+    ).succeeded()
+    assert actions(played.settled("node")) == dict.fromkeys(("loopback", "static"), "installed")
+    taken = played.settled("controller")
+    assert actions(taken) == {"loopback": "unchanged", "static": "unchanged", "tuning": "installed"}
+    assert installed() == contents(*SMALL)
+    assert taken.result["version"].startswith("files:")
+    assert taken.result["kept"] == []
+
+
+def test_check_mode_says_that_a_source_is_not_there_yet(node: Node, project: Project) -> None:
+    wanted = {"source": "/srv/later.tgz", "remote_src": True, "version": "1"}
+    played = project.play([task("predict", PLUGINS, wanted, check_mode=True), task("install", PLUGINS, wanted)])
+    predicted = played["predict"].ok().left_alone()
+    assert predicted.changed
+    assert predicted.warnings == ["/srv/later.tgz is not there yet: what it holds cannot be told before"]
+    played["install"].did_nothing().failed("cannot read /srv/later.tgz: No such file or directory")
+
+
+def test_two_directories_have_nothing_to_do_with_each_other(node: Node, project: Project) -> None:
+    archive = releases.release(project.path / "files" / "plugins.tgz", "static")
+    other = {"source": archive.name, "version": "1", "bin_dir": "/opt/cni/other"}
+    played = project.play(
+        [
+            task("one", PLUGINS, {"source": archive.name, "version": "1"}),
+            *thrice("other", PLUGINS, other),
+            *thrice("remove", PLUGINS, {"state": "absent"}),
+            task("other, still", PLUGINS, other),
+        ]
+    ).succeeded()
+    assert actions(played.settled("other")) == {"static": "installed"}
+    assert actions(played.settled("remove")) == {"static": "removed"}
+    played["other, still"].did_nothing()
+    assert not list(BIN_DIR.glob("*"))

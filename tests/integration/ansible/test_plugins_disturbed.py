@@ -1,0 +1,75 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module plugins: a full disk, a killed run, two runs at once."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+
+from ansible_collections.cni.node.tests.integration.ansible import releases
+from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR, SMALL, STORE, contents, installed
+from ansible_collections.cni.node.tests.integration.engine.node import Done, Node, finished
+from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
+from ansible_collections.cni.node.tests.support.state import tree_lines
+from ansible_collections.cni.node.tests.support.until import until
+
+
+def install(node: Node, archive: pathlib.Path, version: str = "1", **options: object) -> Done:
+    return node.run("plugins", source=str(archive), remote_src=True, version=version, **options)
+
+
+def test_a_full_disk_leaves_everything_as_it_was(node: Node, tmp_path: pathlib.Path) -> None:
+    old, new = (releases.release(tmp_path / f"{number}.tgz", revision=number) for number in "12")
+    needed = sum(map(len, contents(*SMALL).values())) // 1024
+    # Room for two releases where three are wanted at a time, and for none.
+    for directory, size in ((BIN_DIR, needed * 3 // 2), (node.cache_dir, needed * 3 // 2)):
+        with tmpfs(directory, f"size={size}k,mode=755"):
+            install(node, old).succeeded()
+            before = tree_lines("/opt/cni", identity=True), tree_lines(STORE)
+            install(node, new, "2").failed("cannot write ", "No space left on device")
+            assert (tree_lines("/opt/cni", identity=True), tree_lines(STORE)) == _without_times(before)
+            assert not install(node, old).succeeded().result["changed"]
+            node.run("plugins", state="absent").succeeded()
+        with tmpfs(directory, "size=64k,mode=755"):
+            install(node, old).failed("cannot write ", "No space left on device")
+            assert list(BIN_DIR.iterdir()) == []
+            assert list(node.cache_dir.iterdir()) == []
+
+
+def _without_times(before: tuple[list[str], list[str]]) -> tuple[list[str], list[str]]:
+    """The directory itself has had temporary files."""
+    directory = next(line for line in tree_lines("/opt/cni", identity=True) if line.startswith("bin "))
+    return [directory if line.startswith("bin ") else line for line in before[0]], before[1]
+
+
+def test_a_run_killed_in_the_middle_is_finished_by_the_next_one(node: Node, tmp_path: pathlib.Path) -> None:
+    old, new = (releases.release(tmp_path / f"{number}.tgz", revision=number) for number in "12")
+    install(node, old).succeeded()
+    expected = {"1": contents(*SMALL, revision="1"), "2": contents(*SMALL, revision="2")}
+    places = (f"{STORE}/*/sha256-*{releases.checksum(new)[-8:]}/*", f"{BIN_DIR}/.cni.node-*.tmp")
+    for pattern in places:
+        process = node.start("plugins", source=str(new), remote_src=True, version="2")
+        top = pathlib.Path("/")
+        until(lambda pattern=pattern, top=top: next(top.glob(pattern[1:]), None))  # type: ignore[misc]
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        for name, content in ((path.name, path.read_bytes()) for path in BIN_DIR.glob("[!.]*")):
+            assert content in (expected["1"][name], expected["2"][name])
+        assert install(node, old).succeeded().result["version"] == "1"
+        assert installed() == expected["1"]
+        assert {path.suffix for path in BIN_DIR.iterdir()} == {""}, "a temporary file is left"
+    install(node, new, "2").succeeded()
+    assert installed() == expected["2"]
+
+
+def test_two_runs_at_once_do_one_after_the_other(node: Node, tmp_path: pathlib.Path) -> None:
+    archive = releases.release(tmp_path / "plugins.tgz")
+    arguments = {"source": str(archive), "remote_src": True, "version": "1"}
+    processes = [node.start("plugins", **arguments) for dummy in range(3)]
+    done = [finished(process).succeeded().result for process in processes]
+    assert sorted(one["changed"] for one in done) == [False, False, True]
+    assert installed() == contents(*SMALL)

@@ -1,0 +1,75 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module plugins: archives from a web server, fetched by the node."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+from ansible_collections.cni.node.plugins.module_utils._node.pinned_releases import PINNED
+from ansible_collections.cni.node.tests.integration.ansible import releases
+from ansible_collections.cni.node.tests.integration.ansible.playing import Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.releases import SMALL, contents, installed
+from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS, actions
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+
+OTHER = "sha256:" + "0" * 64
+
+
+def test_an_archive_is_downloaded_once(node: Node, project: Project, tmp_path: pathlib.Path) -> None:
+    archive = releases.release(tmp_path / "www" / "plugins.tgz")
+    with releases.served(archive.parent) as server:
+        wanted = {
+            "source": f"{server.url}/cni/plugins.tgz",
+            "checksum": releases.checksum(archive, "sha512"),
+            "version": "1",
+        }
+        played = project.play(thrice("install", PLUGINS, wanted)).succeeded()
+    assert actions(played.settled("install")) == dict.fromkeys(SMALL, "installed")
+    assert server.requests == ["/cni/plugins.tgz"] * 2, "once to look what is in it, once to install it"
+    assert installed() == contents(*SMALL)
+
+
+def test_a_proxy_is_asked_where_there_is_one(node: Node, project: Project, tmp_path: pathlib.Path) -> None:
+    archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
+    with releases.served(archive.parent) as proxy:
+        url = "http://mirror.invalid/plugins.tgz"
+        wanted = {"source": url, "checksum": releases.checksum(archive)}
+        played = project.play([task("install", PLUGINS, wanted)], environment={"http_proxy": proxy.url}).succeeded()
+    assert played["install"].changed
+    assert proxy.requests == [url]
+
+
+def test_a_download_that_fails_says_why_and_changes_nothing(
+    node: Node, project: Project, tmp_path: pathlib.Path
+) -> None:
+    www = tmp_path / "www"
+    releases.release(www / "good.tgz", "static")
+    asset = www / f"cni-plugins-linux-{architecture()}-v1.9.1.tgz"
+    asset.write_bytes(b"<html>Sign in to the guest network")
+    pinned = f"sha256:{PINNED['1.9.1'][architecture()]}"
+    with releases.served(www) as server:
+        closed = server.url.replace("127.0.0.1", "127.0.0.2")
+        sources = {
+            "missing": {"source": f"{server.url}/none.tgz", "checksum": OTHER},
+            "nobody": {"source": f"{closed}/good.tgz", "checksum": OTHER},
+            "mirror": {"source": f"{server.url}/", "version": "1.9.1"},
+            "digest": {"source": f"{server.url.replace('//', '//me:secret@')}/good.tgz", "checksum": OTHER},
+            "no digest": {"source": f"{server.url}/good.tgz"},
+        }
+        played = project.play([task(name, PLUGINS, source) for name, source in sources.items()])
+    for name in sources:
+        assert "secret" not in played[name].did_nothing().msg
+    played["missing"].failed(f"cannot download {server.url}/none.tgz: the server answers 404", "archive on the contr")
+    played["nobody"].failed(f"cannot download {closed}/good.tgz: ", "Connection refused")
+    played["mirror"].failed(f"{server.url}/{asset.name} is not the archive", pinned, "an HTML page", "guest network")
+    played["digest"].failed("://***@127.0.0.1", OTHER, releases.checksum(www / "good.tgz"))
+    played["no digest"].failed("no digest is known for", "give checksum")
+    assert "/good.tgz" not in server.requests[:2]
+
+
+def architecture() -> str:
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)

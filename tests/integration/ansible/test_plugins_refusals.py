@@ -1,0 +1,72 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module plugins: what is not right is said in one sentence, and nothing is changed."""
+
+from __future__ import annotations
+
+import pathlib
+
+from ansible_collections.cni.node.tests.integration.ansible import releases
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task
+from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR
+from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+
+OTHER = "sha256:" + "0" * 64
+PAGE = b"<html><title>502 Bad Gateway</title>"
+JSON = b'{"errors": [{"status": 404}]}'
+
+
+def _bad(files: pathlib.Path) -> dict[str, tuple[Json, tuple[str, ...]]]:
+    good = releases.release(files / "good.tgz", "static")
+    whole = good.read_bytes()
+    for name, content in {"page.tgz": PAGE, "json.tgz": JSON, "cut.tgz": whole[: len(whole) // 2]}.items():
+        (files / name).write_bytes(content)
+    page = releases.checksum(files / "page.tgz")
+    return {
+        "digest": (
+            {"source": "good.tgz", "checksum": OTHER},
+            ("good.tgz is not the archive it should be", OTHER, releases.checksum(good), f"{len(whole)} bytes"),
+        ),
+        "a page": ({"source": "page.tgz", "checksum": OTHER}, (OTHER, page, "36 bytes and looks like an HTML page")),
+        "a page without digest": ({"source": "page.tgz"}, ("page.tgz cannot be unpacked", "an HTML page", "502")),
+        "JSON on the node": (
+            {"source": str(files / "json.tgz"), "remote_src": True},
+            ("json.tgz cannot be unpacked", "29 bytes and looks like JSON"),
+        ),
+        "cut off": ({"source": "cut.tgz"}, ("cut.tgz cannot be unpacked: ", "or cut off")),
+        "not there": ({"source": "none.tgz"}, ("source: none.tgz is not on the controller",)),
+        "empty directory": ({"source": "/srv", "remote_src": True}, ("/srv has no plugin",)),
+        "a directory's digest": (
+            {"source": str(releases.REFERENCE), "remote_src": True, "checksum": OTHER},
+            ("is a directory; checksum is for archives",),
+        ),
+        "broken release": ({"version": "1.7.0"}, ("version 1.7.0 of the plugins is not installed", "use 1.7.1")),
+        "no digest": ({"version": "9.9.9"}, ("no digest is known for https://", "v9.9.9.tgz", "give checksum")),
+        "unknown plugin": ({"source": "good.tgz", "only": ["bridge"]}, ("the release has no plugin bridge",)),
+        "nothing before": ({"state": "rolled_back"}, ("no plugins are installed here",)),
+        "back to what?": ({"state": "rolled_back", "version": "1"}, ("takes neither version nor source",)),
+        "relative": ({"source": "good.tgz", "bin_dir": "bin"}, ("bin_dir: 'bin' is not an absolute path",)),
+        "keep": ({"source": "good.tgz", "keep": -1}, ("keep: -1",)),
+        "nothing": ({}, ("state is present but any of the following are missing: version, source",)),
+    }
+
+
+def test_it_says_what_is_wrong_and_changes_nothing(node: Node, project: Project) -> None:
+    (BIN_DIR / "calico").write_bytes(b"calico")
+    bad = _bad(project.path / "files")
+    played = project.play([task(name, PLUGINS, arguments) for name, (arguments, dummy) in bad.items()])
+    for name, (dummy, fragments) in bad.items():
+        played[name].did_nothing().failed(*fragments)
+    assert list(node.cache_dir.iterdir()) == []
+
+
+def test_check_mode_refuses_what_a_run_would_refuse(node: Node, project: Project) -> None:
+    bad = _bad(project.path / "files")
+    names = ("digest", "a page", "a page without digest", "cut off", "unknown plugin", "broken release")
+    played = project.play([task(name, PLUGINS, bad[name][0]) for name in names], "--check")
+    for name in names:
+        played[name].left_alone().failed(*bad[name][1])
+    assert list(node.cache_dir.iterdir()) == []

@@ -1,0 +1,47 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The role cni_plugins, with what a survey gives: text."""
+
+from __future__ import annotations
+
+import pathlib
+
+from ansible_collections.cni.node.tests.integration.ansible import releases
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
+from ansible_collections.cni.node.tests.integration.ansible.releases import contents
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+
+TASK = "Have the plugins"
+
+
+def play(project: Project, *options: str, **variables: object) -> Played:
+    given: Json = {f"cni_plugins_{key}": value for key, value in variables.items()}
+    return project.play([], *options, roles=[{"role": "cni.node.cni_plugins", "vars": given}])
+
+
+def test_a_survey_can_install_roll_back_and_remove(node: Node, project: Project) -> None:
+    old, new = (releases.release(project.path / "files" / f"{number}.tgz", revision=number) for number in "12")
+    survey = {"only": "loopback\nstatic\n", "keep": "2", "force": "false", "bin_dir": "/opt/cni/mine"}
+    first = {**survey, "source": str(old), "remote_src": "true", "checksum": releases.checksum(old), "version": "1"}
+    predicted = play(project, "--check", **first).succeeded()[TASK].left_alone()
+    done = play(project, **first).succeeded()[TASK]
+    assert predicted.plan() == done.plan()
+    assert [one["name"] for one in done.result["plugins"]] == ["loopback", "static"]
+    assert not play(project, **first).succeeded()[TASK].changed
+    second = {**survey, "source": new.name, "remote_src": "no"}
+    upgraded = play(project, **second).succeeded()[TASK].result
+    assert (upgraded["previous"], upgraded["kept"]) == ("1", ["1"])
+    assert play(project, **second, state="rolled_back").succeeded()[TASK].result["version"] == "1"
+    found = pathlib.Path("/opt/cni/mine")
+    assert {path.name: path.read_bytes() for path in found.iterdir()} == contents("loopback", "static", revision="1")
+    play(project, **second, state="absent").succeeded()
+    assert not found.exists()
+
+
+def test_without_variables_it_is_the_newest_release_that_is_known(node: Node, project: Project) -> None:
+    mirror = play(project, source="http://127.0.0.1:9/cni/")
+    mirror[TASK].failed("cannot download http://127.0.0.1:9/cni/cni-plugins-linux-", "-v1.9.1.tgz")
+    play(project, source="/nowhere.tgz")[TASK].failed("/nowhere.tgz is not on the controller")
+    assert "must be one of: present, absent, rolled_back" in play(project, state="sideways").output

@@ -151,12 +151,12 @@ def _portmap(plugin: _Plugin) -> None:
     backend = plugin.text("backend")
     why = f"backend {backend}" if backend else ""
     if backend == "nftables":
-        masquerade = () if plugin.denies("snat") else ("nft_masq",)
+        masquerade = [] if plugin.denies("snat") else ["nft_masq"]
         fib = plugin.of_families(_FIB)
         plugin.modules(*_NAT, "nf_tables", "nft_chain_nat", "nft_nat", *fib, *masquerade, why=why)
         plugin.programs("nft", why=why)
     else:
-        masquerade = () if plugin.denies("snat") else ("xt_MASQUERADE", "xt_mark")
+        masquerade = [] if plugin.denies("snat") else ["xt_MASQUERADE", "xt_mark"]
         plugin.modules(*_NAT, "xt_addrtype", "xt_comment", "xt_multiport", "xt_nat", *masquerade, why=why)
         plugin.programs(*plugin.of_families(_IPTABLES), why=why)
     plugin.settings(_FORWARDING, "a port of the node leads to the container")

@@ -217,7 +217,8 @@ class TestRole:
                 project, "--check", cni_kernel_conflists=[{"config": guarded}], cni_kernel_packages="a\nb"
             )
             assert [one.msg for one in named if one.module.endswith("debug")] == ["a, b, for nft"]
-            for nothing in (False, "false", []):
+            none: list[object] = [False, "false", []]
+            for nothing in none:
                 tasks = self.play(
                     project, "--check", cni_kernel_conflists=[{"config": guarded}], cni_kernel_packages=nothing
                 )

@@ -5,13 +5,14 @@
 """Release archives for tests, made of the plugins that the machine's distribution installs.
 
 They are named and laid out as the reference plugins' releases are, each with its digest in a file beside it. Two
-versions, so that there is something to upgrade to: the later one lacks a plugin that the earlier one has.
+versions, so that there is something to upgrade to: in the later one every plugin is another file, and one is missing.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import os
 import pathlib
 import platform
@@ -22,8 +23,9 @@ from ansible_collections.cni.node.tests.fleet.place import Refused
 
 INSTALLED = ("/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-# By version, what it lacks. The first is what Debian 12 has; the second was never released under this number.
-VERSIONS: dict[str, tuple[str, ...]] = {"1.1.1": (), "1.1.99": ("vrf",)}
+# By version, what is added to each file, and which are missing. The first is what Debian 12 has; the second was never
+# released under this number.
+VERSIONS: dict[str, tuple[bytes, tuple[str, ...]]] = {"1.1.1": (b"", ()), "1.1.99": (b"\n", ("vrf",))}
 CACHE = pathlib.Path(__file__).resolve().parents[2] / ".cache" / "fleet"
 
 
@@ -32,8 +34,8 @@ def make(into: pathlib.Path, cache: pathlib.Path = CACHE) -> list[pathlib.Path]:
     into.mkdir(parents=True, exist_ok=True)
     plugins = installed()
     links = []
-    for version, lacking in VERSIONS.items():
-        archive = _archive(version, [plugin for plugin in plugins if plugin.name not in lacking], cache)
+    for version, (added, missing) in VERSIONS.items():
+        archive = _archive(version, [plugin for plugin in plugins if plugin.name not in missing], added, cache)
         for kept in (archive, archive.with_name(f"{archive.name}.sha256")):
             links.append(into / kept.name)
             links[-1].unlink(missing_ok=True)
@@ -48,25 +50,25 @@ def installed() -> list[pathlib.Path]:
     raise Refused("the reference plugins are missing: install containernetworking-plugins")
 
 
-def _archive(version: str, plugins: t.Sequence[pathlib.Path], cache: pathlib.Path) -> pathlib.Path:
+def _archive(version: str, plugins: t.Sequence[pathlib.Path], added: bytes, cache: pathlib.Path) -> pathlib.Path:
     architecture = ARCHITECTURES.get(platform.machine(), platform.machine())
-    archive = cache / _stamp(plugins) / f"cni-plugins-linux-{architecture}-v{version}.tgz"
+    archive = cache / _stamp(plugins, added) / f"cni-plugins-linux-{architecture}-v{version}.tgz"
     digest = archive.with_name(f"{archive.name}.sha256")
     if not digest.exists():
         archive.parent.mkdir(parents=True, exist_ok=True)
         unfinished = archive.with_name(f".{archive.name}.{os.getpid()}")
-        _write(unfinished, plugins)
+        _write(unfinished, plugins, added)
         unfinished.replace(archive)
         digest.write_text(f"{hashlib.sha256(archive.read_bytes()).hexdigest()}  {archive.name}\n", encoding="utf-8")
     return archive
 
 
-def _stamp(plugins: t.Sequence[pathlib.Path]) -> str:
+def _stamp(plugins: t.Sequence[pathlib.Path], added: bytes) -> str:
     facts = [f"{plugin} {plugin.stat().st_size} {plugin.stat().st_mtime_ns}" for plugin in plugins]
-    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join(facts).encode() + added).hexdigest()[:16]
 
 
-def _write(path: pathlib.Path, plugins: t.Sequence[pathlib.Path]) -> None:
+def _write(path: pathlib.Path, plugins: t.Sequence[pathlib.Path], added: bytes) -> None:
     """Owned by whoever built the release, as theirs are; the same bytes from the same plugins."""
     with (
         open(path, "wb") as raw,
@@ -75,8 +77,8 @@ def _write(path: pathlib.Path, plugins: t.Sequence[pathlib.Path]) -> None:
     ):
         archive.addfile(_member("./", tarfile.DIRTYPE, 0))
         for plugin in plugins:
-            with open(plugin, "rb") as content:
-                archive.addfile(_member(f"./{plugin.name}", tarfile.REGTYPE, plugin.stat().st_size), content)
+            content = plugin.read_bytes() + added
+            archive.addfile(_member(f"./{plugin.name}", tarfile.REGTYPE, len(content)), io.BytesIO(content))
 
 
 def _member(name: str, kind: bytes, size: int) -> tarfile.TarInfo:

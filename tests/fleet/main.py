@@ -46,6 +46,9 @@ def _connection(fleet: pathlib.Path) -> Json:
         "UserKnownHostsFile": known_hosts(fleet),
         "GlobalKnownHostsFile": "/dev/null",
         "StrictHostKeyChecking": "yes",
+        # A node that lost its power says nothing, not even that its connections are closed.
+        "ServerAliveInterval": 5,
+        "ServerAliveCountMax": 3,
     }
     return {
         "ansible_user": "root",

@@ -57,9 +57,10 @@ fleet: venv  ## a shell in a sandbox, in which molecule's steps and tests/fleet/
 	@MOLECULE_EPHEMERAL_DIRECTORY=/run/molecule tests/support/sandbox $${SHELL:-/bin/sh}
 
 .PHONY: format
-format: venv  ## put the Python sources into the form that lint wants
+format: venv  ## put the sources, and the tables in the roles' READMEs, into the form that lint wants
 	@ruff check --fix .
 	@ruff format .
+	@ansible-docsmith generate --no-defaults --template-readme tools/role-readme.md.j2 .
 
 .PHONY: bench
 bench: venv  ## measure against libcni and a looping playbook, side by side (root)

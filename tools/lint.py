@@ -18,6 +18,8 @@ DOCS = (
     "--check-extra-docs-refs",
     "--skip-rstcheck",  # the guides are Markdown; there is no RST to check
 )
+# The template takes the place of anchors and sections that a table can do without.
+READMES = ("--no-defaults", "--template-readme", "tools/role-readme.md.j2")
 
 
 def suite() -> report.Outcome:
@@ -34,6 +36,7 @@ def suite() -> report.Outcome:
         "ansible-lint": ([tool("ansible-lint"), "--offline", "--nocolor", "--profile", "production"], copy),
         "antsibull-docs": ([tool("antsibull-docs"), "lint-collection-docs", *DOCS, "."], copy),
         "antsibull-changelog": ([tool("antsibull-changelog"), "lint"], copy),
+        "role READMEs": ([tool("ansible-docsmith"), "generate", "--check", *READMES, "."], copy),
     }
     for name, (command, place) in checks.items():
         outcome.check(name, run(command, cwd=place) == 0)

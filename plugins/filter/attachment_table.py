@@ -27,6 +27,8 @@ options:
 seealso:
   - module: cni.node.attachments
   - module: cni.node.node_info
+  - plugin: cni.node.node_table
+    plugin_type: filter
 
 author:
   - cni.node contributors (@cni-node)
@@ -58,10 +60,11 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-_Row = tuple[str, ...]
+from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
+
 _Keys = collections.abc.Mapping[str, t.Any]
 
-_HEADINGS: t.Final[_Row] = ("NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "MAC", "ACTION")
+_HEADINGS: t.Final[Row] = ("NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "MAC", "ACTION")
 
 
 def attachment_table(attachments: object) -> list[str]:
@@ -69,12 +72,10 @@ def attachment_table(attachments: object) -> list[str]:
         isinstance(one, collections.abc.Mapping) for one in attachments
     ):
         raise AnsibleFilterError("attachment_table: expected a list of attachments, as cni.node.attachments returns it")
-    rows = [_HEADINGS, *(_row(one) for one in attachments)]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    return lines(_HEADINGS, map(_row, attachments))
 
 
-def _row(attachment: _Keys) -> _Row:
+def _row(attachment: _Keys) -> Row:
     result = attachment.get("result") or {}
     error = attachment.get("error") or {}
     return (

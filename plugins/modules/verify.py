@@ -29,7 +29,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - No network is tried. A plugin that is missing is found.
+      - No network is tried. What is missing is shown as the reason for which a network is skipped.
   diff_mode:
     support: N/A
     details:

@@ -24,6 +24,20 @@ from ansible_collections.cni.node.plugins.module_utils._node.file_change import 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+# For the controller, which has done it when this gets here.
+VALIDATE: t.Final = {
+    "type": "dict",
+    "options": {
+        "levels": {
+            "type": "list",
+            "elements": "str",
+            "choices": ["schema", "specification", "sense"],
+            "default": ["schema", "specification", "sense"],
+        },
+        "strict": {"type": "bool", "default": False},
+    },
+}
+
 
 def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     """Do what the module `conflists` is asked for and return its result."""
@@ -32,7 +46,7 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     wanted = [_wanted(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
     changes, networks = directory.plan(wanted, purge=params["purge"])
     if params["probe"]:
-        _probe(networks, params["plugin_dirs"], positive("timeout", params["timeout"]))
+        _probe(module, networks)
     if not module.check_mode:
         directory.apply(changes)
     warn(module, directory.shadows(changes))
@@ -59,13 +73,27 @@ def _mode(digits: str) -> int:
     return int(digits, 8)
 
 
-def _probe(networks: t.Sequence[NetworkConfiguration], plugin_dirs: t.Sequence[str], timeout: float) -> None:
-    versions = PluginVersions(ProcessExecutor(plugin_dirs, timeout))
+def _probe(module: AnsibleModule, networks: t.Sequence[NetworkConfiguration]) -> None:
+    executor = ProcessExecutor(module.params["plugin_dirs"], positive("timeout", module.params["timeout"]))
+    versions = PluginVersions(executor)
     for network in networks:
         try:
+            if module.check_mode and not _are_installed(module, executor, network):
+                continue
             versions.require(network)
         except CniError as exc:
             raise exc.within(network.source) if network.source not in exc.msg else exc from exc
+
+
+def _are_installed(module: AnsibleModule, executor: ProcessExecutor, network: NetworkConfiguration) -> bool:
+    """Warn of what is missing in check mode: another task may be about to install it."""
+    try:
+        for plugin_type in network.plugin_types:
+            executor.require(plugin_type)
+    except CniError as exc:
+        warn(module, [str(exc.within(network.source))])
+        return False
+    return True
 
 
 def _report(changes: t.Sequence[FileChange]) -> dict[str, t.Any]:

@@ -13,13 +13,14 @@ import hashlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import echo, netns
 from ansible_collections.cni.node.plugins.module_utils._node import namespaces
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments, default_workers
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
 _IFNAME: t.Final = "eth0"
@@ -83,14 +84,14 @@ class Verification:
         return trials
 
     def rehearse(self, trials: t.Sequence[Trial]) -> None:
-        """Say which trials would fail for a missing plugin, and run none of them."""
-        for trial in _due(trials):
+        """Try none of them, and say what would fail unless another task is about to make it."""
+        for trial in trials:
             try:
                 self._runtime.require_plugins(self._conf_dir.get(trial.network))
+                reason = trial.reason or "check mode"
             except CniError as exc:
-                trial.fail(exc)
-            else:
-                trial.action, trial.reason = "skipped", "check mode"
+                reason = str(exc)
+            trial.action, trial.reason, trial.error = "skipped", reason, None
 
     def carry_out(self, trials: t.Sequence[Trial]) -> None:
         """Make the attachments, ask the gateways, and remove all of it, whatever has failed.

@@ -6,26 +6,33 @@
 
 from __future__ import annotations
 
+import io
 import json
 import pathlib
 import re
+import tarfile
+import typing as t
 
 import yaml
 
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import RESULT, configuration
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
+from ansible_collections.cni.node.tests.integration.ansible.laboratory import configuration
+from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Played, Project
 from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Node
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
 from ansible_collections.cni.node.tests.support.state import State
 
-PROVISION, VERIFY, REMOVE = (f"cni.node.{name}" for name in ("provision", "verify", "remove"))
+PLAYBOOKS = ("provision", "verify", "upgrade", "rollback", "report", "remove")
+PROVISION, VERIFY, UPGRADE, ROLLBACK, REPORT, REMOVE = (f"cni.node.{name}" for name in PLAYBOOKS)
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "playbooks.md"
+# Their kernel settings are the sandbox's own; the plugins are the distribution's.
+UNMANAGED = {"cni_node_concerns": "networks\nattachments"}
+BINARIES = ("bridge", "host-local", "loopback")
 
 
 def documented() -> Json:
-    (block,) = re.findall(r"```yaml\n# networks.yml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = re.findall(r"```yaml\n# node.yml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     variables: Json = yaml.safe_load(block)
     return variables
 
@@ -35,51 +42,69 @@ def _virgin(node: Node) -> None:
     node.conf_dir.rmdir()
 
 
-def _plans(played: Played) -> list[Json]:
-    return [one.plan() for one in played.tasks]
+def _own(played: Played) -> list[Done]:
+    return [one for one in played.tasks if one.module.startswith("cni.node.") and one.status != "skipped"]
 
 
-def _changed(played: Played) -> list[bool]:
-    return [one.changed for one in played.succeeded().tasks]
+def _plans(played: Played, *modules: str) -> list[Json]:
+    return [one.plan() for one in _own(played) if one.module in {f"cni.node.{name}" for name in modules}]
+
+
+def _changed(played: Played) -> dict[str, bool]:
+    """By module, of all that may change something."""
+    done = _own(played.succeeded())
+    return {one.module.rpartition(".")[2]: one.changed for one in done if one.module != "cni.node.node_info"}
+
+
+def _changing(played: Played) -> set[str]:
+    return {module for module, changed in _changed(played).items() if changed}
+
+
+CONCERNS = ("conflists", "netns", "attachments")
 
 
 def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, project: Project) -> None:
     _virgin(node)
-    variables = documented()
-    variables["cni_conflists"].append({"config": {**networks.full("0.4.0"), "name": "mapped", "plugins": _mapped()}})
-    variables["cni_attachments"].append({"network": "mapped", "netns": "red", "ifname": "eth1", **_capabilities()})
+    variables = {**documented(), **UNMANAGED}
+    variables["cni_node_conflists"].append(
+        {"config": {**networks.full("0.4.0"), "name": "mapped", "plugins": _mapped()}}
+    )
+    variables["cni_node_attachments"].append({"network": "mapped", "netns": "red", "ifname": "eth1", **_capabilities()})
     predicted = project.run(PROVISION, "--check", "--diff", **variables).succeeded()
     virgin = predicted.tasks[0].before
     assert virgin.difference(predicted.tasks[-1].after) == ""
     assert not node.conf_dir.exists()
     assert "no network 'dbnet' in /etc/cni/net.d" in predicted.output.replace("\n", " ")
     provisioned = project.run(PROVISION, **variables)
-    assert _changed(provisioned) == [True, True, True]
-    assert _plans(provisioned) == _plans(predicted)
-    assert _changed(project.run(PROVISION, **variables)) == [False, False, False]
+    assert _changing(provisioned) == set(CONCERNS)
+    assert _plans(provisioned, *CONCERNS) == _plans(predicted, *CONCERNS)
+    assert provisioned["Try the networks"].msg == "networks: 2 verified"
+    assert "node  -        dbnet,mapped  3            -" in provisioned["Show what each node has"].result["msg"]
+    assert _changing(project.run(PROVISION, **variables)) == set()
     verified = project.run(VERIFY, **variables).succeeded()
-    assert all(one.left_alone() for one in verified.tasks)
-    assert "0 of 2 network configurations changed; attachments: 3 checked" in verified.tasks[-1].msg
+    compared = verified["Nothing is missing, changed or left over"]
+    assert virgin.difference(compared.before) == virgin.difference(compared.after)
+    assert compared.msg == "0 of 2 network configurations changed; attachments: 3 checked"
 
     _drift(node)
     failed = project.run(VERIFY, **variables)
     assert failed.status != 0
     assert all(one.left_alone() for one in failed.tasks)
-    assert "plugin bridge failed (CHECK)" in failed["Check the attachments"].failed("to network dbnet: ")
+    assert "plugin bridge failed (CHECK)" in failed["Bring the attachments about"].failed("to network dbnet: ")
 
-    mended = project.run(PROVISION, "-e", "cni_purge=true", **variables)
-    assert _changed(mended) == [True, False, True]
+    mended = project.run(PROVISION, "-e", "cni_node_purge=true", **variables)
+    assert _changing(mended) == {"conflists", "attachments"}
     assert mended["Write the networks"].files["10-leftover.conflist"] == "removed"
-    actions = mended["Attach them to the networks"].actions()
+    actions = mended["Bring the attachments about"].actions()
     assert actions == {"red": "recreated", "blue": "checked", "red eth1": "checked", "blue eth9": "removed"}
 
     predicted = project.run(REMOVE, "--check", **variables).succeeded()
     assert all(one.left_alone() for one in predicted.tasks)
     removed = project.run(REMOVE, **variables)
-    assert _changed(removed) == [True, True, True]
-    assert _plans(removed) == _plans(predicted)
+    assert _changing(removed) == set(CONCERNS)
+    assert _plans(removed, *CONCERNS) == _plans(predicted, *CONCERNS)
     _is_as_before(virgin, removed.tasks[-1].after)
-    assert _changed(project.run(REMOVE, **variables)) == [False, False, False]
+    assert _changing(project.run(REMOVE, **variables)) == set()
 
 
 def _mapped() -> list[Json]:
@@ -111,42 +136,122 @@ def _is_as_before(before: State, after: State) -> None:
     assert difference == "", difference
 
 
-def test_every_variable_does_what_it_says_also_as_text(node: Node, project: Project) -> None:
-    PluginDirectory(pathlib.Path("/opt/cni/mine")).write("lab-lab", ADD=Answer(result=RESULT))
+def test_every_variable_of_networks_and_attachments_does_what_it_says_also_as_text(
+    node: Node, project: Project
+) -> None:
+    PluginDirectory(pathlib.Path("/opt/cni/mine")).write("lab-lab", ADD=Answer(result={}))
     item = {"network": "lab", "netns": "/run/netns/by-path", "container_id": "c1"}
     variables: Json = {
-        "cni_hosts": "node",
-        "cni_become": "false",
-        "cni_conflists": [{"config": configuration("lab")}],
-        "cni_attachments": [item],
-        "cni_netns": ["by-path", "one-more"],
-        "cni_purge": "true",
-        "cni_conf_dir": "/etc/cni/mine",
-        "cni_plugin_dirs": ["/opt/cni/mine"],
-        "cni_cache_dir": "/var/lib/cni/mine",
+        "cni_node_hosts": "node",
+        "cni_node_become": "false",
+        "cni_node_concerns": "networks\nattachments\n",
+        "cni_node_conflists": yaml.safe_dump([{"config": configuration("lab")}]),
+        "cni_node_attachments": json.dumps([item]),
+        "cni_node_netns": "by-path\none-more\n",
+        "cni_node_purge": "true",
+        "cni_node_conf_dir": "/etc/cni/mine",
+        "cni_node_plugin_dirs": "/opt/cni/mine\n",
+        "cni_node_cache_dir": "/var/lib/cni/mine",
+        "cni_node_check": "changed",
+        "cni_node_on_drift": "report",
+        "cni_node_verify": "false",
     }
-    assert _changed(project.run(PROVISION, **variables)) == [True, True, True]
+    assert _changed(project.run(PROVISION, **variables)) == dict.fromkeys(CONCERNS, True)
     assert sorted(path.name for path in pathlib.Path("/run/netns").iterdir()) == ["by-path", "one-more"]
     assert pathlib.Path("/etc/cni/mine/10-lab.conflist").exists()
     record = pathlib.Path("/var/lib/cni/mine/results/lab-c1-eth0")
     assert json.loads(record.read_text(encoding="utf-8"))["netns"] == "/run/netns/by-path"
-    assert _changed(project.run(VERIFY, **variables)) == [False, False, False]
-    assert _changed(project.run(REMOVE, **variables)) == [True, True, True]
+    again = project.run(PROVISION, **variables)
+    assert _changing(again) == set()
+    assert again["Bring the attachments about"].actions() == {"c1": "unchanged"}
+    assert _changing(project.run(VERIFY, **variables)) == set()
+    assert _changing(project.run(REMOVE, **variables)) == set(CONCERNS)
     assert not record.exists()
     assert node.conf_dir.exists()
-    assert project.run(PROVISION, **{**variables, "cni_hosts": "nobody"}).succeeded().tasks == []
+    assert project.run(PROVISION, **{**variables, "cni_node_hosts": "nobody"}).succeeded().tasks == []
 
 
-def test_without_variables_nothing_is_done(project: Project) -> None:
+def _archive(project: Project, version: str, *, bridge: bytes | None = None) -> str:
+    """A release made of the distribution's plugins, on the controller; perhaps with another bridge."""
+    path = project.path / f"mine-{version}.tgz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name in BINARIES:
+            binary = pathlib.Path("/usr/lib/cni", name).read_bytes()
+            content = bridge if name == "bridge" and bridge is not None else binary + version.encode()
+            member = tarfile.TarInfo(f"./{name}")
+            member.size, member.mode = len(content), 0o755
+            archive.addfile(member, io.BytesIO(content))
+    return str(path)
+
+
+def _release(project: Project, version: str, **keys: t.Any) -> Json:
+    return {"cni_node_plugins_version": version, "cni_node_plugins_source": _archive(project, version, **keys)}
+
+
+def _table(played: Played) -> str:
+    (line,) = [line for line in played["Show what each node has"].result["msg"] if line.startswith("node ")]
+    return " ".join(line.split())
+
+
+def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: Node, project: Project) -> None:
+    _virgin(node)
+    variables = {**documented(), "cni_node_concerns": ["plugins", "networks", "attachments"]}
+    virgin = project.run(REPORT).tasks[0].before
+    predicted = project.run(PROVISION, "--check", **variables, **_release(project, "1.0.1")).succeeded()
+    assert virgin.difference(predicted.tasks[-1].after) == ""
+    assert _table(project.run(PROVISION, **variables, **_release(project, "1.0.1"))) == "node 1.0.1 dbnet 2 -"
+    upgraded = project.run(UPGRADE, **variables, **_release(project, "1.0.2"))
+    assert (_changing(upgraded), _table(upgraded)) == ({"plugins"}, "node 1.0.2 dbnet 2 -")
+    assert _changing(project.run(UPGRADE, **variables, **_release(project, "1.0.2"))) == set()
+    before = upgraded.tasks[-1].after
+    broken = project.run(UPGRADE, **variables, **_release(project, "1.0.3", bridge=b"#!/bin/sh\nexit 7\n"))
+    assert broken.status != 0
+    broken["Say why the node is as it was before"].failed(
+        "the upgrade failed at 'Bring the attachments about' and the node has the plugins of before",
+        "plugin bridge failed (CHECK): exit status 7",
+    )
+    assert _changed_files(before, broken.tasks[-1].after) == ""
+    rolled_back = project.run(ROLLBACK, **variables)
+    assert (_changing(rolled_back), _table(rolled_back)) == ({"plugins"}, "node 1.0.1 dbnet 2 -")
+    assert _changing(project.run(ROLLBACK, **variables)) == set()
+    removed = project.run(REMOVE, **variables)
+    _is_as_before(virgin, removed.tasks[-1].after)
+
+
+def _changed_files(before: State, after: State) -> str:
+    """What is kept of releases does not count."""
+    return before.without(r"cni\.node/plugins/").difference(after.without(r"cni\.node/plugins/"))
+
+
+def test_without_variables_only_plugins_are_asked_for(project: Project) -> None:
     for playbook in (PROVISION, VERIFY, REMOVE):
-        played = project.run(playbook)
-        assert _changed(played) == [False, False, False]
+        played = project.run(playbook, cni_node_concerns=["kernel", "networks", "attachments"])
+        assert _changing(played) == set()
         assert all(one.left_alone() for one in played.tasks)
 
 
 def test_the_page_names_every_variable_and_playbook() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    playbooks = list((PAGE.parents[1] / "playbooks").glob("*.yml"))
-    used = {name for path in playbooks for name in re.findall(r"\bcni_\w+", path.read_text(encoding="utf-8"))}
-    assert used <= set(re.findall(r"`(cni_\w+)`", page))
+    root = PAGE.parents[1]
+    playbooks = list((root / "playbooks").glob("*.yml"))
+    used = {name for path in playbooks for name in re.findall(r"\bcni_node_\w+", path.read_text(encoding="utf-8"))}
+    defaults = yaml.safe_load((root / "roles/cni_node/defaults/main.yml").read_text(encoding="utf-8"))
+    assert used | set(defaults) <= set(re.findall(r"`(cni_\w+)`", page))
     assert {f"cni.node.{path.stem}" for path in playbooks} <= set(re.findall(r"`(cni\.node\.\w+)`", page))
+
+
+def test_the_facade_has_the_defaults_of_the_roles_behind_it() -> None:
+    roles = PAGE.parents[1] / "roles"
+    facade = _yaml(roles / "cni_node/defaults/main.yml")
+    for tasks in sorted((roles / "cni_node/tasks").glob("*.yml")):
+        for task in _yaml(tasks):
+            included = task.get("ansible.builtin.include_role", {}).get("name", "")
+            defaults = _yaml(roles / included.rpartition(".")[2] / "defaults/main.yml") if included else {}
+            for name, value in (task.get("vars") or {}).items() if included else ():
+                own = re.fullmatch(r"\{\{ (cni_node_\w+) \}\}", value)
+                if own:
+                    assert str(facade[own[1]]).replace("cni_node_plugins", "cni_plugins") == str(defaults[name]), name
+
+
+def _yaml(path: pathlib.Path) -> t.Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))

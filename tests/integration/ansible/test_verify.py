@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import pathlib
+import typing as t
 
 import pytest
 
@@ -69,10 +70,12 @@ def test_a_network_that_fails_does_not_keep_the_others_from_being_tried(node: No
     }
 
 
-def test_a_missing_plugin_is_found_in_check_mode_too(node: Node, project: Project) -> None:
+def test_check_mode_says_what_is_missing_and_fails_for_none_of_it(node: Node, project: Project) -> None:
     node.write(networks.network({"type": "nowhere"}, name="without"))
-    played = project.play([task("verify", VERIFY, {}, check_mode=True)])
-    played["verify"].left_alone().failed("plugin 'nowhere' is not installed")
+    played = project.play([task("verify", VERIFY, {"networks": ["without", "unknown"]}, check_mode=True)])
+    trials = by_network(played["verify"].ok().left_alone())
+    assert "plugin 'nowhere' is not installed" in trials["without"]["reason"]
+    assert "no network 'unknown'" in trials["unknown"]["reason"]
 
 
 def test_a_gateway_that_is_silent_is_a_failure_unless_it_is_not_asked(node: Node, project: Project) -> None:

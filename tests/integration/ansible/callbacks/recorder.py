@@ -22,6 +22,11 @@ description:
   - One line of JSON for each task goes to the file that the environment variable CNI_TEST_RECORD names.
 """
 
+# What is done on the controller alone leaves the node as it is.
+ELSEWHERE = {
+    f"ansible.builtin.{name}"
+    for name in ("assert", "debug", "fail", "include_role", "include_tasks", "set_fact", "validate_argument_spec")
+}
 TREES = ("/opt/cni", "/var/lib/cni", "/run/cni")
 
 
@@ -63,6 +68,8 @@ class CallbackModule(CallbackBase):
         self._write(task.name, task.action, status, keys)
 
     def _write(self, name: str, module: str, status: str, result: t.Any) -> None:
-        line = {"name": name, "module": module, "status": status, "result": result, "state": whole_state().sections}
+        if module not in ELSEWHERE:
+            self._state = whole_state().sections
+        line = {"name": name, "module": module, "status": status, "result": result, "state": self._state}
         with open(os.environ["CNI_TEST_RECORD"], "a", encoding="utf-8") as record:
             record.write(json.dumps(line, default=str) + "\n")

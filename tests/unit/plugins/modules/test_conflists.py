@@ -90,7 +90,6 @@ REFUSED: dict[str, tuple[Json, Json, str]] = {
     "a mode that is not octal": ({"config": CONFIG}, {"mode": "0888"}, "mode: '0888'"),
     "a relative directory": ({"config": CONFIG}, {"conf_dir": "net.d"}, "conf_dir: 'net.d' is not an absolute path"),
     "no time": ({"config": CONFIG}, {"timeout": 0}, "timeout: 0; expected: a number above 0"),
-    "no plugin": ({"config": CONFIG}, {"plugin_dirs": ["/none"]}, "10-net.conflist: plugin 'lab' is not installed"),
     "a relative plugin directory": (
         {"config": CONFIG},
         {"plugin_dirs": ["a:b"]},
@@ -112,6 +111,14 @@ def test_it_refuses_and_writes_nothing(
     for check_mode in (True, False):
         assert message in ensure(item, **options, check_mode=check_mode).refused()
     assert os.listdir(tmp_path) == ["bin"]
+
+
+def test_a_missing_plugin_is_refused_but_in_check_mode_where_it_may_come_yet(ensure: Ensure) -> None:
+    message = "10-net.conflist: plugin 'lab' is not installed"
+    assert message in ensure({"config": CONFIG}, plugin_dirs=["/none"]).refused()
+    ran = ensure({"config": CONFIG}, plugin_dirs=["/none"], check_mode=True)
+    assert ran.ok()["changed"]
+    assert message in ran.warnings[0]
 
 
 def test_without_a_probe_no_plugin_is_needed_and_none_is_asked(ensure: Ensure, tmp_path: pathlib.Path) -> None:

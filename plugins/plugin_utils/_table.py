@@ -1,0 +1,22 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+Row = tuple[str, ...]
+
+
+def lines(headings: Row, rows: t.Iterable[Row]) -> list[str]:
+    """Return a line for the headings and one for each row, in columns as wide as they have to be."""
+    table = [headings, *rows]
+    widths = [max(map(len, column)) for column in zip(*table)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table]
+
+
+__all__ = ("Row", "lines")

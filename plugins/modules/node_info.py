@@ -33,11 +33,13 @@ options:
     elements: str
     choices:
       - plugins
+      - releases
       - networks
       - attachments
       - netns
     default:
       - plugins
+      - releases
       - networks
       - attachments
       - netns
@@ -95,6 +97,36 @@ plugins:
     error:
       description: Why it did not say so, or nothing.
       type: dict
+      returned: always
+releases:
+  description:
+    - The releases of plugins that M(cni.node.plugins) has installed, and those kept to return to, the newest first.
+  returned: when O(gather) has V(releases)
+  type: list
+  elements: dict
+  contains:
+    bin_dir:
+      description: The directory of the plugins.
+      type: str
+      returned: always
+      sample: /opt/cni/bin
+    version:
+      description: What it is called.
+      type: str
+      returned: always
+      sample: 1.9.1
+    digest:
+      description: Digest of its archive, or of its files.
+      type: str
+      returned: always
+    current:
+      description: Whether it is the one that is installed.
+      type: bool
+      returned: always
+    plugins:
+      description: The plugins of it that are installed, or kept.
+      type: list
+      elements: str
       returned: always
 networks:
   description:
@@ -227,7 +259,7 @@ from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 from ansible_collections.cni.node.plugins.module_utils._node import inventory
 
-GATHER = ["plugins", "networks", "attachments", "netns"]
+GATHER = ["plugins", "releases", "networks", "attachments", "netns"]
 
 
 def describe(module: AnsibleModule) -> dict[str, t.Any]:
@@ -235,6 +267,7 @@ def describe(module: AnsibleModule) -> dict[str, t.Any]:
     timeout = arguments.positive("timeout", params["timeout"])
     gatherers: dict[str, t.Callable[[], t.Any]] = {
         "plugins": lambda: inventory.plugins(params["plugin_dirs"], timeout),
+        "releases": lambda: inventory.releases(params["cache_dir"]),
         "networks": lambda: inventory.networks(params["conf_dir"]),
         "attachments": lambda: inventory.attachments(params["cache_dir"], params["conf_dir"]),
         "netns": inventory.namespaces,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import default_workers
+from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.tests.bench.node import Node
 
 

@@ -12,6 +12,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
@@ -19,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments, default_workers
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
 if t.TYPE_CHECKING:

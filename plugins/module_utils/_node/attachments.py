@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import concurrent.futures
-import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -17,11 +16,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
-
-
-def default_workers() -> int:
-    """Return how many containers to work on at once: plugins wait for the kernel about as long as they compute."""
-    return 2 * len(os.sched_getaffinity(0))
 
 
 class Attachments:
@@ -70,4 +64,4 @@ class Attachments:
         return list(found.values()), unknown
 
 
-__all__ = ("Attachments", "default_workers")
+__all__ = ("Attachments",)

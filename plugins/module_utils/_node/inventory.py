@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import functools
 import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
@@ -20,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version impor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node import plugin_manifest
 
 _Facts = dict[str, t.Any]
 
@@ -27,24 +31,29 @@ _Facts = dict[str, t.Any]
 def plugins(plugin_dirs: t.Sequence[str], timeout: float) -> list[_Facts]:
     """Ask every executable of the plugin directories for the versions it supports."""
     found: list[_Facts] = []
-    for _position, directory in enumerate(plugin_dirs):
-        # What an earlier directory has is found there first, so each directory is asked by itself.
-        versions = PluginVersions(ProcessExecutor([directory], timeout))
-        taken = {facts["type"] for facts in found}
-        for name in _executables(directory):
-            facts: _Facts = {
-                "type": name,
-                "path": os.path.join(directory, name),
-                "shadowed": name in taken,
-                "versions": [],
-                "error": None,
-            }
-            try:
-                facts["versions"] = list(versions.supported(name))
-            except CniError as exc:
-                facts["error"] = exc.as_dict()
-            found.append(facts)
+    with concurrent.futures.ThreadPoolExecutor(default_workers()) as pool:
+        for directory in plugin_dirs:
+            # What an earlier directory has is found there first, so each directory is asked by itself.
+            ask = functools.partial(_plugin, directory, ProcessExecutor([directory], timeout))
+            taken = {facts["type"] for facts in found}
+            answers = pool.map(ask, _executables(directory))
+            found += [{**facts, "shadowed": facts["type"] in taken} for facts in answers]
     return found
+
+
+def releases(cache_dir: str) -> list[_Facts]:
+    """Describe the releases of plugins that this collection has installed, and those kept to return to."""
+    return [
+        {
+            "bin_dir": bin_dir,
+            "version": release.label,
+            "digest": release.id,
+            "current": release is manifest.current,
+            "plugins": sorted(release.files),
+        }
+        for bin_dir, manifest in plugin_manifest.load_all(cache_dir).items()
+        for release in reversed(manifest.releases)
+    ]
 
 
 def networks(path: str) -> list[_Facts]:
@@ -70,6 +79,15 @@ def attachments(cache_dir: str, conf_path: str) -> list[_Facts]:
 def namespaces() -> list[_Facts]:
     """Describe the node's named network namespaces."""
     return [{"name": name, "path": netns.path_of(name)} for name in netns.names()]
+
+
+def _plugin(directory: str, executor: ProcessExecutor, name: str) -> _Facts:
+    facts: _Facts = {"type": name, "path": os.path.join(directory, name), "versions": [], "error": None}
+    try:
+        facts["versions"] = list(PluginVersions(executor).supported(name))
+    except CniError as exc:
+        facts["error"] = exc.as_dict()
+    return facts
 
 
 def _executables(directory: str) -> list[str]:

@@ -10,11 +10,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import typing as t
+import urllib.parse
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 
+# Below a cache directory.
+_STORES: t.Final = ("cni.node", "plugins")
 _FILE: t.Final = "manifest.json"
 _FORMAT: t.Final = 1
 _SIZE_LIMIT: t.Final = 4 * 1024 * 1024
@@ -124,4 +127,25 @@ class Manifest:
             durable.write(path, content)
 
 
-__all__ = ("Manifest", "Release", "SetAside")
+def store_of(cache_dir: str, bin_dir: str) -> str:
+    """Return where the manifest of a directory of plugins is, and what is kept for it."""
+    return os.path.join(cache_dir, *_STORES, urllib.parse.quote(bin_dir, safe=""))
+
+
+def load_all(cache_dir: str) -> dict[str, Manifest]:
+    """Return every manifest, by the directory of plugins that it is about.
+
+    Raises:
+        CniError: As `Manifest.load`.
+    """
+    top = os.path.join(cache_dir, *_STORES)
+    try:
+        names = sorted(name for name in os.listdir(top) if os.path.isdir(os.path.join(top, name)))
+    except FileNotFoundError:
+        return {}
+    except OSError as exc:
+        raise io_error("list", top, exc) from exc
+    return {urllib.parse.unquote(name): Manifest.load(os.path.join(top, name)) for name in names}
+
+
+__all__ = ("Manifest", "Release", "SetAside", "load_all", "store_of")

@@ -11,12 +11,11 @@ import contextlib
 import os
 import shutil
 import typing as t
-import urllib.parse
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
 from ansible_collections.cni.node.plugins.module_utils._node.file_digest import Digests, digest_of
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_manifest import Manifest, Release
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_manifest import Manifest, Release, store_of
 
 _MANIFEST: t.Final = "manifest.json"
 _SET_ASIDE: t.Final = "set-aside"
@@ -30,8 +29,9 @@ class PluginStore:
     """
 
     def __init__(self, cache_dir: str, bin_dir: str) -> None:
-        self.parents = [os.path.join(cache_dir, "cni.node", "plugins"), os.path.join(cache_dir, "cni.node"), cache_dir]
-        self.path = os.path.join(self.parents[0], urllib.parse.quote(bin_dir, safe=""))
+        self.path = store_of(cache_dir, bin_dir)
+        stores = os.path.dirname(self.path)
+        self.parents = [stores, os.path.dirname(stores), cache_dir]
         self.manifest = Manifest.load(self.path)
         self.digests = Digests(self.manifest.seen)
 

@@ -25,7 +25,7 @@ def test_an_empty_node_and_each_part_by_itself(project: Project) -> None:
     nowhere = {"conf_dir": "/etc/cni/none", "cache_dir": "/var/lib/cni/none", "plugin_dirs": ["/opt/cni/none"]}
     tasks = [task("all", INFO, nowhere), task("two", INFO, {"gather": ["netns", "networks"], **nowhere})]
     played = project.play([*tasks, task("in check mode", INFO, nowhere, check_mode=True)]).succeeded()
-    assert played["all"].did_nothing().msg == "0 plugins, 0 networks, 0 attachments, 0 netns"
+    assert played["all"].did_nothing().msg == "0 plugins, 0 releases, 0 networks, 0 attachments, 0 netns"
     assert {name: played["all"].result[name] for name in SECTIONS} == {name: [] for name in SECTIONS}
     assert played["two"].did_nothing().msg == "0 networks, 0 netns"
     assert [section for section in SECTIONS if section in played["two"].result] == ["networks", "netns"]

@@ -243,3 +243,8 @@ def test_an_ignored_sigchld_is_undone_where_it_was_inherited() -> None:
         assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL
     finally:
         signal.signal(signal.SIGCHLD, before)
+
+
+def test_there_are_two_workers_for_each_processor_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda dummy: {1, 3, 5})
+    assert process.default_workers() == 6

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import threading
 import typing as t
 
@@ -16,7 +15,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments, default_workers
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Policy, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
@@ -128,11 +127,6 @@ def test_what_another_run_has_begun_is_waited_for(lab: Laboratory) -> None:
         (outcome,) = Attachments(runtime, conf_dir.load(str(lab.conf_dir)), Policy(check="never")).converge([one], 1)
         assert (outcome.action, outcome.error and outcome.error.code) == ("failed", Code.TRY_AGAIN)
         assert runtime.intents.read(one.attachment.key) is not None
-
-
-def test_there_are_two_workers_for_each_processor_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda dummy: {1, 3, 5})
-    assert default_workers() == 6
 
 
 RACES = {

@@ -84,7 +84,7 @@ class _Archive:
         asked = ask(version, name, checksum)
         if asked.checksum:
             plugin_archive.verify(path, asked.checksum, name)
-        self.digest = f"sha256:{digest_of(path)}"
+        self.digest = asked.checksum if asked.checksum.startswith("sha256:") else f"sha256:{digest_of(path)}"
 
     def listing(self) -> dict[str, str]:
         return {name: sha256(content) for name, content in plugin_archive.plugins(self._path, self._name)}

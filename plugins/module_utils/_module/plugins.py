@@ -39,6 +39,7 @@ def ensure(module: AnsibleModule) -> _Keys:
     For a source on the controller, the result may be that its content is needed: ``{"needed": True}``.
     """
     _check(module.params)
+    module.params["bin_dir"] = os.path.normpath(module.params["bin_dir"])
     if module.check_mode:
         return _operate(module, PluginStore(module.params["cache_dir"], module.params["bin_dir"]), [])
     return _alone(module)

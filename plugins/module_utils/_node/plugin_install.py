@@ -150,7 +150,7 @@ class Installation:
         manifest = self._store.manifest
         desired = release.files if release else {}
         found = self._directory.find({*desired, *manifest.installed, *manifest.set_aside})
-        return plan(desired, manifest, found, force=self._force)
+        return plan(desired, manifest, found, force=self._force, where=self._directory.path)
 
     def _others(self, release: Release) -> list[Release]:
         others = [other for other in self._store.manifest.releases if other.id != release.id]

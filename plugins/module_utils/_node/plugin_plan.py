@@ -49,7 +49,7 @@ class PluginChange:
 
 
 def plan(
-    desired: t.Mapping[str, str], manifest: Manifest, found: t.Mapping[str, Found], *, force: bool
+    desired: t.Mapping[str, str], manifest: Manifest, found: t.Mapping[str, Found], *, force: bool, where: str
 ) -> list[PluginChange]:
     """Decide on every plugin before one is touched.
 
@@ -57,6 +57,7 @@ def plan(
         desired: SHA-256 by name.
         found: Files of the directory with these names, and with those that the manifest lists.
         force: Set aside files of somebody else's that have the names of plugins.
+        where: The directory, as the error names it.
 
     Raises:
         CniError: ``INVALID_CONFIG``: there are such, and ``force`` is not given.
@@ -64,7 +65,7 @@ def plan(
     wanted = [_wanted(name, digest, manifest, found.get(name)) for name, digest in sorted(desired.items())]
     displaced = [change for change in wanted if change.displaces and change.action != "adopted"]
     if displaced and not force:
-        raise _refusal(displaced)
+        raise _refusal(displaced, where)
     leaving = sorted({*manifest.installed, *manifest.set_aside} - desired.keys())
     return wanted + [change for name in leaving for change in _leaving(name, manifest, found.get(name))]
 
@@ -98,11 +99,11 @@ def is_same(found: Found, aside: SetAside) -> bool:
     return all(getattr(found, fact) == getattr(aside, fact) for fact in facts)
 
 
-def _refusal(displaced: t.Sequence[PluginChange]) -> CniError:
+def _refusal(displaced: t.Sequence[PluginChange], where: str) -> CniError:
     names = ", ".join(change.name for change in displaced)
     return CniError(
         Code.INVALID_CONFIG,
-        f"the directory has files of the same names that somebody else has put there: {names}",
+        f"{where} has files that somebody else has put there under the names of plugins: {names}",
         "leave these out with 'only', or give 'force' to set the files aside; 'state: absent' brings them back",
     )
 

@@ -127,7 +127,9 @@ def test_a_file_of_somebody_else_is_in_the_way(bin_dir: BinDir) -> None:
     bin_dir.put("bridge", b"foreign")
     before = {path.name: path.stat() for path in bin_dir.path.iterdir()}
     for dry_run in (True, False):
-        assert "somebody else has put there: bridge;" in str(error_of(bin_dir.present, OLD, dry_run=dry_run))
+        error = str(error_of(bin_dir.present, OLD, dry_run=dry_run))
+        assert error.startswith(f"{bin_dir.path} has files that somebody else has put there under the names of plugins")
+        assert ": bridge; leave these out with 'only', or give 'force'" in error
     assert {path.name: path.stat() for path in bin_dir.path.iterdir()} == before
     assert actions(bin_dir.present(OLD, ["ptp"])) == {"ptp": "installed"}
 

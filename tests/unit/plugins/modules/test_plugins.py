@@ -1,0 +1,138 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module plugins: its arguments, what it returns, and labels on a node that has such."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import typing as t
+
+import pytest
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+
+Json = dict[str, t.Any]
+Ensure = t.Callable[..., Done]
+
+
+@pytest.fixture
+def source(tmp_path: pathlib.Path) -> pathlib.Path:
+    directory = tmp_path / "source"
+    directory.mkdir()
+    for name in ("bridge", "ptp"):
+        (directory / name).write_text(name, encoding="ascii")
+        (directory / name).chmod(0o755)
+    return directory
+
+
+@pytest.fixture
+def ensure(run: Runner, tmp_path: pathlib.Path, source: pathlib.Path) -> Ensure:
+    places = {"bin_dir": str(tmp_path / "opt" / "bin"), "cache_dir": str(tmp_path / "var")}
+    given = {"source": str(source), "remote_src": True, "version": "1"}
+    return lambda check_mode=False, **options: run(
+        "plugins", check_mode=check_mode, **places, **({} if options.get("state") else given), **options
+    )
+
+
+def test_it_installs_and_says_so_once_and_leaves_nothing_behind(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    predicted = ensure(check_mode=True).ok()
+    assert os.listdir(tmp_path) == ["source"]
+    done = ensure().ok()
+    assert {**predicted, "invocation": 0} == {**done, "invocation": 0}
+    assert [(one["name"], one["action"]) for one in done["plugins"]] == [("bridge", "installed"), ("ptp", "installed")]
+    assert (done["msg"], done["version"], done["previous"], done["kept"]) == ("plugins 1: 2 installed", "1", None, [])
+    assert done["diff"]["after"] == {
+        "version": "1",
+        "kept": [],
+        "plugins": {one["name"]: one["sha256"][:12] for one in done["plugins"]},
+    }
+    again = ensure().ok()
+    assert (again["changed"], again["diff"], again["msg"]) == (
+        False,
+        {"before": {}, "after": {}},
+        "plugins 1: 2 unchanged",
+    )
+    assert ensure(state="absent").ok()["msg"] == "plugins: 2 removed"
+    assert os.listdir(tmp_path) == ["source"]
+    assert ensure(state="absent").ok()["changed"] is False
+    assert os.listdir(tmp_path) == ["source"]
+
+
+def test_a_failure_leaves_no_directory_behind(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    assert "the release has no plugin tap" in ensure(only=["tap"]).refused()
+    assert os.listdir(tmp_path) == ["source"]
+
+
+def test_a_slash_at_the_end_makes_no_other_directory(ensure: Ensure, run: Runner, tmp_path: pathlib.Path) -> None:
+    ensure().ok()
+    gone = run("plugins", state="absent", bin_dir=f"{tmp_path}/opt/bin/", cache_dir=str(tmp_path / "var"))
+    assert gone.ok()["msg"] == "plugins: 2 removed"
+
+
+def test_a_source_on_the_controller_cannot_be_seen_from_the_node(run: Runner, tmp_path: pathlib.Path) -> None:
+    places = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    assert "a source on the controller reached the node" in run("plugins", source="/x.tgz", **places).refused()
+
+
+def test_what_the_controller_has_is_asked_for_only_where_it_is_needed(run: Runner, tmp_path: pathlib.Path) -> None:
+    given: Json = {"source": "x", "bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    digest = {"digest": "sha256:" + "0" * 64}
+    assert run("plugins", **given, _controller=digest).ok()["needed"] is True
+    assert os.listdir(tmp_path) == []
+    listing = {**digest, "listing": {"bridge": "1" * 64}}
+    predicted = run("plugins", **given, _controller=listing, check_mode=True).ok()
+    assert predicted["plugins"] == [{"name": "bridge", "action": "installed", "sha256": "1" * 64}]
+    assert predicted["version"] == "sha256:000000000000"
+
+
+def test_plugins_get_the_label_that_the_nodes_policy_has_for_them(
+    ensure: Ensure, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels: dict[int, list[str]] = {}
+    fresh = ["system_u", "object_r", "usr_t", "s0"]
+
+    def default(module: AnsibleModule, path: str) -> list[str]:
+        return ["system_u", "object_r", f"{os.path.basename(path)}_exec_t", "s0"]
+
+    def label(module: AnsibleModule, path: str, context: list[str], changed: bool) -> bool:
+        labels[os.stat(path).st_ino] = context
+        return True
+
+    monkeypatch.setattr(AnsibleModule, "selinux_enabled", lambda module: True)
+    monkeypatch.setattr(AnsibleModule, "selinux_default_context", default)
+    monkeypatch.setattr(AnsibleModule, "selinux_context", lambda module, path: labels.get(os.stat(path).st_ino, fresh))
+    monkeypatch.setattr(AnsibleModule, "set_context_if_different", label)
+    ensure().ok()
+    assert sorted(context[2] for context in labels.values()) == ["bridge_exec_t", "ptp_exec_t"]
+    assert not ensure().ok()["changed"]
+    labels.clear()
+    predicted, mended = (ensure(check_mode=check).ok() for check in (True, False))
+    assert (
+        {one["action"] for one in predicted["plugins"]} == {one["action"] for one in mended["plugins"]} == {"repaired"}
+    )
+    assert "wrong label" in mended["diff"]["before"]["plugins"]["bridge"]
+    assert not ensure().ok()["changed"]
+
+
+REFUSED: dict[str, tuple[Json, str]] = {
+    "a relative directory": ({"bin_dir": "bin"}, "bin_dir: 'bin' is not an absolute path"),
+    "a relative cache": ({"cache_dir": "var"}, "cache_dir: 'var' is not an absolute path"),
+    "a negative number": ({"keep": -1}, "keep: -1; expected: a number of versions, 0 or more"),
+    "no time": ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
+    "a way back with a version": ({"state": "rolled_back", "version": "1"}, "takes neither version nor source"),
+    "nothing": ({}, "state is present but any of the following are missing: version, source"),
+    "a broken release": ({"version": "1.6.1"}, "version 1.6.1 of the plugins is not installed"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
+def test_it_refuses_and_changes_nothing(run: Runner, tmp_path: pathlib.Path, options: Json, message: str) -> None:
+    places = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    given = options if set(options) & {"state", "version"} or not options else {"version": "1.9.1", **options}
+    for check_mode in (True, False):
+        assert message in run("plugins", check_mode=check_mode, **{**places, **given}).refused()
+    assert os.listdir(tmp_path) == []

@@ -55,7 +55,38 @@ options:
     type: bool
     default: true
 
+  validate:
+    description:
+      - What is looked at on the controller before the node is asked for anything.
+      - All findings are returned at once. An error stops the task, a warning is shown.
+    type: dict
+    suboptions:
+      levels:
+        description:
+          - Which checks are made, as O(cni.node.conflist_findings#filter:levels) says.
+          - V(schema) needs the Python package jsonschema, 4.17 or newer, on the controller.
+          - What the engine itself refuses is refused without any level.
+        type: list
+        elements: str
+        choices:
+          - schema
+          - specification
+          - sense
+        default:
+          - schema
+          - specification
+          - sense
+      strict:
+        description:
+          - Whether a warning stops the task as well.
+        type: bool
+        default: false
+
 seealso:
+  - plugin: cni.node.conflist_findings
+    plugin_type: filter
+  - plugin: cni.node.valid_conflist
+    plugin_type: test
   - module: cni.node.attachments
   - module: cni.node.node_info
   - name: CNI specification, section 1
@@ -128,6 +159,25 @@ conflists:
         - changed
         - removed
         - unchanged
+findings:
+  description:
+    - What was found when the configurations were validated, errors and warnings, as P(cni.node.conflist_findings#filter) returns it.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - level: schema
+      severity: error
+      code: misspelled-key
+      file: conflists[0]
+      line:
+      plugin:
+        index: 0
+        type: bridge
+      path: /plugins/0/isGatway
+      value: true
+      message: the key 'isGatway' is unknown to bridge of release 1.9.1
+      hint: did you mean isGateway?
 error:
   description:
     - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
@@ -159,6 +209,7 @@ def main() -> t.NoReturn:
             "mode": {"type": "str", "default": "0644"},
             "purge": {"type": "bool", "default": False},
             "probe": {"type": "bool", "default": True},
+            "validate": VALIDATE,
         },
         supports_check_mode=True,
     )

@@ -38,6 +38,20 @@ VALIDATE: t.Final = {
     },
 }
 
+# For the controller, which has done it when this gets here.
+VALIDATE: t.Final = {
+    "type": "dict",
+    "options": {
+        "levels": {
+            "type": "list",
+            "elements": "str",
+            "choices": ["schema", "specification", "sense"],
+            "default": ["schema", "specification", "sense"],
+        },
+        "strict": {"type": "bool", "default": False},
+    },
+}
+
 
 def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     """Do what the module `conflists` is asked for and return its result."""
@@ -106,4 +120,4 @@ def _report(changes: t.Sequence[FileChange]) -> dict[str, t.Any]:
     }
 
 
-__all__ = ("ensure",)
+__all__ = ("VALIDATE", "ensure")

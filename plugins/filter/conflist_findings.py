@@ -32,15 +32,13 @@ options:
       - V(specification) holds names, versions and reserved keys against the CNI specification.
       - V(sense) looks for what is well formed and cannot work, such as a gateway outside its subnet, ranges and networks that
         overlap, or plugins in a wrong order.
-      - Text that is no JSON is found at any level. V(node) and V(fleet) find nothing here.
+      - Text that is no JSON is found at any level.
     type: list
     elements: str
     choices:
       - schema
       - specification
       - sense
-      - node
-      - fleet
     default:
       - schema
       - specification
@@ -92,8 +90,6 @@ _value:
         - schema
         - specification
         - sense
-        - node
-        - fleet
     severity:
       description: V(error) stops, V(warning) is to be seen.
       type: str

@@ -16,7 +16,8 @@ from ansible.plugins.loader import lookup_loader
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._node.conflists import to_content
+from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
+from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source
 
 _Keys = dict[str, t.Any]
 
@@ -49,23 +50,38 @@ class ConflistItemsAction(ActionBase):
         Raises:
             CniError: ``DECODE_FAILURE``, ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``, with the item's place.
         """
-        return [self._prepared(item, place, task_vars) for place, item in enumerate(items)]
+        prepared = [self._prepared(item, f"conflists[{place}]", task_vars) for place, item in enumerate(items)]
+        self.check([source for dummy, source in prepared if source])
+        return [item for item, dummy in prepared]
 
-    def _prepared(self, item: t.Any, place: int, task_vars: _Keys) -> t.Any:
-        """Return an item as the node gets it; one that is not of the right form is left for the node to refuse."""
+    def check(self, sources: list[Source]) -> None:
+        """Refuse what the node's engine would.
+
+        Raises:
+            CniError: As `prepared`.
+        """
+        for source in sources:
+            try:
+                config.parse(source.content, source.file)
+            except CniError as exc:
+                raise exc if source.file in exc.msg else exc.within(source.file) from exc
+
+    def _prepared(self, item: t.Any, where: str, task_vars: _Keys) -> tuple[t.Any, Source | None]:
+        """Return an item as the node gets it, and its configuration.
+
+        An item that is not of the right form is left for the node to refuse.
+        """
         if not isinstance(item, dict) or item.get("state", "present") != "present":
-            return item
-        where = f"conflists[{place}]"
+            return item, None
         if isinstance(item.get("template"), str):
             if item.get("config") is not None or item.get("content") is not None:
-                return item
+                return item, None
             where, text = self._rendered(item["template"], item.get("vars") or {}, where, task_vars)
             item = {**{key: item[key] for key in item if key not in ("template", "vars")}, "content": text}
         if isinstance(item.get("content"), dict) and item.get("config") is None:
             # Before ansible-core 2.19, a variable with JSON text becomes data on its way here.
             item = {**{key: item[key] for key in item if key != "content"}, "config": item["content"]}
-        _check(item, where)
-        return item
+        return item, _source(item, where)
 
     def _rendered(self, name: str, own_vars: _Keys, where: str, task_vars: _Keys) -> tuple[str, str]:
         try:
@@ -77,21 +93,15 @@ class ConflistItemsAction(ActionBase):
         return f"{where}: template {path}, rendered", str(text)
 
 
-def _check(item: _Keys, where: str) -> None:
-    try:
-        if isinstance(item.get("config"), dict):
-            config.parse(to_content(item["config"], _decrypted), where)
-        elif isinstance(item.get("content"), str):
-            config.parse(item["content"].encode("utf-8", "surrogateescape"), where)
-    except CniError as exc:
-        raise exc if where in exc.msg else exc.within(where) from exc
-
-
-def _decrypted(value: t.Any) -> str:
-    """Return what a vault has kept; before ansible-core 2.19 that is no string."""
-    if getattr(value, "__ENCRYPTED__", False):
-        return str(value)
-    raise TypeError(f"a value of type {type(value).__name__}: {value!r}")
+def _source(item: _Keys, where: str) -> Source | None:
+    if isinstance(item.get("config"), dict):
+        try:
+            return Source(where, content_of(item["config"]), is_text=False)
+        except CniError as exc:
+            raise exc.within(where) from exc
+    if isinstance(item.get("content"), str):
+        return Source(where, item["content"].encode("utf-8", "surrogateescape"))
+    return None
 
 
 __all__ = ("ConflistItemsAction",)

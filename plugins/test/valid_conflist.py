@@ -32,8 +32,6 @@ options:
       - schema
       - specification
       - sense
-      - node
-      - fleet
     default:
       - schema
       - specification

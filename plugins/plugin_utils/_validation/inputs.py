@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.finding import LEVELS, Finding
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import to_content
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import SIZE_LIMIT
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import (
@@ -55,8 +55,10 @@ def checked_levels(levels: t.Any) -> list[str]:
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    if not isinstance(levels, (list, tuple)) or not all(level in LEVELS for level in levels):
-        raise CniError(Code.INVALID_CONFIG, f"levels: {levels!r}", f"expected: a list of {', '.join(LEVELS)}")
+    if not isinstance(levels, (list, tuple)) or not all(level in CONTROLLER_LEVELS for level in levels):
+        raise CniError(
+            Code.INVALID_CONFIG, f"levels: {levels!r}", f"expected: a list of {', '.join(CONTROLLER_LEVELS)}"
+        )
     return list(levels)
 
 

@@ -74,6 +74,11 @@ class Controller:
         assert result["error"].keys() == {"code", "msg", "details"}
         return str(result["msg"])
 
+    def validated(self, *items: t.Any, **validate: t.Any) -> tuple[Json, Json | None]:
+        """What Ansible gets back, and what the node got, with the option `validate`."""
+        action = self._action({"conflists": list(items), "validate": validate}, {})
+        return action.run(task_vars={}), action.sent
+
     def _action(self, arguments: Json, variables: Json) -> Action:
         task: t.Any = types.SimpleNamespace(
             args=arguments,
@@ -184,11 +189,14 @@ def test_an_item_that_is_no_mapping_is_for_the_node_to_refuse(controller: Contro
 
 
 BAD: dict[str, tuple[Json, tuple[str, ...]]] = {
-    "text": ({"content": "{\n  oops\n}"}, ("conflists[1] is not valid JSON: line 2, column 3: ",)),
-    "empty text": ({"content": ""}, ("conflists[1] is not valid JSON: it is empty",)),
+    "text": ({"content": "{\n  oops\n}"}, ("conflists[1], line 2: this is not valid JSON: line 2, column 3: ",)),
+    "empty text": ({"content": ""}, ("conflists[1], line 1: this is not valid JSON: it is empty",)),
     "data": ({"config": {**CONFIG, "cniVersion": "9.9.9"}}, ("conflists[1]: /cniVersion: unknown version '9.9.9'",)),
     "data that is no JSON": ({"config": {**CONFIG, "x": {1, 2}}}, ("conflists[1]: this cannot be written as JSON: ",)),
-    "not a number": ({"config": {**CONFIG, "x": float("nan")}}, ("conflists[1] is not valid JSON: NaN is not a",)),
+    "not a number": (
+        {"config": {**CONFIG, "x": float("nan")}},
+        ("conflists[1]: this is not valid JSON: NaN is not a",),
+    ),
     "undefined": (
         {"template": "undefined.j2"},
         ("conflists[1]: template undefined.j2 cannot be rendered: ", "'nowhere' is undefined"),
@@ -216,3 +224,67 @@ def test_broken_rendered_text_names_the_template_and_the_line(controller: Contro
     message = controller.refused({"template": "net.j2", "vars": {"name": "db"}})
     assert message.startswith(f"conflists[1]: template {path}, rendered")
     assert "is not valid JSON: line 3, column 3: expecting ',' delimiter" in message
+
+
+TYPOS: Json = {
+    **CONFIG,
+    "name": "typos",
+    "plugins": [{"type": "bridge", "isGatway": True, "vlan": 5000, "colour": "red"}],
+}
+ODD: Json = {**CONFIG, "name": "odd", "plugins": [{"type": "bridge", "colour": "red"}]}
+
+
+def codes(result: Json) -> list[tuple[str, str]]:
+    return [(finding["file"], finding["code"]) for finding in result["findings"]]
+
+
+def test_all_that_is_wrong_with_all_items_is_said_at_once(controller: Controller) -> None:
+    result, sent = controller.validated({"config": TYPOS}, {"config": CONFIG}, {"content": "{"})
+    assert (result["failed"], sent) == (True, None)
+    assert codes(result) == [
+        ("conflists[0]", "misspelled-key"),
+        ("conflists[0]", "unknown-key"),
+        ("conflists[0]", "out-of-range"),
+        ("conflists[2]", "not-json"),
+    ]
+    assert result["msg"].startswith("3 errors in network configurations; conflists[0]: /plugins/0/isGatway: ")
+    assert [warning.rpartition(" ")[2] for warning in result["warnings"]] == ["(unknown-key)"]
+
+
+def test_networks_of_one_node_are_compared(controller: Controller) -> None:
+    result, sent = controller.validated({"config": CONFIG}, {"content": TEXT})
+    assert (codes(result), sent) == ([("conflists[1]", "duplicate-network")], None)
+
+
+def test_a_warning_is_shown_and_stops_nothing(controller: Controller) -> None:
+    result, sent = controller.validated({"config": ODD})
+    assert (codes(result), result["msg"]) == ([("conflists[0]", "unknown-key")], "from the node")
+    assert len(result["warnings"]) == 1
+    assert sent is not None
+
+
+@pytest.mark.parametrize("strict", [True, "yes"])
+def test_a_warning_stops_where_it_is_to_be_strict(controller: Controller, strict: t.Any) -> None:
+    result, sent = controller.validated({"config": ODD}, strict=strict)
+    assert (result["failed"], sent, "warnings" in result) == (True, None, False)
+
+
+def test_only_the_levels_asked_for_are_looked_at(controller: Controller) -> None:
+    result, sent = controller.validated({"config": TYPOS}, levels=["specification", "sense"])
+    assert (codes(result), result["msg"]) == ([], "from the node")
+    result, sent = controller.validated({"config": {**CONFIG, "name": "a/b"}}, levels=[])
+    assert (result["findings"], sent) == ([], None)
+    assert "'a/b' is not a network name" in result["msg"]
+
+
+def test_a_level_that_is_none_is_refused(controller: Controller) -> None:
+    result, sent = controller.validated({"config": CONFIG}, levels=["scheme"])
+    assert (result["failed"], sent) == (True, None)
+    assert "expected: a list of schema, specification, sense" in result["msg"]
+
+
+def test_a_finding_in_rendered_text_has_the_template_and_the_line(controller: Controller) -> None:
+    path = controller.write("templates/net.j2", TEMPLATE.replace(', "plugins"', ',\n\n "plugins"'))
+    action = controller._action({"conflists": [{"template": "net.j2", "vars": {"name": "n", "type": "a/b"}}]}, {})
+    (finding,) = action.run(task_vars={})["findings"]
+    assert (finding["file"], finding["line"]) == (f"conflists[0]: template {path}, rendered", 3)

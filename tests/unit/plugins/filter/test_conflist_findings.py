@@ -88,7 +88,7 @@ def test_what_is_no_configuration_is_refused_in_a_sentence(nonsense: t.Any) -> N
 
 @pytest.mark.parametrize("levels", ["schema", ["scheme"], [5], 5, [["schema"]]])
 def test_levels_that_are_none_are_refused(levels: t.Any) -> None:
-    with pytest.raises(AnsibleFilterError, match="expected: a list of schema, specification, sense, node, fleet"):
+    with pytest.raises(AnsibleFilterError, match="expected: a list of schema, specification, sense"):
         conflist_findings(GOOD, levels)
 
 

@@ -52,6 +52,7 @@ options:
     description:
       - Ask each plugin of the networks, delegated plugins included, for the versions it supports before a file is written.
       - A plugin that is missing or supports none of the configuration's versions is an error. Nothing is written then.
+      - In check mode a missing plugin is a warning, for another task may be about to install it.
     type: bool
     default: true
 
@@ -195,7 +196,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
-from ansible_collections.cni.node.plugins.module_utils._module.conflists import ensure
+from ansible_collections.cni.node.plugins.module_utils._module.conflists import VALIDATE, ensure
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 
 

@@ -38,20 +38,6 @@ VALIDATE: t.Final = {
     },
 }
 
-# For the controller, which has done it when this gets here.
-VALIDATE: t.Final = {
-    "type": "dict",
-    "options": {
-        "levels": {
-            "type": "list",
-            "elements": "str",
-            "choices": ["schema", "specification", "sense"],
-            "default": ["schema", "specification", "sense"],
-        },
-        "strict": {"type": "bool", "default": False},
-    },
-}
-
 
 def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     """Do what the module `conflists` is asked for and return its result."""

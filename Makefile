@@ -50,6 +50,10 @@ sanity:       ## ansible-test sanity on ansible-core 2.16, 2.19 and 2.21, as far
 $(SUITES): venv
 	@.venv/bin/python -m tools.check $@
 
+.PHONY: vm
+vm: venv  ## the whole life of a booted machine, reboot included, in some minutes (root)
+	@.venv/bin/python -m tools.check vm
+
 .PHONY: fleet
 fleet: venv  ## a shell in a sandbox, in which molecule's steps and tests/fleet/fleet are run by hand (root)
 	@tools/system-packages node

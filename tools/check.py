@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from tools import lint, molecule, pytests, report, sanity, typecheck
+from tools import lint, molecule, pytests, report, sanity, typecheck, vm
 from tools.paths import Unavailable
 
 SUITES = {
@@ -22,6 +22,7 @@ SUITES = {
     "integration": pytests.integration,
     "molecule": molecule.suite,
     "sanity": sanity.suite,
+    "vm": vm.suite,
 }
 
 

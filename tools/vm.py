@@ -1,0 +1,26 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The scenario on a booted machine: python -m tools.check vm."""
+
+from __future__ import annotations
+
+from tools import molecule, report, sandbox
+from tools.paths import ROOT, run
+
+PROGRAM = ROOT / "tests" / "vm" / "vm"
+# What mounts while the disk is made goes with these namespaces.
+APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+def suite() -> report.Outcome:
+    outcome = report.Outcome("vm")
+    reason = sandbox.unavailable("vm", "node", "fleet", "vm")
+    if not reason and run([*APART, PROGRAM, "image"]) != 0:
+        reason = "the machine's disk could not be made; the message is above"
+    if reason:
+        outcome.skip(reason)
+    else:
+        outcome.check(f"scenario {molecule.BOOTED}", molecule.play(molecule.BOOTED))
+    return outcome

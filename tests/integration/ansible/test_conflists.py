@@ -16,21 +16,21 @@ from ansible_collections.cni.node.tests.integration.engine.node import Node
 from ansible_collections.cni.node.tests.support.state import tree_lines
 
 CONFLISTS = "cni.node.conflists"
-TUNING: Json = {"type": "tuning"}
+LOOPBACK: Json = {"type": "loopback"}
 
 
 def named(name: str, *plugins: Json, **keys: object) -> Json:
-    return {**networks.network(*(plugins or (TUNING,)), name=name), **keys}
+    return {**networks.network(*(plugins or (LOOPBACK,)), name=name), **keys}
 
 
 def test_a_network_is_given_as_data_or_as_text_and_for_one_plugin_as_before_1_0_0(node: Node, project: Project) -> None:
-    text = '{"cniVersion": "1.0.0",   "name": "raw", "plugins": [{"type": "tuning", "big": 9007199254740993}]}'
+    text = '{"cniVersion": "1.0.0",   "name": "raw", "plugins": [{"type": "loopback", "big": 9007199254740993}]}'
     items: list[Json] = [
         {"config": networks.full() | {"name": "db"}},
         {"config": named("list"), "filename": "my-own.conflist", "priority": 99},
         {"content": text, "name": "raw", "priority": 5, "state": "present"},
-        {"config": networks.single(TUNING, "0.4.0", "old")},
-        {"config": networks.single(TUNING, "", "older"), "filename": "older.json"},
+        {"config": networks.single(LOOPBACK, "0.4.0", "old")},
+        {"config": networks.single(LOOPBACK, "", "older"), "filename": "older.json"},
     ]
     played = project.play(thrice("write", CONFLISTS, {"conflists": items}), "--diff").succeeded()
     done = played.settled("write")
@@ -51,7 +51,7 @@ def test_a_network_is_given_as_data_or_as_text_and_for_one_plugin_as_before_1_0_
 
 
 def test_priority_moves_a_file_and_content_changes_in_its_place(node: Node, project: Project) -> None:
-    changed = named("a", {"type": "tuning", "mtu": 1400})
+    changed = named("a", {"type": "loopback", "mtu": 1400})
     steps: dict[str, Json] = {
         "write": {"config": named("a")},
         "change": {"config": changed},
@@ -83,7 +83,7 @@ def test_the_mode_is_kept_right_in_a_directory_of_ones_own(node: Node, project: 
 
 def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: Node, project: Project) -> None:
     node.write(named("b"), "20-by-somebody-else.conflist")
-    node.write(networks.single(TUNING, "0.4.0", "b"), "30-b.conf")
+    node.write(networks.single(LOOPBACK, "0.4.0", "b"), "30-b.conf")
     node.write(named("c"))
     (node.conf_dir / "broken.conf").write_text("{", encoding="utf-8")
     node.run("conflists", conflists=[{"config": named(name)} for name in ("a", "b", "d")]).succeeded()

@@ -30,7 +30,7 @@ def test_plugins_are_asked_before_a_file_is_written(node: Node, project: Project
             ("plugin 'my-ipam' is not installed",),
         ),
         "old": (
-            named("a", {"type": "tuning"}, {"type": "old"}),
+            named("a", {"type": "loopback"}, {"type": "old"}),
             ("no version of 1.0.0 is supported by every plugin", "old supports 0.3.1, 0.4.0"),
         ),
         "hanging": (
@@ -57,7 +57,7 @@ def test_plugins_are_asked_before_a_file_is_written(node: Node, project: Project
     for name, (dummy, fragments) in bad.items():
         played[name].did_nothing().failed("/etc/cni/net.d/10-a.conflist: ", *fragments)
     played["in check mode"].did_nothing().failed(*bad["old"][1])
-    played["plugin_dirs"].did_nothing().failed("plugin 'tuning' is not installed", "looked in /opt/cni/none;")
+    played["plugin_dirs"].did_nothing().failed("plugin 'loopback' is not installed", "looked in /opt/cni/none;")
     assert played["not probed"].files == {"10-b.conflist": "created"}
     assert played["one of its versions"].ok().changed
 
@@ -65,16 +65,22 @@ def test_plugins_are_asked_before_a_file_is_written(node: Node, project: Project
 def test_one_bad_item_and_nothing_is_written(project: Project) -> None:
     good = {"config": named("good")}
     bad: dict[str, tuple[Json, str]] = {
-        "text": ({"content": '{\n  "name": "a",\n  oops\n}'}, "conflists[1] is not valid JSON: line 3, column 3: "),
+        "text": (
+            {"content": '{\n  "name": "a",\n  oops\n}'},
+            "conflists[1], line 3: this is not valid JSON: line 3, column 3: ",
+        ),
         "data": (
-            {"config": named("a", {"type": "../tuning"})},
-            "conflists[1]: /plugins/0/type: '../tuning' is not a plugin type",
+            {"config": named("a", {"type": "../loopback"})},
+            "conflists[1]: /plugins/0/type: '../loopback' is not a plugin type",
         ),
         "date": (
             {"config": named("a", day=datetime.date(2024, 1, 1))},
             "conflists[1]: this cannot be written as JSON: ",
         ),
-        "twice": ({"config": named("good"), "priority": 20}, "conflists[1]: network 'good' is given twice"),
+        "twice": (
+            {"config": named("good"), "priority": 20},
+            "conflists[1]: /name: the network 'good' is defined by conflists[0] too",
+        ),
         "two forms": ({"config": named("a"), "content": "{}"}, "mutually exclusive"),
     }
     tasks = [task(name, CONFLISTS, {"conflists": [good, item]}) for name, (item, dummy) in bad.items()]
@@ -84,7 +90,7 @@ def test_one_bad_item_and_nothing_is_written(project: Project) -> None:
 
 
 def test_text_from_a_variable_or_a_file_is_text(node: Node, project: Project) -> None:
-    text = '{"cniVersion": "1.0.0", "name": "a", "plugins": [{"type": "tuning", "flag": true}]}'
+    text = '{"cniVersion": "1.0.0", "name": "a", "plugins": [{"type": "loopback", "flag": true}]}'
     project.write("files/b.conflist", text.replace('"a"', '"b"'))
     items = [{"content": "{{ text }}"}, {"content": "{{ lookup('ansible.builtin.file', 'b.conflist') }}"}]
     tasks = [task(name, CONFLISTS, {"conflists": items}) for name in ("write", "again")]
@@ -105,7 +111,7 @@ PLAYBOOK = """\
               cniVersion: 1.0.0
               name: a
               plugins:
-                - type: tuning
+                - type: loopback
                   key: !vault |
 """
 
@@ -116,4 +122,4 @@ def test_a_value_from_a_vault_is_written_as_it_was(node: Node, project: Project)
     playbook = project.write("vault.yml", PLAYBOOK + textwrap.indent(encrypted, " " * 20))
     project.run(str(playbook), "--vault-password-file", str(password)).succeeded()
     written = json.loads((node.conf_dir / "10-a.conflist").read_text(encoding="utf-8"))
-    assert written["plugins"] == [{"type": "tuning", "key": "hunter2"}]
+    assert written["plugins"] == [{"type": "loopback", "key": "hunter2"}]

@@ -20,7 +20,7 @@ TEMPLATE = """\
   "name": "{{ name }}",
   "plugins": [
 {% for mtu in mtus %}
-    {"type": "tuning", "mtu": {{ mtu }}, "comment": "{{ place }}: \\u00e9 é {{ inventory_hostname }}"}{{ "" if loop.last else "," }}
+    {"type": "loopback", "mtu": {{ mtu }}, "comment": "{{ place }}: \\u00e9 é {{ inventory_hostname }}"}{{ "" if loop.last else "," }}
 {% endfor %}
   ]
 }

@@ -119,6 +119,10 @@ options:
       - Seconds to wait for another run that works on the same directory.
     type: float
     default: 60
+  _controller:
+    description:
+      - What the action plugin knows of a O(source) on the controller. Only the action plugin sets it.
+    type: dict
 
 seealso:
   - module: cni.node.conflists

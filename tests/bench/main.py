@@ -18,7 +18,7 @@ import tempfile
 import time
 import typing as t
 
-from ansible_collections.cni.node.tests.bench import converged, looping, machine, no_op, own_cost, page, peers
+from ansible_collections.cni.node.tests.bench import converged, fleet, looping, machine, no_op, own_cost, page, peers
 from ansible_collections.cni.node.tests.bench.effort import QUICK, WHOLE, Bench
 from ansible_collections.cni.node.tests.bench.node import Node
 from ansible_collections.cni.node.tests.support import build
@@ -31,6 +31,7 @@ CHAPTERS: dict[str, t.Callable[[Bench], str]] = {
     "converged": converged.chapter,
     "looping": looping.chapter,
     "no-op": no_op.chapter,
+    "fleet": fleet.chapter,
 }
 
 

@@ -22,29 +22,34 @@ from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.networks import Json
 
 PLAYBOOKS = pathlib.Path(__file__).with_name("playbooks")
+LOCALHOST = ("--inventory", "localhost,")
+CALLS = "calls"
 
 
 @dataclasses.dataclass(frozen=True)
 class Played:
-    """Seconds: of the whole command, and of every task by its name, as often as it ran."""
+    """Seconds: of the whole command, and of every task by its name, as often as it ran; how often a node was asked."""
 
     seconds: float
     tasks: dict[str, list[float]]
+    calls: int
 
 
-def play(name: str, variables: t.Mapping[str, t.Any]) -> Played:
+def play(name: str, variables: t.Mapping[str, t.Any], options: t.Sequence[str] = LOCALHOST) -> Played:
     with tempfile.TemporaryDirectory() as scratch:
         given = pathlib.Path(scratch, "variables.json")
         given.write_text(json.dumps(variables), encoding="utf-8")
         playbook = [str(PLAYBOOKS / f"{name}.yml"), "--extra-vars", f"@{given}"]
         program = pathlib.Path(sys.executable).with_name("ansible-playbook")
-        argv = [str(program), "--inventory", "localhost,", *playbook]
+        argv = [str(program), *options, *playbook]
         started = time.monotonic()
         done = subprocess.run(argv, env=_environment(scratch), check=False, capture_output=True, text=True)
         seconds = time.monotonic() - started
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(playbook)} ended with {done.returncode}: {done.stdout}{done.stderr}")
-        return Played(seconds, _tasks(pathlib.Path(scratch)))
+        return Played(
+            seconds, _tasks(pathlib.Path(scratch)), int(pathlib.Path(scratch, CALLS).read_text(encoding="utf-8"))
+        )
 
 
 def options(bench: Bench, items: list[Json]) -> Json:
@@ -78,7 +83,9 @@ def _environment(scratch: str) -> dict[str, str]:
         "ANSIBLE_REMOTE_TMP": f"{scratch}/remote",
         "ANSIBLE_PIPELINING": "true",
         "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
-        "ANSIBLE_CALLBACKS_ENABLED": "ansible.builtin.junit",
+        "ANSIBLE_CALLBACKS_ENABLED": "ansible.builtin.junit,calls",
+        "ANSIBLE_CALLBACK_PLUGINS": str(PLAYBOOKS.with_name("callbacks")),
+        "CNI_BENCH_CALLS": f"{scratch}/{CALLS}",
         "JUNIT_OUTPUT_DIR": scratch,
         "JUNIT_HIDE_TASK_ARGUMENTS": "true",
     }

@@ -66,7 +66,7 @@ def _packet(kind: int, identifier: int) -> bytes:
 
 
 def _sum(packet: bytes) -> int:
-    total = sum(struct.unpack(f"!{len(packet) // 2}H", packet))
+    total: int = sum(struct.unpack(f"!{len(packet) // 2}H", packet))
     return (total & 0xFFFF) + (total >> 16)
 
 

@@ -1,0 +1,44 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Counts what a playbook asks of its nodes; what a task loops over counts as often."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import typing as t
+
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = r"""
+name: calls
+type: notification
+short_description: Counts calls for the benchmark
+description:
+  - The number goes to the file that the environment variable CNI_BENCH_CALLS names.
+"""
+
+ON_THE_CONTROLLER = {"assert", "debug", "fail", "include_role", "include_tasks", "set_fact", "validate_argument_spec"}
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "notification"
+    CALLBACK_NAME = "calls"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+
+    def v2_runner_on_ok(self, result: t.Any) -> None:
+        # Since ansible-core 2.19 the attributes are public; the private ones are going away.
+        task = result.task if hasattr(result, "task") else result._task
+        keys = result.result if hasattr(result, "result") else result._result
+        if task.action.rpartition(".")[2] not in ON_THE_CONTROLLER:
+            self._count += len(keys.get("results", [None]))
+
+    def v2_playbook_on_stats(self, stats: t.Any) -> None:
+        pathlib.Path(os.environ["CNI_BENCH_CALLS"]).write_text(str(self._count), encoding="utf-8")

@@ -74,7 +74,7 @@ options:
     type: str
   only:
     description:
-      - The plugins to install. The default is all of the release.
+      - The plugins to install. When empty, all of the release.
     type: list
     elements: str
   bin_dir:
@@ -94,6 +94,7 @@ options:
       - V(rolled_back) returns to the release before the last one that was installed. Asked for again, it changes nothing.
         O(version) and O(source) cannot be given then.
       - V(absent) removes the plugins and everything kept. Files that were set aside come back.
+      - A plugin in whose place somebody else has put another file is not removed. A warning says so.
     type: str
     choices:
       - present

@@ -25,6 +25,10 @@ class SourceNeeded(Exception):
     """The controller has the source and is to send its content."""
 
 
+class SourceAwaited(Exception):
+    """In check mode: the source is to be on the node, where an earlier task may be going to put it."""
+
+
 class Sources:
     """Where the release comes from that a task asks for.
 
@@ -40,13 +44,7 @@ class Sources:
         self._digests = digests
         self._sent: dict[str, t.Any] | None = params["_controller"]
         self._is_remote = params["remote_src"]
-        self.digest = "" if self.is_awaited else self._digest()
-
-    @property
-    def is_awaited(self) -> bool:
-        """Whether an earlier task would have put it on the node, and its content is not known either."""
-        on_node = self._module.check_mode and not self.asked.is_url and self._is_remote
-        return on_node and not self.asked.checksum and not os.path.lexists(self.asked.location)
+        self.digest = self._digest()
 
     def _digest(self) -> str:
         path = self.asked.location
@@ -56,7 +54,10 @@ class Sources:
             return str(self._from_controller()["digest"])
         if os.path.isdir(path):
             return identity_of(self._listing(path))
-        return self.asked.checksum or f"sha256:{self._digests.of(path)}"
+        return self.asked.checksum or ("" if self._is_awaited() else f"sha256:{self._digests.of(path)}")
+
+    def _is_awaited(self) -> bool:
+        return self._module.check_mode and not os.path.lexists(self.asked.location)
 
     def _from_controller(self) -> dict[str, t.Any]:
         if self._sent is None:
@@ -76,6 +77,7 @@ class Sources:
         Raises:
             CniError: It cannot be had, or is not what it should be.
             SourceNeeded: The controller has it.
+            SourceAwaited: It is not there yet.
         """
         path = self.asked.location
         if self.asked.is_url:
@@ -85,6 +87,8 @@ class Sources:
             return self._archive(path, self.asked.checksum)
         if not self._is_remote:
             return self._sent_by_controller(self._from_controller())
+        if self._is_awaited():
+            raise SourceAwaited
         if os.path.isdir(path):
             return self._directory(path)
         return self._archive(path, self.digest)
@@ -114,4 +118,4 @@ class Sources:
         return Source([self.digest], self.asked.version, lambda: contents)
 
 
-__all__ = ("SourceNeeded", "Sources")
+__all__ = ("SourceAwaited", "SourceNeeded", "Sources")

@@ -15,7 +15,11 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
-from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources import SourceNeeded, Sources
+from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources import (
+    SourceAwaited,
+    SourceNeeded,
+    Sources,
+)
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_apply import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import (
@@ -88,30 +92,31 @@ def _operate(module: AnsibleModule, store: PluginStore, made: list[str]) -> _Key
         store, directory, keep=params["keep"], force=params["force"], dry_run=module.check_mode, made=made
     )
     if params["state"] == "absent":
-        return _report(params["state"], installation.absent())
+        return _report(module, installation.absent())
     if params["state"] == "rolled_back":
-        return _report(params["state"], installation.rolled_back())
+        return _report(module, installation.rolled_back())
     return _present(module, store, installation)
 
 
 def _present(module: AnsibleModule, store: PluginStore, installation: Installation) -> _Keys:
     sources = Sources(module, store.digests)
     warn(module, filter(None, [sources.asked.warning]))
-    if module.check_mode and sources.is_awaited:
-        warn(module, [f"{sources.asked.location} is not there yet: what it holds cannot be told before"])
-        return _awaited(sources.asked.version, store)
     try:
-        outcome = installation.present(sources.digest, sources.asked.version, module.params["only"], sources.fetch)
+        outcome = installation.present(
+            sources.digest, sources.asked.version, module.params["only"] or None, sources.fetch
+        )
+    except SourceAwaited:
+        warn(module, [f"{sources.asked.location} is not there yet: what it holds cannot be told before"])
+        outcome = _awaited(sources.asked.version, store)
     except SourceNeeded:
         return {"needed": True, "changed": False, "msg": "the content of the source is needed"}
-    return _report(module.params["state"], outcome)
+    return _report(module, outcome)
 
 
-def _awaited(version: str, store: PluginStore) -> _Keys:
+def _awaited(version: str, store: PluginStore) -> Outcome:
     current = store.manifest.current
     label = current.label if current else None
-    outcome = Outcome(changes=[], version=version or None, previous=label, kept=[], changed=True)
-    return _report("present", outcome)
+    return Outcome(changes=[], left=[], version=version or None, previous=label, kept=[], changed=True)
 
 
 class _SELinux:
@@ -133,10 +138,12 @@ def _labels(module: AnsibleModule) -> Labels | None:
     return _SELinux(module) if module.selinux_enabled() else None
 
 
-def _report(state: str, outcome: Outcome) -> _Keys:
+def _report(module: AnsibleModule, outcome: Outcome) -> _Keys:
+    path = module.params["bin_dir"]
+    warn(module, (f"{path}/{name} is not as it was installed: it stays, as somebody else's" for name in outcome.left))
     counted = collections.Counter(change.action for change in outcome.changes)
     actions = ", ".join(f"{number} {action}" for action, number in sorted(counted.items())) or "none"
-    what = {"present": "plugins", "rolled_back": "plugins, rolled back", "absent": "plugins"}[state]
+    what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
     return {
         "changed": outcome.changed,
         "version": outcome.version,

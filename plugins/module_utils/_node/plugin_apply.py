@@ -12,7 +12,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import BinDirectory, drop
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import BinDirectory, Found, drop
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_manifest import Manifest, SetAside
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_plan import PluginChange, is_same
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_store import PluginStore, read
@@ -62,9 +62,7 @@ def _prepare(
 
 
 def _set_aside(change: PluginChange, store: PluginStore, directory: BinDirectory) -> SetAside:
-    found = change.before
-    if found is None:
-        raise FileNotFoundError(directory.file(change.name))
+    found = t.cast(Found, change.before)
     if not found.link:
         store.put(store.set_aside(change.name), read(directory.file(change.name)))
     return SetAside(found.sha256, found.mode, found.uid, found.gid, found.mtime_ns, found.link)

@@ -40,6 +40,7 @@ class Outcome:
     """What became of a directory of plugins.
 
     Attributes:
+        left: Plugins that would go, had not somebody put other files in their place.
         version: Of the release that is installed; None where none is.
         previous: Of the one that was.
         kept: Versions beside it, the one used last first.
@@ -47,6 +48,7 @@ class Outcome:
     """
 
     changes: list[PluginChange]
+    left: list[str]
     version: str | None
     previous: str | None
     kept: list[str]
@@ -182,6 +184,7 @@ def _outcome(changes: list[PluginChange], before: Manifest, releases: list[Relea
     ids = [release.id for release in releases]
     return Outcome(
         changes=[change for change in changes if change.action != "left"],
+        left=[change.name for change in changes if change.action == "left"],
         version=releases[-1].label if releases else None,
         previous=before.current.label if before.current else None,
         kept=[release.label for release in reversed(releases[:-1])],

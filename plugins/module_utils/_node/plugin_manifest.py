@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 
 # Below a cache directory.
 _STORES: t.Final = ("cni.node", "plugins")
-_FILE: t.Final = "manifest.json"
+FILE: t.Final = "manifest.json"
 _FORMAT: t.Final = 1
 _SIZE_LIMIT: t.Final = 4 * 1024 * 1024
 
@@ -101,7 +101,7 @@ class Manifest:
         Raises:
             CniError: ``DECODE_FAILURE``, ``IO_FAILURE``.
         """
-        path = os.path.join(directory, _FILE)
+        path = os.path.join(directory, FILE)
         content = durable.read(path, limit=_SIZE_LIMIT)
         if content is None:
             return cls()
@@ -121,7 +121,7 @@ class Manifest:
 
     def save(self, directory: str) -> None:
         """Write it where it says something new."""
-        path = os.path.join(directory, _FILE)
+        path = os.path.join(directory, FILE)
         content = json_text.encode({"format": _FORMAT, **dataclasses.asdict(self)}) + b"\n"
         if content != durable.read(path, limit=_SIZE_LIMIT):
             durable.write(path, content)
@@ -148,4 +148,4 @@ def load_all(cache_dir: str) -> dict[str, Manifest]:
     return {urllib.parse.unquote(name): Manifest.load(os.path.join(top, name)) for name in names}
 
 
-__all__ = ("Manifest", "Release", "SetAside", "load_all", "store_of")
+__all__ = ("FILE", "Manifest", "Release", "SetAside", "load_all", "store_of")

@@ -15,9 +15,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
 from ansible_collections.cni.node.plugins.module_utils._node.file_digest import Digests, digest_of
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_manifest import Manifest, Release, store_of
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_manifest import FILE, Manifest, Release, store_of
 
-_MANIFEST: t.Final = "manifest.json"
 _SET_ASIDE: t.Final = "set-aside"
 _FILE_LIMIT: t.Final = 1024 * 1024 * 1024
 
@@ -69,7 +68,7 @@ class PluginStore:
         manifest = Manifest.load(self.path)
         listed = {self.file(release, name) for release in manifest.releases for name in release.files}
         listed |= {self.set_aside(name) for name in manifest.set_aside}
-        listed.add(os.path.join(self.path, _MANIFEST))
+        listed.add(os.path.join(self.path, FILE))
         for directory, dummy, files in os.walk(self.path, topdown=False):
             for file in (os.path.join(directory, name) for name in files):
                 if file not in listed:

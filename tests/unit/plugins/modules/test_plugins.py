@@ -31,7 +31,7 @@ def source(tmp_path: pathlib.Path) -> pathlib.Path:
 
 @pytest.fixture
 def ensure(run: Runner, tmp_path: pathlib.Path, source: pathlib.Path) -> Ensure:
-    places = {"bin_dir": str(tmp_path / "opt" / "bin"), "cache_dir": str(tmp_path / "var")}
+    places: Json = {"bin_dir": str(tmp_path / "opt" / "bin"), "cache_dir": str(tmp_path / "var")}
     given = {"source": str(source), "remote_src": True, "version": "1"}
     return lambda check_mode=False, **options: run(
         "plugins", check_mode=check_mode, **places, **({} if options.get("state") else given), **options
@@ -62,6 +62,31 @@ def test_it_installs_and_says_so_once_and_leaves_nothing_behind(ensure: Ensure, 
     assert os.listdir(tmp_path) == ["source"]
 
 
+def test_what_is_left_is_told(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    ensure().ok()
+    (tmp_path / "opt" / "bin" / "ptp").write_text("of a package", encoding="ascii")
+    told = [f"{tmp_path}/opt/bin/ptp is not as it was installed: it stays, as somebody else's"]
+    assert ensure(check_mode=True, only=["bridge"]).warnings == told
+    assert ensure(state="absent").warnings == told
+    assert os.listdir(tmp_path / "opt" / "bin") == ["ptp"]
+
+
+def test_an_empty_list_is_no_choice(ensure: Ensure) -> None:
+    assert len(ensure(only=[]).ok()["plugins"]) == 2
+
+
+@pytest.mark.parametrize("checksum", [None, "sha256:" + "0" * 64])
+def test_check_mode_can_do_without_what_an_earlier_task_would_bring(
+    run: Runner, tmp_path: pathlib.Path, checksum: str | None
+) -> None:
+    given: Json = {"source": "/nowhere/x.tgz", "remote_src": True, "version": "1", "checksum": checksum}
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    ran = run("plugins", **given, **places, check_mode=True)
+    assert (ran.ok()["changed"], ran.ok()["plugins"], ran.ok()["version"]) == (True, [], "1")
+    assert ran.warnings == ["/nowhere/x.tgz is not there yet: what it holds cannot be told before"]
+    assert "cannot read /nowhere/x.tgz" in run("plugins", **given, **places).refused()
+
+
 def test_a_failure_leaves_no_directory_behind(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     assert "the release has no plugin tap" in ensure(only=["tap"]).refused()
     assert os.listdir(tmp_path) == ["source"]
@@ -74,7 +99,7 @@ def test_a_slash_at_the_end_makes_no_other_directory(ensure: Ensure, run: Runner
 
 
 def test_a_source_on_the_controller_cannot_be_seen_from_the_node(run: Runner, tmp_path: pathlib.Path) -> None:
-    places = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
     assert "a source on the controller reached the node" in run("plugins", source="/x.tgz", **places).refused()
 
 
@@ -131,7 +156,7 @@ REFUSED: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
 def test_it_refuses_and_changes_nothing(run: Runner, tmp_path: pathlib.Path, options: Json, message: str) -> None:
-    places = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
     given = options if set(options) & {"state", "version"} or not options else {"version": "1.9.1", **options}
     for check_mode in (True, False):
         assert message in run("plugins", check_mode=check_mode, **{**places, **given}).refused()

@@ -184,7 +184,8 @@ def test_what_somebody_has_put_in_the_place_of_ours_is_not_removed(bin_dir: BinD
     bin_dir.present(OLD)
     bin_dir.put("bridge", b"from a package")
     bin_dir.put("flannel", b"from another one")
-    assert actions(bin_dir.present(Release("2", {"ptp": b"ptp of 1"}))) == {"ptp": "unchanged"}
+    upgraded = bin_dir.present(Release("2", {"ptp": b"ptp of 1"}))
+    assert (actions(upgraded), upgraded.left) == ({"ptp": "unchanged"}, ["bridge", "flannel"])
     assert actions(bin_dir.absent()) == {"ptp": "removed"}
     assert bin_dir.files() == {"bridge": b"from a package", "flannel": b"from another one"}
 

@@ -1,0 +1,159 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The controller's half of plugins: what a node is asked and sent, and how often."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import pathlib
+import tarfile
+import types
+import typing as t
+
+import pytest
+
+pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
+
+import ansible
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from ansible_collections.cni.node.plugins.action.plugins import ActionModule
+
+Json = dict[str, t.Any]
+
+pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
+
+
+class Action(ActionModule):
+    """The node has nothing, or everything."""
+
+    has_it = False
+    asked: list[Json]
+    sent: dict[str, bytes]
+
+    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> Json:
+        self.asked.append(keywords["module_args"])
+        sent = keywords["module_args"].get("_controller", {})
+        return {"needed": not self.has_it and not {"listing", "archive"} & sent.keys(), "msg": "from the node"}
+
+    def _make_tmp_path(self, remote_user: str | None = None) -> str:
+        return "/node/tmp"
+
+    def _transfer_file(self, local_path: str, remote_path: str) -> str:
+        self.sent[remote_path] = pathlib.Path(local_path).read_bytes()
+        return remote_path
+
+    def _fixup_perms2(self, *arguments: t.Any, **keywords: t.Any) -> None:
+        pass
+
+
+class Controller:
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
+        self._loader = DataLoader()
+        self._loader.set_basedir(str(directory))
+
+    def run(self, arguments: Json, *, check_mode: bool = False, has_it: bool = False) -> tuple[Json, Action]:
+        task: t.Any = types.SimpleNamespace(
+            args=arguments,
+            async_val=0,
+            check_mode=check_mode,
+            diff=False,
+            get_search_path=lambda: [str(self.directory)],
+        )
+        shell = types.SimpleNamespace(tmpdir=None, join_path="{}/{}".format)
+        connection: t.Any = types.SimpleNamespace(_shell=shell)
+        templar = Templar(loader=self._loader, variables={})
+        action = Action(task, connection, t.cast("t.Any", types.SimpleNamespace()), self._loader, templar, None)
+        action.asked, action.sent, action.has_it = [], {}, has_it
+        return action.run(task_vars={}), action
+
+
+@pytest.fixture
+def controller(tmp_path: pathlib.Path) -> Controller:
+    (tmp_path / "files" / "mine").mkdir(parents=True)
+    for name in ("bridge", "ptp"):
+        path = tmp_path / "files" / "mine" / name
+        path.write_text(name, encoding="ascii")
+        path.chmod(0o700)
+    with tarfile.open(tmp_path / "files" / "x.tgz", "w:gz") as archive:
+        archive.add(tmp_path / "files" / "mine" / "bridge", "bridge")
+    return Controller(tmp_path)
+
+
+def digest(controller: Controller) -> str:
+    return f"sha256:{hashlib.sha256((controller.directory / 'files' / 'x.tgz').read_bytes()).hexdigest()}"
+
+
+@pytest.mark.parametrize("source", ["x.tgz", "mine"])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_node_that_has_it_is_asked_once_and_sent_nothing(
+    controller: Controller, source: str, check_mode: bool
+) -> None:
+    result, action = controller.run({"source": source}, check_mode=check_mode, has_it=True)
+    assert result["msg"] == "from the node"
+    (asked,) = action.asked
+    assert asked["_controller"].keys() == {"digest"}
+    assert action.sent == {}
+
+
+def test_a_node_that_has_it_not_is_sent_the_archive(controller: Controller) -> None:
+    dummy, action = controller.run({"source": "x.tgz", "keep": 2})
+    sent = {"digest": digest(controller), "archive": "/node/tmp/source"}
+    assert [asked["_controller"] for asked in action.asked] == [{"digest": digest(controller)}, sent]
+    assert action.sent == {"/node/tmp/source": (controller.directory / "files" / "x.tgz").read_bytes()}
+    assert {asked["keep"] for asked in action.asked} == {2}
+
+
+def test_check_mode_sends_names_and_digests_only(controller: Controller) -> None:
+    for source, names in {"x.tgz": ["bridge"], "mine": ["bridge", "ptp"]}.items():
+        dummy, action = controller.run({"source": source}, check_mode=True)
+        listing = {name: hashlib.sha256(name.encode()).hexdigest() for name in names}
+        assert action.asked[1]["_controller"]["listing"] == listing
+        assert action.sent == {}
+
+
+def test_a_directory_is_sent_as_an_archive_of_its_plugins(controller: Controller) -> None:
+    (controller.directory / "files" / "mine" / "notes").write_text("no plugin", encoding="ascii")
+    dummy, action = controller.run({"source": "mine"})
+    (content,) = action.sent.values()
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        assert {member.name: member.mode for member in archive} == {"bridge": 0o755, "ptp": 0o755}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"version": "1.9.1"},
+        {"source": "https://mirror/x.tgz"},
+        {"source": "/srv/x.tgz", "remote_src": "yes"},
+        {"source": "none.tgz", "state": "absent"},
+    ],
+    ids=str,
+)
+def test_what_the_node_gets_by_itself_is_none_of_the_controllers_business(
+    controller: Controller, arguments: Json
+) -> None:
+    dummy, action = controller.run({**arguments, "_controller": {"digest": "forged"}})
+    assert action.asked == [arguments]
+
+
+BAD: dict[str, tuple[Json, str]] = {
+    "missing": ({"source": "none.tgz"}, "source: none.tgz is not on the controller"),
+    "digest": ({"source": "x.tgz", "checksum": "sha256:" + "0" * 64}, "x.tgz is not the archive it should be"),
+    "version": ({"source": "x.tgz", "version": "1.7.0"}, "version 1.7.0 of the plugins is not installed"),
+    "nothing in it": ({"source": "."}, "has no plugin"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD)
+def test_what_is_wrong_is_said_before_a_node_is_asked(controller: Controller, arguments: Json, message: str) -> None:
+    result, action = controller.run(arguments)
+    assert result["failed"]
+    assert message in result["msg"]
+    assert result["error"].keys() == {"code", "msg", "details"}
+    assert action.asked == []

@@ -63,6 +63,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "portmap-without-address": (SENSE, ERROR),
     "port-mapped-twice": (SENSE, ERROR),
     "rate-without-burst": (SENSE, ERROR),
+    "rate-out-of-bounds": (SENSE, ERROR),
     "ipmasq-without-route": (SENSE, WARNING),
 }
 

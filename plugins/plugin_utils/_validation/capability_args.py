@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
-from ansible_collections.cni.node.plugins.plugin_utils._validation.links import unpaired
+from ansible_collections.cni.node.plugins.plugin_utils._validation.links import limits
 from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
 
 _ANY_ADDRESS: t.Final = ("", "0.0.0.0", "::")
@@ -45,9 +45,11 @@ def senseless(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -
     """Find ports of the node that are to lead to two containers, and limits that are none."""
     taken: dict[tuple[t.Any, str], list[tuple[str, _Given]]] = {}
     for given in _given(attachments):
-        limits = given.arguments.get("bandwidth")
-        for path, message in unpaired(limits, given.path("bandwidth")) if isinstance(limits, dict) else ():
-            yield Finding("rate-without-burst", given.file, path, message, "a rate and its burst go together")
+        bandwidth = given.arguments.get("bandwidth")
+        for code, path, message, hint in (
+            limits(bandwidth, given.path("bandwidth")) if isinstance(bandwidth, dict) else ()
+        ):
+            yield Finding(code, given.file, path, message, hint)
         for index, mapping in enumerate(_list(given.arguments.get("portMappings"))):
             yield from _mapping(mapping, given, given.path("portMappings", index), taken)
 

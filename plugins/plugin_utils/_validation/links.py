@@ -18,6 +18,11 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.positions imp
 _LEAST: t.Final = {4: 68, 6: 1280}
 _MOST: t.Final = 65535
 
+# Bits; microseconds of a second; microseconds that a burst lasts, less than which the kernel makes nothing of.
+_BYTE: t.Final = 8
+_MICROSECONDS: t.Final = 1_000_000
+_LEAST_TIME: t.Final = 2
+
 _PAIRS: t.Final = (("ingressRate", "ingressBurst"), ("egressRate", "egressBurst"))
 
 
@@ -28,16 +33,35 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     yield from _mtu(document, plugin)
     yield from _trunk(document, plugin)
     if plugin.type == "bandwidth":
-        for path, message in unpaired(plugin.keys, plugin.path):
-            yield document.finding("rate-without-burst", path, message, "a rate and its burst go together")
+        for code, path, message, hint in limits(plugin.keys, plugin.path):
+            yield document.finding(code, path, message, hint)
 
 
-def unpaired(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str]]:
-    """Return places and messages of limits that have a rate or a burst only; 0 is none."""
-    for rate, burst in _PAIRS:
-        for given, missing in ((rate, burst), (burst, rate)):
+def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str, str]]:
+    """Return what is wrong with limits of traffic, in bits and bits per second, of which 0 is none.
+
+    Returns:
+        Code, place, message and hint.
+    """
+    for rate_key, burst_key in _PAIRS:
+        rate, burst = keys.get(rate_key), keys.get(burst_key)
+        for given, missing in ((rate_key, burst_key), (burst_key, rate_key)):
             if keys.get(given) and not keys.get(missing):
-                yield join(path, given), f"{given} is given and {missing} is not"
+                message = f"{given} is given and {missing} is not"
+                yield "rate-without-burst", join(path, given), message, "a rate and its burst go together"
+        if type(rate) is not int or type(burst) is not int or rate <= 0 or burst <= 0:
+            continue
+        if rate < _BYTE:
+            yield (
+                "rate-out-of-bounds",
+                join(path, rate_key),
+                f"{rate} bits per second are no byte",
+                "expected: 8 or more",
+            )
+        elif burst * _MICROSECONDS < _LEAST_TIME * rate:
+            message = f"a burst of {burst} bits is over at once at {rate} bits per second, which the kernel refuses"
+            hint = "expected: what passes in a few milliseconds, and a packet at least"
+            yield "rate-out-of-bounds", join(path, burst_key), message, hint
 
 
 def _mtu(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -63,4 +87,4 @@ def _trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
             yield document.finding("range-backwards", join(path, "minID"), message, "swap them", first)
 
 
-__all__ = ("findings", "unpaired")
+__all__ = ("findings", "limits")

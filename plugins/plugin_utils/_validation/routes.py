@@ -26,6 +26,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     written = list(addresses.objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
     known = _known_subnets(plugin)
     for keys, path in written:
+        yield from _target(document, keys, path)
         yield from _gateway(document, plugin, keys, path)
         if known:
             yield from _path_of(document, plugin, keys, path, known, [other for other, dummy in written])
@@ -38,6 +39,14 @@ def _known_subnets(plugin: Plugin) -> list[Network]:
     declared = plugin.keys.get("capabilities")
     brought = isinstance(declared, dict) and declared.get(capability)
     return addresses.subnets(plugin) if capability and not brought else []
+
+
+def _target(document: Document, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+    """Find what the kernel refuses; of IPv6, it masks the address by itself."""
+    target = addresses.interface(keys.get("dst"))
+    if target is not None and target.version == 4 and target.ip != target.network.network_address:
+        message = f"{keys['dst']} is an address inside the network {target.network}"
+        yield document.finding("host-bits-set", join(path, "dst"), message, f"write {target.network}", keys["dst"])
 
 
 def _gateway(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:

@@ -91,7 +91,7 @@ def _give_keys(root: pathlib.Path, out: pathlib.Path) -> None:
         _run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "throw-away", "-f", path])
     (out / "host_key.pub").write_text(host.with_suffix(".pub").read_text(encoding="utf-8"), encoding="utf-8")
     home = root / "root/.ssh"
-    home.mkdir(mode=0o700)
+    home.mkdir(mode=0o700, exist_ok=True)
     shutil.copy(out / "client_key.pub", home / "authorized_keys")
 
 

@@ -27,6 +27,8 @@ PACKAGES = (
     "containerd",
     "podman",
     "crun",
+    # Podman wants a network stack to be installed, and this one brings no CNI plugins; containers.conf below says CNI.
+    "netavark",
     "busybox-static",
     # Asks containerd whether its network is ready.
     "python3-grpcio",

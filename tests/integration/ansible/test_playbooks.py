@@ -173,8 +173,8 @@ def test_every_variable_of_networks_and_attachments_does_what_it_says_also_as_te
 
 def _archive(project: Project, version: str, *, bridge: bytes | None = None) -> str:
     """A release made of the distribution's plugins, on the controller; perhaps with another bridge."""
-    path = project.path / f"mine-{version}.tgz"
-    with tarfile.open(path, "w:gz") as archive:
+    path = project.path / f"mine-{version}.tar"
+    with tarfile.open(path, "w") as archive:
         for name in BINARIES:
             binary = pathlib.Path("/usr/lib/cni", name).read_bytes()
             content = bridge if name == "bridge" and bridge is not None else binary + version.encode()
@@ -203,17 +203,17 @@ def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: N
     upgraded = project.run(UPGRADE, **variables, **_release(project, "1.0.2"))
     assert (_changing(upgraded), _table(upgraded)) == ({"plugins"}, "node 1.0.2 dbnet 2 -")
     assert _changing(project.run(UPGRADE, **variables, **_release(project, "1.0.2"))) == set()
-    before = upgraded.tasks[-1].after
+    rolled_back = project.run(ROLLBACK, **variables)
+    assert (_changing(rolled_back), _table(rolled_back)) == ({"plugins"}, "node 1.0.1 dbnet 2 -")
+    again = project.run(ROLLBACK, **variables)
+    assert _changing(again) == set()
     broken = project.run(UPGRADE, **variables, **_release(project, "1.0.3", bridge=b"#!/bin/sh\nexit 7\n"))
     assert broken.status != 0
     broken["Say why the node is as it was before"].failed(
         "the upgrade failed at 'Bring the attachments about' and the node has the plugins of before",
         "plugin bridge failed (CHECK): exit status 7",
     )
-    assert _changed_files(before, broken.tasks[-1].after) == ""
-    rolled_back = project.run(ROLLBACK, **variables)
-    assert (_changing(rolled_back), _table(rolled_back)) == ({"plugins"}, "node 1.0.1 dbnet 2 -")
-    assert _changing(project.run(ROLLBACK, **variables)) == set()
+    assert _changed_files(again.tasks[-1].after, broken.tasks[-1].after) == ""
     removed = project.run(REMOVE, **variables)
     _is_as_before(virgin, removed.tasks[-1].after)
 

@@ -32,22 +32,13 @@ class Labels(t.Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
-    """A file in the directory.
+class Found(SetAside):
+    """A file in the directory, which may have to be set aside.
 
     Attributes:
-        sha256: Of its content; empty for a symbolic link.
-        link: Where a symbolic link goes.
-        mtime_ns: Time of its last change, in nanoseconds.
         is_labelled: Whether its label is right.
     """
 
-    sha256: str
-    mode: int
-    uid: int
-    gid: int
-    mtime_ns: int
-    link: str = ""
     is_labelled: bool = True
 
     @property

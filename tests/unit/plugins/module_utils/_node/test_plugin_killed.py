@@ -66,31 +66,32 @@ AFTER = {
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_the_next_run_finishes_it(tmp_path: pathlib.Path, name: str) -> None:
+def killed_runs(path: pathlib.Path, name: str) -> t.Iterator[BinDir]:
+    """A directory for each moment at which a run can be killed."""
     for step in range(1000):
-        bin_dir = a_directory(tmp_path / str(step))
+        bin_dir = a_directory(path / str(step))
         if name == "rolled back":
             bin_dir.present(NEW, force=True)
         if not killed_before(step, lambda bin_dir=bin_dir: RUNS[name](bin_dir)):  # type: ignore[misc]
             break
+        yield bin_dir
+    assert step > {"upgrade": 20, "absent": 4, "rolled back": 10}[name], "it was not killed often enough to tell"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_next_run_finishes_it(tmp_path: pathlib.Path, name: str) -> None:
+    for bin_dir in killed_runs(tmp_path, name):
         _check_between(bin_dir)
         RUNS[name](bin_dir)
         assert bin_dir.files() == AFTER[name]
         assert name == "absent" or bin_dir.left_over() == []
         bin_dir.absent()
         assert bin_dir.files() == FOREIGN
-    assert step > {"upgrade": 20, "absent": 4, "rolled back": 10}[name], "it was not killed often enough to tell"
 
 
 @pytest.mark.parametrize("name", ["upgrade", "rolled back"])
 def test_another_run_can_undo_it(tmp_path: pathlib.Path, name: str) -> None:
-    for step in range(1000):
-        bin_dir = a_directory(tmp_path / str(step))
-        if name == "rolled back":
-            bin_dir.present(NEW, force=True)
-        if not killed_before(step, lambda bin_dir=bin_dir: RUNS[name](bin_dir)):  # type: ignore[misc]
-            break
+    for bin_dir in killed_runs(tmp_path, name):
         bin_dir.absent()
         assert bin_dir.files() == FOREIGN
 

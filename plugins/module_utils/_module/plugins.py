@@ -71,7 +71,7 @@ def _alone(module: AnsibleModule) -> _Keys:
     made = [*missing_directories(bin_dir), *missing_directories(store.parents[0])]
     unused = made
     try:
-        with locked(store.lock, exclusive=True, timeout=module.params["timeout"], what=f"{bin_dir}"):
+        with locked(store.lock, exclusive=True, timeout=module.params["timeout"], what=bin_dir):
             store = PluginStore(cache_dir, bin_dir)
             if module.params["state"] == "absent":
                 unused = [*made, *store.manifest.made]

@@ -21,7 +21,7 @@ _LONGEST_PAUSE = 0.05
 
 
 @contextlib.contextmanager
-def locked(path: str, *, exclusive: bool, timeout: float, what: str) -> t.Iterator[None]:
+def locked(path: str, *, exclusive: bool, timeout: float, what: str, keep: bool = False) -> t.Iterator[None]:
     """Hold a lock between processes and between threads.
 
     The kernel drops it with the process, so a killed run leaves a free lock behind. An exclusive
@@ -30,6 +30,7 @@ def locked(path: str, *, exclusive: bool, timeout: float, what: str) -> t.Iterat
     Args:
         timeout: Seconds to wait for other holders.
         what: What the lock is for, as the error names it.
+        keep: Leave the file where it is: others wait for its lock in their own way.
 
     Raises:
         CniError: ``TRY_AGAIN`` when the time is over, ``IO_FAILURE`` when the file cannot be had.
@@ -38,7 +39,7 @@ def locked(path: str, *, exclusive: bool, timeout: float, what: str) -> t.Iterat
     try:
         yield
     finally:
-        if exclusive:
+        if exclusive and not keep:
             with contextlib.suppress(OSError):
                 os.unlink(path)
         os.close(descriptor)

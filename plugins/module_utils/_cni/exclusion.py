@@ -18,6 +18,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 
 
+def file_name(kind: str, name: str) -> str:
+    """Return what the lock of a ``network`` or ``container`` is called; a network's stays as long as it is in use."""
+    return f"{kind}-{hashlib.sha256(name.encode('utf-8')).hexdigest()[:32]}"
+
+
 class Exclusion:
     """Who may work on what at a time (section 3, "Lifecycle & Ordering").
 
@@ -50,7 +55,7 @@ class Exclusion:
     @contextlib.contextmanager
     def _lock(self, kind: str, name: str, *, exclusive: bool) -> t.Iterator[None]:
         held: dict[str, bool] = self._held.__dict__.setdefault("exclusive", {})
-        file = f"{kind}-{hashlib.sha256(name.encode('utf-8')).hexdigest()[:32]}"
+        file = file_name(kind, name)
         if file in held:
             if exclusive and not held[file]:
                 raise CniError(
@@ -68,4 +73,4 @@ class Exclusion:
                 del held[file]
 
 
-__all__ = ("Exclusion",)
+__all__ = ("Exclusion", "file_name")

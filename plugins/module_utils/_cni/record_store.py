@@ -67,16 +67,23 @@ class RecordStore:
             flush: False for what is needed only while the machine is up.
         """
         durable.make_directory(self.directory, mode=0o700)
-        path = self._path_for(record.attachment.key)
+        path = self.path_of(record.attachment.key)
         durable.write(path, record.encode(), flush=flush)
         self._occupants[path] = record.attachment.key
+
+    def path_of(self, key: Key) -> str:
+        """Return where the attachment's file is, or where it is to be."""
+        usual, other = self._usual_path(key), self._other_path(key)
+        if os.path.exists(other):
+            return other
+        return usual if self._key_of(usual) in (None, key) else other
 
     def remove(self, key: Key) -> None:
         """Forget an attachment; its file may be broken or gone.
 
         A loss of power may bring the file back. Its namespace is another one then, and DEL is run once more.
         """
-        path = self._path_for(key)
+        path = self.path_of(key)
         durable.remove(path, flush=False)
         self._occupants.pop(path, None)
 
@@ -86,6 +93,11 @@ class RecordStore:
         records, dummy = self._read(names)
         wanted = attachment.key[:2]
         return [record for record in records if record.attachment.key[:2] == wanted]
+
+    def read_network(self, name: str) -> tuple[list[Record], dict[str, CniError]]:
+        """Return the records of a network's attachments, and what is wrong with each file that may be one, by path."""
+        records, broken = self._read([file for file in self._names() if file.startswith(f"{name}-")])
+        return [record for record in records if record.attachment.network == name], broken
 
     def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
         """Return every record, and what is wrong with each file that is none, by path."""
@@ -144,13 +156,6 @@ class RecordStore:
     def _other_path(self, key: Key) -> str:
         """Return the name for the case that another attachment's names join to the same: it tells where they end."""
         return f"{self._usual_path(key)}:{len(key[0])}.{len(key[1])}"
-
-    def _path_for(self, key: Key) -> str:
-        """Return where the attachment's file is, or where it is to be."""
-        usual, other = self._usual_path(key), self._other_path(key)
-        if os.path.exists(other):
-            return other
-        return usual if self._key_of(usual) in (None, key) else other
 
     def _key_of(self, path: str) -> Key | None:
         """Return whose file it is; nothing for one that is not there or does not tell."""

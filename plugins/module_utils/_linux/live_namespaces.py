@@ -1,0 +1,94 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+
+_NAMESPACE: t.Final = re.compile(r"net:\[(\d+)\]")
+_LOCAL: t.Final = re.compile(r"\|-- (\S+)\n\s*/32 host LOCAL")
+
+
+def live() -> dict[int, str]:
+    """Return a path to each network namespace that can be reached, by inode number.
+
+    These are the ones that are mounted where we can see it, as ``ip netns`` and runtimes do, and those of every
+    process. A namespace that only an open file or another mount namespace keeps has no name here.
+    """
+    return {**_of_processes(), **_mounted()}
+
+
+def addresses() -> dict[str, str]:
+    """Return every address of these namespaces, the node's own included, with the path of one that has it.
+
+    Raises:
+        CniError: ``IO_FAILURE``: a namespace cannot be looked into.
+    """
+    found: dict[str, str] = {}
+    for path in live().values():
+        try:
+            inside = netns.inside(path, _own_addresses)
+        except OSError as exc:
+            if path.startswith("/proc/"):  # its process has ended
+                continue
+            raise io_error("look into the network namespace", path, exc) from exc
+        found.update(dict.fromkeys(inside, path))
+    return found
+
+
+def _mounted() -> dict[int, str]:
+    found = {}
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            root, point = line.split()[3:5]
+            namespace = _NAMESPACE.fullmatch(root)
+            if namespace:
+                found[int(namespace[1])] = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), point)
+    return found
+
+
+def _of_processes() -> dict[int, str]:
+    found = {}
+    for entry in os.listdir("/proc"):
+        path = f"/proc/{entry}/ns/net"
+        if entry.isdigit():
+            try:
+                found[os.stat(path).st_ino] = path
+            except OSError:  # it has ended
+                continue
+    return found
+
+
+def _own_addresses() -> set[str]:
+    """Read without a program: there may be thousands of namespaces."""
+    found = set(_LOCAL.findall(_read("/proc/thread-self/net/fib_trie")))
+    for line in _read("/proc/thread-self/net/if_inet6").splitlines():
+        digits = line.split()[0]
+        found.add(canonical(":".join(digits[start : start + 4] for start in range(0, 32, 4))))
+    return found
+
+
+def canonical(address: str) -> str:
+    """Return an address as the kernel and this collection write it."""
+    return str(ipaddress.ip_address(address))
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as stream:
+            return stream.read()
+    except FileNotFoundError:  # the kernel lacks this family
+        return ""
+
+
+__all__ = ("addresses", "canonical", "live")

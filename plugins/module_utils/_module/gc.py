@@ -1,0 +1,83 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._node.claims import Valid
+from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
+from ansible_collections.cni.node.plugins.module_utils._node.leak import FAILED, KEPT, Leak, Scope
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+def collect(module: AnsibleModule) -> dict[str, t.Any]:
+    """Do what the module `gc` is asked for and return its result."""
+    params = module.params
+    timeout = positive("timeout", params["timeout"])
+    names = [check_network_name(name, f"networks[{position}]") for position, name in enumerate(params["networks"])]
+    scope = Scope(params["min_age"] and positive("min_age", params["min_age"]), module.check_mode)
+    runtime = Runtime(ProcessExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
+    networks = conf_dir.load(params["conf_dir"])
+    garbage = Garbage(runtime, params["cache_dir"], networks, _valid(params["valid_attachments"]), scope, timeout)
+    return _report(garbage.collect(names))
+
+
+def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> Valid:
+    if items is None:
+        return Valid()
+    keys = [(item["network"] or "", item["container_id"], item["ifname"]) for item in items]
+    for network, container_id, ifname in keys:
+        Attachment(network or "any", container_id, ifname).validated()
+    return Valid(frozenset(keys))
+
+
+def _report(leaks: t.Sequence[Leak]) -> dict[str, t.Any]:
+    failures = [f"{leak.subject}: {leak.error}" for leak in leaks if leak.action == FAILED]
+    return {
+        "findings": [_entry(leak) for leak in leaks],
+        "changed": any(leak.collected for leak in leaks),
+        "failed": bool(failures),
+        "msg": "\n".join([_summary(leaks), *failures]),
+        "diff": {"before": {leak.subject: leak.evidence for leak in leaks if leak.collected}, "after": {}},
+    }
+
+
+def _entry(leak: Leak) -> dict[str, t.Any]:
+    return {
+        "kind": leak.kind,
+        "network": leak.network,
+        "subject": leak.subject,
+        "evidence": leak.evidence,
+        "action": leak.action,
+        "error": leak.error.as_dict() if leak.error else None,
+    }
+
+
+def _summary(leaks: t.Sequence[Leak]) -> str:
+    parts = [
+        _counted("collected", [leak for leak in leaks if leak.collected]),
+        *(_counted(action, [leak for leak in leaks if leak.action == action]) for action in (KEPT, FAILED)),
+    ]
+    return "; ".join(filter(None, parts)) or "nothing is left over"
+
+
+def _counted(word: str, leaks: t.Sequence[Leak]) -> str:
+    kinds = collections.Counter(leak.kind for leak in leaks)
+    return f"{word}: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items()) if kinds else ""
+
+
+__all__ = ("collect",)

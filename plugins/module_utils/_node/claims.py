@@ -1,0 +1,129 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import glob
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
+
+# Below it, runtimes keep their records as the reference runtime does: libcni, CRI-O, Podman and containerd in
+# "results", dockershim's heirs in "cache/results", Multus in "multus/results".
+_STATE_DIR: t.Final = "/var/lib/cni"
+
+# A network that is called so has its leases there.
+_NO_RECORDS: t.Final = f"{_STATE_DIR}/networks/results"
+
+Names = tuple[str, str]
+
+
+class Ledger:
+    """The records of all runtimes of a node."""
+
+    def __init__(self, own: RecordStore) -> None:
+        self._own = own
+        patterns = (f"{_STATE_DIR}/results", f"{_STATE_DIR}/*/results")
+        found = {os.path.realpath(path) for pattern in patterns for path in glob.glob(pattern)}
+        found -= {os.path.realpath(own.directory), _NO_RECORDS}
+        self._others = [RecordStore(path) for path in sorted(found)]
+
+    def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
+        """Return every record, and what is wrong with each file that is none, by path."""
+        records: list[Record] = []
+        broken: dict[str, CniError] = {}
+        for store in self._stores:
+            found, wrong = store.read_all()
+            records += found
+            broken.update(wrong)
+        return records, broken
+
+    def of(self, network: str) -> tuple[list[Record], list[Record], dict[str, CniError]]:
+        """Return a network's records at our place, those elsewhere, and what is wrong with files that may be one."""
+        found: list[list[Record]] = []
+        broken: dict[str, CniError] = {}
+        for store in self._stores:
+            records, wrong = store.read_network(network)
+            found.append(records)
+            broken.update(wrong)
+        return found[0], [record for records in found[1:] for record in records], broken
+
+    @property
+    def _stores(self) -> list[RecordStore]:
+        return [self._own, *self._others]
+
+
+@dataclasses.dataclass(frozen=True)
+class Valid:
+    """The attachments that the user calls valid; None where the node itself is to tell."""
+
+    keys: frozenset[Key] | None = None
+
+    def has(self, key: Key) -> bool:
+        """Tell whether it is listed; an entry that names no network is for all."""
+        return self.keys is not None and not {key, ("", *key[1:])}.isdisjoint(self.keys)
+
+    def lacks(self, key: Key) -> bool:
+        return self.keys is not None and not self.has(key)
+
+    def of(self, network: str) -> set[Names]:
+        return {key[1:] for key in self.keys or () if key[0] in ("", network)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Claims:
+    """Who owns something of a network.
+
+    Attributes:
+        staying: Container id and interface of each attachment that stays.
+        going: Of each that a dry run has found to be deleted, and all it has with it.
+        broken: Records that cannot be read, any of which may claim anything.
+        records: The records of all of them.
+    """
+
+    network: str
+    staying: frozenset[Names]
+    going: frozenset[Names]
+    broken: tuple[str, ...]
+    records: tuple[Record, ...]
+
+    def has(self, container_id: str, ifname: str = "") -> bool:
+        """Tell whether a container has an attachment; to any interface where none is given."""
+        return (container_id, ifname) in self.staying if ifname else container_id in self._containers
+
+    def frees(self, container_id: str, ifname: str = "") -> bool:
+        """Tell whether a DEL that a dry run does not run will have taken it away."""
+        if self.has(container_id, ifname):
+            return False
+        return any((container_id, ifname or name) == (other, name) for other, name in self.going)
+
+    @functools.cached_property
+    def _containers(self) -> set[str]:
+        return {container_id for container_id, dummy in self.staying}
+
+    def doubt(self, container_id: str, addresses: t.Iterable[str]) -> str:
+        """Say why something without a record may have an owner all the same, or nothing."""
+        if self.broken:
+            return f"a record that cannot be read may claim it: {self.broken[0]}"
+        if container_id and netns.is_namespace(os.path.join(netns.DIRECTORY, container_id)):
+            return f"there is a network namespace named {container_id}"
+        held = [address for address in addresses if address in self._live]
+        return f"{held[0]} is in use in the network namespace {self._live[held[0]]}" if held else ""
+
+    @functools.cached_property
+    def _live(self) -> dict[str, str]:
+        return live_namespaces.addresses()
+
+
+__all__ = ("Claims", "Ledger", "Names", "Valid")

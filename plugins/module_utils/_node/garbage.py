@@ -1,0 +1,108 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node import host_local
+from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Valid
+from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.lease_leaks import LeaseLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.own_leftovers import OwnLeftovers
+from ansible_collections.cni.node.plugins.module_utils._node.record_leaks import RecordLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.rule_leaks import RuleLeaks
+
+# Where other runtimes have their networks, wherever this collection's are.
+_USUAL_CONF_DIR: t.Final = "/etc/cni/net.d"
+
+
+class Garbage:
+    """Finds and collects what nobody owns any more, one network after the other, each with its lock held."""
+
+    def __init__(
+        self, runtime: Runtime, cache_dir: str, networks: ConfDir, valid: Valid, scope: Scope, timeout: float
+    ) -> None:
+        """
+        Args:
+            timeout: Seconds to wait for each lock.
+        """
+        self._runtime = runtime
+        self._cache_dir = cache_dir
+        self._networks = networks
+        self._scope = scope
+        self._timeout = timeout
+        self._records = RecordLeaks(runtime, networks, valid, scope)
+        self._leases = LeaseLeaks(scope, timeout)
+        self._rules = RuleLeaks(scope)
+
+    def collect(self, names: t.Sequence[str]) -> list[Leak]:
+        """Collect what there is of these networks, or of all, and what this collection itself has left."""
+        attachments, unreadable = self._records.known()
+        every = self._every_network(attachments)
+        leftovers = OwnLeftovers(self._cache_dir, self._networks.path, _locks(attachments, every), self._scope)
+        leaks: list[Leak] = []
+        with self._alone():
+            for name in list(dict.fromkeys(names)) or every:
+                self._collect(name, leaks, may_ask=not unreadable)
+        told = {leak.subject for leak in leaks}
+        leaks += [leak for leak in unreadable if leak.subject not in told and not names]
+        gone = {leak.subject for leak in leaks if leak.collected} if self._scope.dry_run else set()
+        return leaks + leftovers.collect(gone)
+
+    def _every_network(self, attachments: t.Iterable[Attachment]) -> list[str]:
+        recorded = {attachment.network for attachment in attachments}
+        return sorted({*self._networks.networks, *recorded, *host_local.networks(), *self._rules.networks()})
+
+    def _alone(self) -> t.ContextManager[None]:
+        """Keep other runs from collecting at the same time."""
+        if self._scope.dry_run:
+            return contextlib.nullcontext()
+        path = os.path.join(self._cache_dir, OWN_DIRECTORY, "locks", "gc")
+        return locked(path, exclusive=True, timeout=self._timeout, what="garbage collection")
+
+    def _collect(self, name: str, leaks: list[Leak], *, may_ask: bool) -> None:
+        try:
+            with contextlib.nullcontext() if self._scope.dry_run else self._runtime.exclusion.network(name):
+                found, claims = self._records.of(name)
+                leaks += found
+                leaks += self._leases.of(claims, self._networks.networks.get(name), self._doubt(name))
+                leaks += self._rules.of(claims)
+                if may_ask and not self._scope.dry_run:
+                    self._ask_plugins(claims)
+        except CniError as exc:
+            leaks.append(Leak("network", name, name, "not all of it could be looked at").fail(exc))
+
+    def _ask_plugins(self, claims: Claims) -> None:
+        network = self._networks.networks.get(claims.network)
+        if network is not None:
+            self._runtime.gc(network, sorted(claims.staying))
+
+    def _doubt(self, name: str) -> str:
+        """Say why a network may be configured although it is not found, or nothing."""
+        if self._networks.broken:
+            return f"a configuration that cannot be read may be this network's: {next(iter(self._networks.broken))}"
+        usual = conf_dir.load(_USUAL_CONF_DIR).networks
+        return f"{usual[name].source} is a configuration of this network" if name in usual else ""
+
+
+def _locks(attachments: t.Iterable[Attachment], networks: t.Iterable[str]) -> set[str]:
+    containers = {attachment.container_id for attachment in attachments}
+    return {file_name("network", name) for name in networks} | {file_name("container", one) for one in containers}
+
+
+__all__ = ("Garbage",)

@@ -1,0 +1,92 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._node import host_local
+from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.host_local import Lease
+from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+
+
+class LeaseLeaks:
+    """Finds addresses that host-local has given to nobody who is still there, and directories of lost networks."""
+
+    def __init__(self, scope: Scope, timeout: float) -> None:
+        self._scope = scope
+        self._timeout = timeout
+
+    def of(self, claims: Claims, configured: NetworkConfiguration | None, doubt: str) -> list[Leak]:
+        """Collect what there is of a network.
+
+        Args:
+            doubt: Why the network may be configured although it is not found.
+        """
+        known = [*_recorded(claims.records), *([configured] if configured else [])]
+        leaks: list[Leak] = []
+        for directory in host_local.directories(claims.network, known):
+            look = _Directory(directory, claims, configured is not None, doubt)
+            found = look.collect(dataclasses.replace(self._scope, dry_run=True))
+            if not self._scope.dry_run and any(leak.collected for leak in found):
+                with host_local.exclusive(directory, self._timeout):
+                    found = look.collect(self._scope)
+            leaks += found
+        return leaks
+
+
+@dataclasses.dataclass(frozen=True)
+class _Directory:
+    path: str
+    claims: Claims
+    configured: bool
+    doubt: str
+
+    def collect(self, scope: Scope) -> list[Leak]:
+        leases, youngest = host_local.leases(self.path), host_local.youngest(self.path)
+        freed = {lease.path for lease in leases if self.claims.frees(lease.container_id, lease.ifname)}
+        unclaimed = [one for one in leases if not self.claims.has(one.container_id, one.ifname)]
+        leaks = [self._lease(lease, scope) for lease in unclaimed if lease.path not in freed]
+        gone = {*freed, *(leak.subject for leak in leaks if leak.collected)}
+        if not self.configured and not self.claims.staying and not host_local.others(self.path, gone):
+            # A DEL that a dry run does not run would have changed it.
+            leaks.append(self._itself(scope.now if freed else youngest, scope))
+        return leaks
+
+    def _lease(self, lease: Lease, scope: Scope) -> Leak:
+        if lease.container_id:
+            kind, evidence = "lease", f"no runtime has a record of {lease}, and its address is in use nowhere"
+        else:
+            kind, evidence = "empty lease", "it names no container, so no DEL will ever free the address"
+        doubt = scope.young(lease.changed) or self.claims.doubt(lease.container_id, [lease.address])
+        if doubt and kind == "lease":
+            evidence = f"no runtime has a record of {lease}"
+        leak = Leak(kind, self.claims.network, lease.path, evidence)
+        return scope.settle(leak, doubt, lambda: durable.remove(lease.path, flush=False))
+
+    def _itself(self, youngest: float, scope: Scope) -> Leak:
+        evidence = "the network has neither a configuration nor an attachment, and no address of it is given away"
+        leak = Leak("lease directory", self.claims.network, self.path, evidence)
+        doubt = self.doubt or self.claims.doubt("", ()) or scope.young(youngest)
+        return scope.settle(leak, doubt, lambda: host_local.remove(self.path))
+
+
+def _recorded(records: t.Iterable[Record]) -> t.Iterator[NetworkConfiguration]:
+    """Return the configurations that attachments were made with; most have the same."""
+    for record in {record.config: record for record in records}.values():
+        with contextlib.suppress(CniError):
+            yield record.network()
+
+
+__all__ = ("LeaseLeaks",)

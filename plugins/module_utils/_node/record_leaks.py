@@ -1,0 +1,115 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node import host_local
+from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Ledger, Names, Valid
+from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.leak import DELETED, Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Policy, Wanted
+
+
+class RecordLeaks:
+    """Finds attachments that nobody claims any more, and those that were begun and not finished; DEL collects them."""
+
+    def __init__(self, runtime: Runtime, conf_dir: ConfDir, valid: Valid, scope: Scope) -> None:
+        self._runtime = runtime
+        self._ledger = Ledger(runtime.records)
+        self._convergence = Convergence(runtime, conf_dir, Policy(dry_run=scope.dry_run))
+        self._valid = valid
+        self._scope = scope
+
+    def known(self) -> tuple[list[Attachment], list[Leak]]:
+        """Return whose records and intents there are on the node, and those that do not tell."""
+        records, broken = self._ledger.read_all()
+        begun, broken_intents = self._runtime.intents.read_all()
+        unreadable = [_unreadable("record", "", *one) for one in broken.items()]
+        unreadable += [_unreadable("intent", "", *one) for one in broken_intents.items()]
+        return [record.attachment for record in (*records, *begun)], unreadable
+
+    def of(self, network: str) -> tuple[list[Leak], Claims]:
+        """Collect what there is of a network; return that, and who owns the rest."""
+        ours, elsewhere, broken = self._ledger.of(network)
+        pending, broken_intents = self._runtime.intents.read_network(network)
+        begun = {intent.attachment.key: intent for intent in pending}
+        leaks = [_unreadable("record", network, *one) for one in broken.items()]
+        leaks += [_unreadable("intent", network, *one) for one in broken_intents.items()]
+        staying: set[Names] = {record.attachment.key[1:] for record in elsewhere}
+        for record in ours:
+            leak = self._record(record, begun.pop(record.attachment.key, None))
+            if leak is None or leak.action != DELETED:
+                staying.add(record.attachment.key[1:])
+            leaks += [leak] if leak else []
+        for intent in begun.values():
+            leak = self._intent(intent)
+            if leak.action != DELETED:
+                staying.add(intent.attachment.key[1:])
+            leaks.append(leak)
+        every = (*ours, *elsewhere, *pending)
+        going = {record.attachment.key[1:] for record in every} - staying if self._scope.dry_run else set()
+        staying |= self._valid.of(network)
+        return leaks, Claims(network, frozenset(staying), frozenset(going), tuple(broken), every)
+
+    def _record(self, record: Record, intent: Record | None) -> Leak | None:
+        if intent is not None and record.is_own:
+            return self._intent(record, intent)
+        reason = _why_gone(record) or self._why_invalid(record)
+        if not reason:
+            return None
+        attachment, path = record.attachment, self._runtime.records.path_of(record.attachment.key)
+        leak = Leak("record", attachment.network, path, f"the {attachment}: {reason}")
+        doubt = "" if record.is_own else "the record is another runtime's"
+        if not doubt and not _why_gone(record):
+            doubt = self._scope.young(host_local.changed(path))
+        return self._delete(record, leak, doubt)
+
+    def _intent(self, record: Record, intent: Record | None = None) -> Leak:
+        """Finish what was begun: the network is locked, so nobody is at it."""
+        begun, attachment = intent or record, record.attachment
+        path = self._runtime.intents.path_of(attachment.key)
+        reason = f"the {attachment}: a run was interrupted at {begun.command}"
+        leak = Leak("intent", attachment.network, path, reason)
+        if intent is not None and intent.command == "ADD" and not _why_gone(record):
+            leak.evidence += f", and {self._runtime.records.path_of(attachment.key)} says that it was completed"
+            return self._scope.settle(leak, "", lambda: self._runtime.intents.remove(attachment.key))
+        claimed = self._valid.has(attachment.key) and not _why_gone(record)
+        return self._delete(record, leak, "it is called valid; let the module attachments finish it" if claimed else "")
+
+    def _delete(self, record: Record, leak: Leak, doubt: str) -> Leak:
+        def delete() -> None:
+            error = self._convergence.of(Wanted(record.attachment, present=False)).error
+            if error is not None:
+                raise error
+
+        return self._scope.settle(leak, doubt, delete, DELETED)
+
+    def _why_invalid(self, record: Record) -> str:
+        lacks = record.is_own and self._valid.lacks(record.attachment.key)
+        return "valid_attachments does not have it" if lacks else ""
+
+
+def _why_gone(record: Record) -> str:
+    path = record.attachment.netns
+    identity = netns_identity(path) if path else ""
+    if path and not identity:
+        return f"its network namespace {path} is gone"
+    if identity and record.netns_identity not in ("", identity):
+        return f"its network namespace {path} is another one now"
+    return ""
+
+
+def _unreadable(kind: str, network: str, path: str, error: CniError) -> Leak:
+    return Leak(kind, network, path, f"it cannot be read, so nobody can tell whose it is: {error.msg}")
+
+
+__all__ = ("RecordLeaks",)

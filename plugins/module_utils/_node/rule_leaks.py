@@ -1,0 +1,76 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._linux import masquerade
+from ansible_collections.cni.node.plugins.module_utils._linux.masquerade import Rule
+from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+
+# How the reference plugins' rules name their owner, masquerade's and port mappings' alike.
+_COMMENT: t.Final = re.compile(r'(?:dnat )?name: "([^"]+)" id: "([^"]+)"')
+_FAMILIES: t.Final = (4, 6)
+
+_Owner = tuple[str, int, str]
+_Found = dict[str, dict[_Owner, list[Rule]]]
+
+
+class RuleLeaks:
+    """Finds chains of iptables that masquerade or map ports for a container that is not there any more."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._at_first = _by_network()
+
+    def networks(self) -> set[str]:
+        """Return the networks that have such chains."""
+        return set(self._at_first)
+
+    def of(self, claims: Claims) -> list[Leak]:
+        """Collect what there is of a network."""
+        if not _unclaimed(self._at_first, claims):
+            return []
+        # DEL may have removed some since.
+        found = _unclaimed(self._at_first if self._scope.dry_run else _by_network(), claims)
+        return [self._chain(claims, owner[0], rules) for owner, rules in found.items()]
+
+    def _chain(self, claims: Claims, container_id: str, rules: list[Rule]) -> Leak:
+        family, target = rules[0].family, rules[0].target
+        tool = "iptables" if family == 4 else "ip6tables"
+        evidence = f"no runtime has a record of container {container_id}, which its comment names"
+        leak = Leak("chain", claims.network, f"{tool} nat {target}", evidence)
+        doubt = claims.doubt(container_id, [rule.address for rule in rules])
+
+        def collect() -> None:
+            for rule in rules:
+                masquerade.remove(rule)
+
+        return self._scope.settle(leak, doubt, collect)
+
+
+def _by_network() -> _Found:
+    """Return the rules by network, and by container, family and chain."""
+    found: _Found = {}
+    for family in _FAMILIES:
+        for rule in masquerade.entrances(family):
+            named = _COMMENT.fullmatch(rule.comment)
+            if named:
+                owner = (named[2], family, rule.target)
+                found.setdefault(named[1], {}).setdefault(owner, []).append(rule)
+    return found
+
+
+def _unclaimed(found: _Found, claims: Claims) -> dict[_Owner, list[Rule]]:
+    ours = found.get(claims.network, {})
+    return {owner: rules for owner, rules in ours.items() if not claims.has(owner[0]) and not claims.frees(owner[0])}
+
+
+__all__ = ("RuleLeaks",)

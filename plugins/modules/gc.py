@@ -1,0 +1,205 @@
+#!/usr/bin/python
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: gc
+
+short_description: Collect what no attachment to a CNI network owns any more
+
+version_added: 1.0.0
+
+description:
+  - Finds what crashes, reboots and lost network namespaces leave behind on a node, says how it knows, and collects it.
+  - Attachments of this collection whose network namespace is gone, and those that were begun and not finished, are deleted
+    by their records with DEL. Networks of version 1.1.0 or later are told to collect with GC.
+  - What no plugin collects is removed by this module. These are addresses that C(host-local) has given away and nobody has,
+    its directories of networks that are gone, chains of C(iptables) that masquerade or map ports for lost containers, and
+    temporary files and locks of killed runs.
+  - Records of all runtimes that keep them as the reference runtime does, such as containerd, CRI-O, Podman and Multus,
+    count as claims. None of theirs is deleted. What is younger than O(min_age), has an address that is in use in any
+    network namespace of the node, or may belong to a record that cannot be read, is kept and returned with the reason.
+
+extends_documentation_fragment:
+  - cni.node._attributes
+  - cni.node._paths.conf_dir
+  - cni.node._paths.plugin_dirs
+  - cni.node._paths.cache_dir
+  - cni.node._paths.timeout
+
+attributes:
+  check_mode:
+    support: full
+    details:
+      - No plugin is run. What DEL or GC of a plugin would free beside its own attachment is not foretold.
+  diff_mode:
+    support: full
+  idempotent:
+    support: full
+
+options:
+  networks:
+    description:
+      - Names of the networks to look at.
+      - By default, all that have a configuration, a record, a directory of C(host-local) or a chain.
+    type: list
+    elements: str
+    default: []
+  valid_attachments:
+    description:
+      - The attachments that there are to be. Others that this collection has made are deleted.
+      - By default, all that are recorded and whose network namespace is there.
+    type: list
+    elements: dict
+    suboptions:
+      network:
+        description:
+          - Name of the network. By default, the entry is for all networks.
+        type: str
+      container_id:
+        description:
+          - The container's id.
+        type: str
+        required: true
+      ifname:
+        description:
+          - Name of the interface inside the namespace.
+        type: str
+        default: eth0
+  min_age:
+    description:
+      - Seconds. What was changed later may belong to an attachment that is just being made, and is kept.
+      - The age of chains cannot be known. They are kept as long as their address is in use.
+    type: float
+    default: 300
+
+seealso:
+  - module: cni.node.attachments
+  - module: cni.node.node_info
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: See what is left over on a node, with the evidence
+  cni.node.gc:
+  check_mode: true
+
+- name: Collect it
+  cni.node.gc:
+
+- name: Delete all attachments to a network but one
+  cni.node.gc:
+    networks:
+      - dbnet
+    valid_attachments:
+      - container_id: green
+    min_age: 0
+"""
+
+RETURN = r"""
+findings:
+  description:
+    - What was found.
+  returned: unless the task is refused as a whole
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description:
+        - V(record) is an attachment that is recorded, V(intent) one that was begun and not finished.
+        - V(lease) is an address of C(host-local), V(empty lease) one whose file was left empty, and V(lease directory) its
+          directory of a network that is gone.
+        - V(chain) is a chain of C(iptables) for one container.
+        - V(temporary file), V(lock) and V(directory) are this collection's own.
+        - V(network) stands for a network that could not be looked at in full.
+      type: str
+      returned: always
+      choices:
+        - record
+        - intent
+        - lease
+        - empty lease
+        - lease directory
+        - chain
+        - temporary file
+        - lock
+        - directory
+        - network
+    network:
+      description: The network's name, or an empty string.
+      type: str
+      returned: always
+      sample: dbnet
+    subject:
+      description: The path of a file, or the name of what it is.
+      type: str
+      returned: always
+      sample: /var/lib/cni/networks/dbnet/10.1.0.7
+    evidence:
+      description: One sentence on how it is known, and why it is kept where it is.
+      type: str
+      returned: always
+      sample: no runtime has a record of container blue (eth0), and its address is in use nowhere
+    action:
+      description:
+        - What was done, or would be in check mode. V(deleted) is by DEL.
+      type: str
+      returned: always
+      choices:
+        - deleted
+        - removed
+        - kept
+        - failed
+    error:
+      description:
+        - C(code), C(msg) and C(details) as the specification has them, or nothing.
+      type: dict
+      returned: always
+error:
+  description:
+    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+  returned: when the task is refused as a whole
+  type: dict
+  sample:
+    code: 11
+    msg: garbage collection is in use by another process for longer than 60 s
+    details: the lock is /var/lib/cni/cni.node/locks/gc; wait for the other run to end, or allow more time
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.plugins.module_utils._module.gc import collect
+from ansible_collections.cni.node.plugins.module_utils._module.run import run
+
+
+def main() -> t.NoReturn:
+    attachment = {
+        "network": {"type": "str"},
+        "container_id": {"type": "str", "required": True},
+        "ifname": {"type": "str", "default": "eth0"},
+    }
+    module = AnsibleModule(
+        argument_spec={
+            "networks": {"type": "list", "elements": "str", "default": []},
+            "valid_attachments": {"type": "list", "elements": "dict", "options": attachment},
+            "min_age": {"type": "float", "default": 300},
+            **arguments.CONF_DIR,
+            **arguments.PLUGIN_DIRS,
+            **arguments.CACHE_DIR,
+            **arguments.TIMEOUT,
+        },
+        supports_check_mode=True,
+    )
+    run(module, collect)
+
+
+if __name__ == "__main__":
+    main()

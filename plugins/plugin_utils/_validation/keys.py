@@ -20,6 +20,9 @@ _LIKENESS: t.Final = 0.75
 # The engine reads these of a plugin configuration itself, and as they are written.
 _READ_AS_WRITTEN: t.Final = ("type", "capabilities", "ipam")
 
+# What every plugin knows, which is no help to somebody who looks for one of a plugin's own keys.
+_OF_ANY_PLUGIN: t.Final = {"args", "capabilities", "cniVersion", "dns", "name", "prevResult", "runtimeConfig", "type"}
+
 
 class Report(t.Protocol):
     """Takes down one finding."""
@@ -97,9 +100,8 @@ class Keys:
             self.report("misspelled-key", join(path, key), message, f"did you mean {meant}?", value)
         elif closed:
             message = f"the key {key!r} is unknown{_to(schema)}, which passes it over"
-            self.report(
-                "unknown-key", join(path, key), message, f"known keys: {', '.join(sorted(schema['properties']))}", value
-            )
+            known = ", ".join(sorted(set(schema["properties"]) - _OF_ANY_PLUGIN))
+            self.report("unknown-key", join(path, key), message, f"it knows {known or 'none of its own'}", value)
 
 
 def nearest(word: str, known: t.Iterable[str]) -> str:

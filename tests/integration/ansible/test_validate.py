@@ -1,0 +1,81 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The playbook validate, which needs no node, and the page about validation."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
+
+VALIDATE = "cni.node.validate"
+PAGE = pathlib.Path(__file__).parents[3] / "docs" / "validation.md"
+GOOD: Json = {"cniVersion": "1.0.0", "name": "good", "plugins": [{"type": "loopback"}]}
+ODD: Json = {**GOOD, "name": "odd", "plugins": [{"type": "loopback", "colour": "red"}]}
+TYPO: Json = {**GOOD, "name": "typo", "plugins": [{"type": "bridge", "isGatway": True}]}
+
+
+def written(project: Project, *networks: Json) -> list[str]:
+    return [
+        str(project.write(f"net.d/{network['name']}.conflist", json.dumps(network, indent=2))) for network in networks
+    ]
+
+
+def test_files_without_errors_pass_and_warnings_are_seen(project: Project) -> None:
+    played = project.run(VALIDATE, cni_node_conflist_files=written(project, GOOD, ODD)).succeeded()
+    assert "warning: " in played.output
+    assert "(unknown-key)" in played.output
+    assert "2 files, 1 warnings" in played.output
+
+
+def test_one_per_line_is_a_list_too(project: Project) -> None:
+    assert "2 files" in project.run(VALIDATE, cni_node_conflist_files="\n".join(written(project, GOOD, ODD))).output
+
+
+def test_an_error_fails_and_everything_is_said_before(project: Project) -> None:
+    files = [*written(project, GOOD, ODD, TYPO), str(project.path), "nowhere.conflist"]
+    played = project.run(VALIDATE, cni_node_conflist_files=files)
+    assert played.status != 0
+    for code in ("misspelled-key", "unknown-key", "unreadable"):
+        assert f"({code})" in played.output
+    assert "3 errors in 5 files" in played.output
+
+
+def test_a_warning_fails_where_it_is_to_be_strict(project: Project) -> None:
+    files = written(project, ODD)
+    assert project.run(VALIDATE, cni_node_conflist_files=files, cni_node_validate_strict=True).status != 0
+    levels = ["specification", "sense"]
+    project.run(
+        VALIDATE, cni_node_conflist_files=files, cni_node_validate_strict="true", cni_node_validate_levels=levels
+    ).succeeded()
+
+
+def test_variables_and_templates_are_validated_as_the_module_does(project: Project) -> None:
+    project.write("templates/net.j2", json.dumps(TYPO, indent=2))
+    project.run(VALIDATE, cni_node_conflists=[{"config": GOOD}, {"config": ODD}]).succeeded()
+    played = project.run(
+        VALIDATE, cni_node_conflists=[{"config": GOOD}, {"template": str(project.path / "templates/net.j2")}]
+    )
+    assert played.status != 0
+    assert "templates/net.j2, rendered, line 7: /plugins/0/isGatway: " in played.output
+
+
+def test_nothing_to_validate_is_no_success(project: Project) -> None:
+    played = project.run(VALIDATE)
+    assert played.status != 0
+    assert "nothing to validate: give cni_node_conflist_files" in played.output
+
+
+def test_the_page_has_every_code_and_no_other() -> None:
+    listed = set(re.findall(r"^\| (`[^|]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+    named = {code for line in listed for code in re.findall(r"`([a-z-]+)`", line)} - {
+        "schema",
+        "specification",
+        "sense",
+    }
+    assert named == {code for code, (level, dummy) in CODES.items() if level in ("schema", "specification", "sense")}

@@ -21,6 +21,8 @@ from ansible_collections.cni.node.plugins.module_utils._linux import program
 _NAME = re.compile(r"[a-zA-Z0-9_]+", re.ASCII)
 _ROOT = "/"
 _SIZE_LIMIT: t.Final = 16 * 1024 * 1024
+# Some kernels, 6.1 among them, have no memory for whoever asks for more of a setting than 4 MiB.
+_SETTING_LIMIT: t.Final = 64
 _CAP_SYS_MODULE: t.Final = 16
 
 # How the kernel's configuration calls a module, where that is not the module's own name.
@@ -150,7 +152,7 @@ def _by_step(step: t.Sequence[str]) -> State:
 
 
 def _require_rights() -> None:
-    if (_read("proc/sys/kernel/modules_disabled") or b"").strip() == b"1":
+    if (_read("proc/sys/kernel/modules_disabled", limit=_SETTING_LIMIT) or b"").strip() == b"1":
         raise _lacking("it is not loaded, and this kernel loads no more modules until the next boot (modules_disabled)")
     if not _capabilities() >> _CAP_SYS_MODULE & 1:
         raise _lacking(
@@ -169,8 +171,8 @@ def _path(*parts: str) -> str:
     return os.path.join(_ROOT, *parts)
 
 
-def _read(*parts: str) -> bytes | None:
-    return durable.read(_path(*parts), limit=_SIZE_LIMIT)
+def _read(*parts: str, limit: int = _SIZE_LIMIT) -> bytes | None:
+    return durable.read(_path(*parts), limit=limit)
 
 
 def _lacking(problem: str) -> CniError:

@@ -76,12 +76,12 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.command == "snapshot":
         snapshot.take(places(fleet))
     else:
-        return _compare(places(fleet), arguments.ignore)
+        return _compare(places(fleet), arguments.ignore, arguments.without)
     return 0
 
 
-def _compare(nodes: t.Sequence[Place], ignored: t.Sequence[str]) -> int:
-    difference = snapshot.compare(nodes, ignored)
+def _compare(nodes: t.Sequence[Place], ignored: t.Sequence[str], without: t.Sequence[str]) -> int:
+    difference = snapshot.compare(nodes, ignored, without)
     print(difference, end="")
     return 1 if difference else 0
 
@@ -106,6 +106,9 @@ def _parser() -> argparse.ArgumentParser:
         "compare", help="print what has changed since the snapshot; exit with 1 if anything has"
     )
     compare.add_argument("--ignore", action="append", default=[], metavar="REGEX", help="lines that do not count")
+    compare.add_argument(
+        "--without", action="append", default=[], metavar="SECTION", help="a section that does not count"
+    )
     return parser
 
 

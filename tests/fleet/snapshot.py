@@ -31,17 +31,21 @@ def take(nodes: t.Sequence[Place]) -> None:
         _kept(node).write_text(json.dumps(state(node).sections), encoding="utf-8")
 
 
-def compare(nodes: t.Sequence[Place], ignored: t.Sequence[str] = ()) -> str:
-    """Empty where no node has changed; `ignored` are regular expressions of lines that do not count."""
+def compare(nodes: t.Sequence[Place], ignored: t.Sequence[str] = (), without: t.Sequence[str] = ()) -> str:
+    """Empty where no node has changed; `ignored` are regular expressions of lines, `without` sections that do not count."""
     pattern = "|".join(ignored) or r"(?!)"
     told = []
     for node in nodes:
         if not _kept(node).exists():
             raise Refused(f"there is no snapshot of {node.name}: take one first")
-        before = State(json.loads(_kept(node).read_text(encoding="utf-8"))).without(pattern)
-        difference = before.difference(state(node).without(pattern))
+        before = State(json.loads(_kept(node).read_text(encoding="utf-8")))
+        difference = _counting(before, pattern, without).difference(_counting(state(node), pattern, without))
         told += [f"{node.name}:\n{difference}\n"] if difference else []
     return "".join(told)
+
+
+def _counting(whole: State, pattern: str, without: t.Sequence[str]) -> State:
+    return State({name: lines for name, lines in whole.sections.items() if name not in without}).without(pattern)
 
 
 def state(node: Place) -> State:

@@ -130,7 +130,7 @@ def read(content: bytes, file: str, *, is_text: bool = True) -> tuple[Document |
         message = f"{len(content)} bytes are too much for a network configuration"
         return None, [Finding("too-large", file, "", message, f"runtimes read {SIZE_LIMIT} bytes at most")]
     try:
-        network = json_text.decode(content, "this")
+        network, is_unique = _decoded(content)
     except CniError as exc:
         line = getattr(exc.__cause__, "lineno", None)
         return None, [Finding("not-json", file, "", exc.msg, exc.details, line=line if is_text else None)]
@@ -139,18 +139,17 @@ def read(content: bytes, file: str, *, is_text: bool = True) -> tuple[Document |
         return None, [
             Finding("wrong-type", file, "", message, "expected: an object", network, line=1 if is_text else None)
         ]
-    return _document(file, network, content.decode("utf-8"), is_text=is_text)
-
-
-def _document(
-    file: str, network: dict[str, t.Any], text: str, *, is_text: bool
-) -> tuple[Document | None, list[Finding]]:
+    text = content.decode("utf-8")
     document = Document(file, network, text if is_text else None)
+    return document, [] if is_unique else [_twice(document, one) for one in positions.scan(text).twice]
+
+
+def _decoded(content: bytes) -> tuple[t.Any, bool]:
+    """Return what the text says, and whether no object in it has a key twice."""
     try:
-        json_text.decode(text.encode("utf-8"), "this", unique_keys=True)
+        return json_text.decode(content, "this", unique_keys=True), True
     except CniError:
-        return document, [_twice(document, one) for one in positions.scan(text).twice]
-    return document, []
+        return json_text.decode(content, "this"), False
 
 
 def _twice(document: Document, one: positions.Twice) -> Finding:

@@ -78,7 +78,8 @@ class Keys:
                     "null-value", join(path, key), f"{key!r} is null", "plugins take it as not given; leave it out"
                 )
                 continue
-            result[proper] = self.read(one, known[proper], join(path, proper))
+            is_plain = not isinstance(one, (dict, list))
+            result[proper] = one if is_plain else self.read(one, known[proper], join(path, proper))
         return result
 
     def _other_case(self, key: str, proper: str, value: dict[str, t.Any], path: str) -> None:

@@ -55,7 +55,10 @@ class _Frame:
 
 def join(path: str, *parts: str | int) -> str:
     """Return the JSON pointer (RFC 6901) of something inside what ``path`` points at."""
-    return "/".join([path, *(str(part).replace("~", "~0").replace("/", "~1") for part in parts)])
+    for part in parts:
+        text = str(part)
+        path = f"{path}/{text.replace('~', '~0').replace('/', '~1') if '/' in text or '~' in text else text}"
+    return path
 
 
 def scan(text: str) -> Positions:

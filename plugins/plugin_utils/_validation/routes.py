@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses
-from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Address, Network
+from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Address, Network, Range
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.pools import ON_LINK
 from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
@@ -24,10 +24,10 @@ _SCOPE_LINK: t.Final = 253
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     """Check that what is sent along each route can be sent, and that masquerading has something to act on."""
     written = list(addresses.objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
-    known = _known_subnets(plugin)
+    known, ranges = _known_subnets(plugin), addresses.ranges(plugin) if written else []
     for keys, path in written:
         yield from _target(document, keys, path)
-        yield from _gateway(document, plugin, keys, path)
+        yield from _gateway(document, ranges, keys, path)
         if known:
             yield from _path_of(document, plugin, keys, path, known, [other for other, dummy in written])
     if known:
@@ -49,7 +49,7 @@ def _target(document: Document, keys: dict[str, t.Any], path: str) -> t.Iterator
         yield document.finding("host-bits-set", join(path, "dst"), message, f"write {target.network}", keys["dst"])
 
 
-def _gateway(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+def _gateway(document: Document, ranges: list[Range], keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
     target, gateway = addresses.network(keys.get("dst")), addresses.address(keys.get("gw"))
     if gateway is None:
         return
@@ -57,7 +57,7 @@ def _gateway(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: s
     if target is not None and target.version != gateway.version:
         message = f"the gateway {gateway} is not of the same address family as {target}"
         yield document.finding("family-mismatch", place, message, f"expected: IPv{target.version}", keys["gw"])
-    for one in addresses.ranges(plugin):
+    for one in ranges:
         if one.holds(gateway) and gateway != one.gateway:
             message = f"the gateway {gateway} is in the range {one.first} to {one.last}, which gives it out"
             yield document.finding("gateway-handed-out", place, message, f"the range is at {one.path}", keys["gw"])

@@ -8,16 +8,14 @@
 from __future__ import annotations
 
 import functools
-import ipaddress
 import json
 import os
-import re
 import typing as t
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_ifname
+from ansible_collections.cni.node.plugins.plugin_utils._validation import quick
+from ansible_collections.cni.node.plugins.plugin_utils._validation.formats import FORMATS
 
 if t.TYPE_CHECKING:
     import jsonschema
@@ -26,9 +24,6 @@ Schema = dict[str, t.Any]
 
 _DIRECTORY: t.Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schemas")
 _PLUGINS: t.Final = "plugins"
-_MAC: t.Final = re.compile(
-    r"([0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\2[0-9a-fA-F]{2}){4}|([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4})"
-)
 
 # What a validator needs not see; a description stays where it tells what a rule means.
 _ANNOTATIONS: t.Final = ("$schema", "$id", "title", "default")
@@ -98,7 +93,9 @@ def _validator_class() -> t.Callable[..., jsonschema.protocols.Validator]:
         ) from exc
     # What reads these files as Go does takes 1500.0 for no integer.
     checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: type(value) is int)
-    made = validators.extend(Draft202012Validator, type_checker=checker)
+    made = validators.extend(
+        Draft202012Validator, {"properties": quick.properties, "items": quick.items}, type_checker=checker
+    )
     return t.cast("t.Callable[..., jsonschema.protocols.Validator]", made)
 
 
@@ -107,35 +104,9 @@ def _formats() -> jsonschema.FormatChecker:
     import jsonschema
 
     checker = jsonschema.FormatChecker(formats=())
-    checker.checks("ip")(_text_that(is_address))
-    checker.checks("cidr")(_text_that(is_cidr))
-    checker.checks("mac")(_text_that(lambda text: not text or _MAC.fullmatch(text) is not None))
-    checker.checks("ifname")(_text_that(_is_ifname))
+    for name, rule in FORMATS.items():
+        checker.checks(name)(_text_that(rule))
     return checker
-
-
-def is_address(text: str) -> bool:
-    """Tell whether this is an IP address as Go reads one: without a zone."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return "%" not in text
-
-
-def is_cidr(text: str) -> bool:
-    """Tell whether this is an address and a prefix length."""
-    address, slash, length = text.partition("/")
-    if not slash or not re.fullmatch(r"[0-9]{1,3}", length, re.ASCII) or not is_address(address):
-        return False
-    return int(length) <= ipaddress.ip_address(address).max_prefixlen
-
-
-def _is_ifname(text: str) -> bool:
-    try:
-        return not text or bool(check_ifname(text))
-    except CniError:
-        return False
 
 
 def _text_that(rule: t.Callable[[str], bool]) -> t.Callable[[object], bool]:
@@ -180,8 +151,6 @@ def _without_annotations(schema: t.Any, *, is_map: bool = False) -> t.Any:
 __all__ = (
     "Schema",
     "annotation",
-    "is_address",
-    "is_cidr",
     "load",
     "name_for_ipam",
     "name_for_plugin",

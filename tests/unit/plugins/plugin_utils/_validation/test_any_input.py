@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
 
+import jsonschema
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import ERRO
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.plugin_utils._validation import schema_level, schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source, validate
+from ansible_collections.cni.node.plugins.plugin_utils._validation.violation import violation
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, results, spoiled
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._validation import corpus
@@ -126,6 +128,18 @@ def test_each_level_stands_by_itself(network: Json, levels: list[str]) -> None:
     apart = [finding for level in ("schema", "specification", "sense") for finding in validate([source], [level])]
     assert whole == apart
     assert {finding.level for finding in validate([source], levels[:1])} <= {levels[0]}
+
+
+@given(plugins())
+def test_what_is_not_given_to_the_library_is_what_it_would_let_pass(plugin: Json) -> None:
+    name = schemas.name_for_plugin(plugin["type"])
+    plain = jsonschema.validators.extend(
+        type(schemas.validator(name)),
+        {keyword: jsonschema.Draft202012Validator.VALIDATORS[keyword] for keyword in ("properties", "items")},
+    )
+    expected = plain(schemas.load(name), format_checker=schemas.validator(name).format_checker)
+    found = schemas.validator(name).iter_errors(plugin)
+    assert sorted(map(str, map(violation, found))) == sorted(map(str, map(violation, expected.iter_errors(plugin))))
 
 
 @given(json_values)

@@ -16,7 +16,7 @@ pytest.importorskip("ansible.errors", reason="network configurations are validat
 
 import jsonschema
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation import formats, schemas
 
 DIRECTORY: t.Final = pathlib.Path(schemas.__file__).parents[1] / "schemas"
 NAMES: t.Final = sorted(str(path.relative_to(DIRECTORY).with_suffix("")) for path in DIRECTORY.rglob("*.json"))
@@ -76,7 +76,7 @@ def test_an_ipam_plugin_is_none_that_makes_an_interface() -> None:
 
 @pytest.mark.parametrize("text", ["10.0.0.0/8", "10.1.2.3/32", "::/0", "fd00::1/128", "10.0.0.0/08"])
 def test_an_address_with_its_length_is_one(text: str) -> None:
-    assert schemas.is_cidr(text)
+    assert formats.is_cidr(text)
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_an_address_with_its_length_is_one(text: str) -> None:
     ["10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/255.0.0.0", "10.0.0.0/-1", "::/129", "/8", "fe80::1%a/64"],
 )
 def test_anything_else_is_no_address_with_its_length(text: str) -> None:
-    assert not schemas.is_cidr(text)
+    assert not formats.is_cidr(text)

@@ -1,0 +1,59 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_ifname
+
+_MAC: t.Final = re.compile(
+    r"[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2}){4}|([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}", re.ASCII
+)
+_LENGTH: t.Final = re.compile(r"[0-9]{1,3}", re.ASCII)
+
+
+def is_address(text: str) -> bool:
+    """Tell whether this is an IP address as Go reads one: without a zone."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text
+
+
+def is_cidr(text: str) -> bool:
+    """Tell whether this is an address and a prefix length."""
+    address, slash, length = text.partition("/")
+    if not slash or not _LENGTH.fullmatch(length) or not is_address(address):
+        return False
+    return int(length) <= (128 if ":" in address else 32)
+
+
+def _is_mac(text: str) -> bool:
+    return not text or _MAC.fullmatch(text) is not None
+
+
+def _is_ifname(text: str) -> bool:
+    try:
+        return not text or bool(check_ifname(text))
+    except CniError:
+        return False
+
+
+# What the schemas mean by "format". An empty text is, to plugins, an interface or a MAC address that is not given.
+FORMATS: t.Final[t.Mapping[str, t.Callable[[str], bool]]] = {
+    "cidr": is_cidr,
+    "ifname": _is_ifname,
+    "ip": is_address,
+    "mac": _is_mac,
+}
+
+__all__ = ("FORMATS", "is_address", "is_cidr")

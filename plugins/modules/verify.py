@@ -65,10 +65,10 @@ EXAMPLES = r"""
 - name: Try every network of the node
   cni.node.verify:
 
-- name: Try one that has no gateway
+- name: Try one of them, and do not ask its gateway
   cni.node.verify:
     networks:
-      - backend
+      - dbnet
     gateway_timeout: 0
 """
 

@@ -14,7 +14,7 @@ version_added: 1.0.0
 
 description:
   - Returns the plugins of a node with the versions they support, its networks, its attachments as recorded by this
-    collection and by other runtimes, and its named network namespaces.
+    collection and by other runtimes, the addresses that are left, and its named network namespaces.
   - What cannot be read is returned with its error, and does not hide the rest.
 
 extends_documentation_fragment:
@@ -36,16 +36,19 @@ options:
       - releases
       - networks
       - attachments
+      - leases
       - netns
     default:
       - plugins
       - releases
       - networks
       - attachments
+      - leases
       - netns
 
 seealso:
   - module: cni.node.attachments
+  - module: cni.node.gc
 
 author:
   - cni.node contributors (@cni-node)
@@ -223,6 +226,44 @@ attachments:
       description: Why the record cannot be read, or nothing.
       type: dict
       returned: always
+leases:
+  description:
+    - The addresses that C(host-local) has to give, for each set of ranges in the configurations of O(conf_dir).
+    - Where fewer than one in twenty are left, C(msg) begins with a warning.
+  returned: when O(gather) has V(leases)
+  type: list
+  elements: dict
+  contains:
+    network:
+      description: The network's name.
+      type: str
+      returned: always
+      sample: dbnet
+    range:
+      description: First and last address of each range of the set.
+      type: str
+      returned: always
+      sample: 10.1.0.1-10.1.255.254
+    size:
+      description: How many addresses there are, gateways left out.
+      type: int
+      returned: always
+      sample: 65533
+    taken:
+      description: How many are given away.
+      type: int
+      returned: always
+      sample: 2
+    free:
+      description: How many are left.
+      type: int
+      returned: always
+      sample: 65531
+    path:
+      description: The directory of the leases.
+      type: str
+      returned: always
+      sample: /var/lib/cni/networks/dbnet
 netns:
   description:
     - The named network namespaces.
@@ -257,24 +298,27 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
-from ansible_collections.cni.node.plugins.module_utils._node import inventory
+from ansible_collections.cni.node.plugins.module_utils._node import address_pools, inventory
 
-GATHER = ["plugins", "releases", "networks", "attachments", "netns"]
+GATHER = ["plugins", "releases", "networks", "attachments", "leases", "netns"]
 
 
 def describe(module: AnsibleModule) -> dict[str, t.Any]:
     params = module.params
     timeout = arguments.positive("timeout", params["timeout"])
+    pools = address_pools.pools(params["conf_dir"]) if "leases" in params["gather"] else []
     gatherers: dict[str, t.Callable[[], t.Any]] = {
         "plugins": lambda: inventory.plugins(params["plugin_dirs"], timeout),
         "releases": lambda: inventory.releases(params["cache_dir"]),
         "networks": lambda: inventory.networks(params["conf_dir"]),
         "attachments": lambda: inventory.attachments(params["cache_dir"], params["conf_dir"]),
+        "leases": lambda: [pool.as_dict() for pool in pools],
         "netns": inventory.namespaces,
     }
     facts = {name: gatherers[name]() for name in GATHER if name in params["gather"]}
     counted = ", ".join(f"{len(entries)} {name}" for name, entries in facts.items())
-    return {"changed": False, "msg": counted or "nothing asked for", **facts}
+    warnings = [pool.warning for pool in pools if pool.warning]
+    return {"changed": False, "msg": "\n".join([*warnings, counted or "nothing asked for"]), **facts}
 
 
 def main() -> t.NoReturn:

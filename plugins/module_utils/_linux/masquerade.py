@@ -82,6 +82,11 @@ def remove(rule: Rule) -> None:
         _run(rule.family, "", "-w", "-t", "nat", "-X", rule.target)
 
 
+def tool(family: int) -> str:
+    """Return the name of the program that has the rules for 4 or 6."""
+    return "iptables" if family == 4 else "ip6tables"
+
+
 def _saved(family: int) -> str:
     return _run(family, "-save", "-t", "nat")
 
@@ -99,9 +104,8 @@ def _parsed(family: int, words: tuple[str, ...]) -> Rule:
 
 
 def _run(family: int, suffix: str, *arguments: str) -> str:
-    name = ("iptables" if family == 4 else "ip6tables") + suffix
-    path = program.find(name)
+    path = program.find(tool(family) + suffix)
     return program.output([path, *arguments], limit=_OUTPUT_LIMIT) if path else ""
 
 
-__all__ = ("Rule", "entrances", "remove", "rules")
+__all__ = ("Rule", "entrances", "remove", "rules", "tool")

@@ -106,7 +106,7 @@ class Claims:
         """Tell whether a DEL that a dry run does not run will have taken it away."""
         if self.has(container_id, ifname):
             return False
-        return any((container_id, ifname or name) == (other, name) for other, name in self.going)
+        return (container_id, ifname) in self.going if ifname else container_id in {name for name, dummy in self.going}
 
     @functools.cached_property
     def _containers(self) -> set[str]:

@@ -55,7 +55,7 @@ class Garbage:
         attachments, unreadable = self._records.known()
         every = self._every_network(attachments)
         leftovers = OwnLeftovers(self._cache_dir, self._networks.path, _locks(attachments, every), self._scope)
-        leaks: list[Leak] = []
+        leaks = list(self._rules.unlisted)
         with self._alone():
             for name in list(dict.fromkeys(names)) or every:
                 self._collect(name, leaks, may_ask=not unreadable)

@@ -25,6 +25,8 @@ DATA_DIR: t.Final = "/var/lib/cni/networks"
 _LOCK: t.Final = "lock"
 _LAST_RESERVED: t.Final = "last_reserved_ip."
 
+Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
+
 
 @dataclasses.dataclass(frozen=True)
 class Lease:
@@ -74,12 +76,12 @@ def exclusive(directory: str, timeout: float) -> t.ContextManager[None]:
     return locked(path, exclusive=True, timeout=timeout, what=f"host-local's {directory}", keep=True)
 
 
-def addresses(directory: str) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    """Return the addresses that are given away, without a look into the files."""
-    found = []
+def addresses(directory: str) -> dict[str, Address]:
+    """Return the addresses that are given away by the names of their files, without a look into these."""
+    found = {}
     for name in list_directory(directory):
         with contextlib.suppress(ValueError):
-            found.append(ipaddress.ip_address(name))
+            found[name] = ipaddress.ip_address(name)
     return found
 
 
@@ -90,12 +92,12 @@ def leases(directory: str) -> list[Lease]:
         CniError: ``IO_FAILURE``.
     """
     found = []
-    for address in map(str, addresses(directory)):
-        path = os.path.join(directory, address)
+    for name, address in addresses(directory).items():
+        path = os.path.join(directory, name)
         content = durable.read(path)
         if content is not None:
             container_id, dummy, ifname = content.decode("utf-8", "replace").strip().partition("\r\n")
-            found.append(Lease(path, address, container_id, ifname, changed(path)))
+            found.append(Lease(path, str(address), container_id, ifname, changed(path)))
     return found
 
 
@@ -155,6 +157,7 @@ def _is_directory(path: str) -> bool:
 __all__ = (
     "DATA_DIR",
     "TYPE",
+    "Address",
     "Lease",
     "addresses",
     "changed",

@@ -42,6 +42,10 @@ class RecordLeaks:
         ours, elsewhere, broken = self._ledger.of(network)
         pending, broken_intents = self._runtime.intents.read_network(network)
         begun = {intent.attachment.key: intent for intent in pending}
+        for attachment in (record.attachment for record in ours):
+            if broken_intents.pop(self._runtime.intents.path_of(attachment.key), None):
+                # A loss of power may leave an empty one of DEL's, which is not waited for to be on disk.
+                begun[attachment.key] = Record(attachment, b"", command="DEL")
         leaks = [_unreadable("record", network, *one) for one in broken.items()]
         leaks += [_unreadable("intent", network, *one) for one in broken_intents.items()]
         staying: set[Names] = {record.attachment.key[1:] for record in elsewhere}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import masquerade
 from ansible_collections.cni.node.plugins.module_utils._linux.masquerade import Rule
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
@@ -28,7 +29,7 @@ class RuleLeaks:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._at_first = _by_network()
+        self._at_first, self.unlisted = _by_network()
 
     def networks(self) -> set[str]:
         """Return the networks that have such chains."""
@@ -39,14 +40,13 @@ class RuleLeaks:
         if not _unclaimed(self._at_first, claims):
             return []
         # DEL may have removed some since.
-        found = _unclaimed(self._at_first if self._scope.dry_run else _by_network(), claims)
+        found = _unclaimed(self._at_first if self._scope.dry_run else _by_network()[0], claims)
         return [self._chain(claims, owner[0], rules) for owner, rules in found.items()]
 
     def _chain(self, claims: Claims, container_id: str, rules: list[Rule]) -> Leak:
-        family, target = rules[0].family, rules[0].target
-        tool = "iptables" if family == 4 else "ip6tables"
         evidence = f"no runtime has a record of container {container_id}, which its comment names"
-        leak = Leak("chain", claims.network, f"{tool} nat {target}", evidence)
+        subject = f"{masquerade.tool(rules[0].family)} nat {rules[0].target}"
+        leak = Leak("chain", claims.network, subject, evidence)
         doubt = claims.doubt(container_id, [rule.address for rule in rules])
 
         def collect() -> None:
@@ -56,16 +56,25 @@ class RuleLeaks:
         return self._scope.settle(leak, doubt, collect)
 
 
-def _by_network() -> _Found:
-    """Return the rules by network, and by container, family and chain."""
+def _by_network() -> tuple[_Found, list[Leak]]:
+    """Return the rules by network, and by container, family and chain; and what could not be listed.
+
+    A node without IPv6 may have a tool that fails, and no rule of it.
+    """
     found: _Found = {}
+    unlisted = []
     for family in _FAMILIES:
-        for rule in masquerade.entrances(family):
+        try:
+            rules = masquerade.entrances(family)
+        except CniError as exc:
+            unlisted.append(Leak("chain", "", masquerade.tool(family), f"its chains cannot be listed: {exc}"))
+            continue
+        for rule in rules:
             named = _COMMENT.fullmatch(rule.comment)
             if named:
                 owner = (named[2], family, rule.target)
                 found.setdefault(named[1], {}).setdefault(owner, []).append(rule)
-    return found
+    return found, unlisted
 
 
 def _unclaimed(found: _Found, claims: Claims) -> dict[_Owner, list[Rule]]:

@@ -18,6 +18,7 @@ COMMON = {"changed", "msg", "diff", "failed", "warnings", "deprecations", "invoc
 TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "bool": (bool,),
+    "int": (int,),
     "float": (float, int),
     "list": (list,),
     "dict": (dict,),

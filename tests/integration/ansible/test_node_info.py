@@ -18,14 +18,14 @@ from ansible_collections.cni.node.tests.support.namespaces import namespace, nam
 from ansible_collections.cni.node.tests.support.plugins import VERSIONS, Answer
 
 INFO = "cni.node.node_info"
-SECTIONS = ("plugins", "networks", "attachments", "netns")
+SECTIONS = ("plugins", "networks", "attachments", "leases", "netns")
 
 
 def test_an_empty_node_and_each_part_by_itself(project: Project) -> None:
     nowhere = {"conf_dir": "/etc/cni/none", "cache_dir": "/var/lib/cni/none", "plugin_dirs": ["/opt/cni/none"]}
     tasks = [task("all", INFO, nowhere), task("two", INFO, {"gather": ["netns", "networks"], **nowhere})]
     played = project.play([*tasks, task("in check mode", INFO, nowhere, check_mode=True)]).succeeded()
-    assert played["all"].did_nothing().msg == "0 plugins, 0 releases, 0 networks, 0 attachments, 0 netns"
+    assert played["all"].did_nothing().msg == "0 plugins, 0 releases, 0 networks, 0 attachments, 0 leases, 0 netns"
     assert {name: played["all"].result[name] for name in SECTIONS} == {name: [] for name in SECTIONS}
     assert played["two"].did_nothing().msg == "0 networks, 0 netns"
     assert [section for section in SECTIONS if section in played["two"].result] == ["networks", "netns"]
@@ -123,6 +123,23 @@ def test_attachments_come_with_what_has_become_of_them(node: Node, project: Proj
         assert found[name].keys() == {"path", "error"}
         assert "is not valid JSON" in found[name]["error"]["msg"]
     assert looked["netns"] == [{"name": name, "path": f"/run/netns/{name}"} for name in sorted(names) if name != "left"]
+
+
+def test_a_range_that_is_full_is_the_first_thing_said(node: Node, project: Project) -> None:
+    node.write(networks.network(networks.bridge(ipam=networks.host_local("10.1.0.0/29", "fd00:1::/64")), name="small"))
+    names = [f"c{number}" for number in range(5)]
+    with namespaces(*names):
+        node.attach(*({"network": "small", "netns": name} for name in names))
+        asked = [task("look", INFO, {}), task("only leases", INFO, {"gather": ["leases"]})]
+        played = project.play(asked).succeeded()
+    looked = played["look"].did_nothing()
+    assert looked.msg.startswith(
+        "network small, 10.1.0.1-10.1.0.6: no address of 5 is left (/var/lib/cni/networks/small); "
+    )
+    full, roomy = looked.result["leases"]
+    assert (full["size"], full["taken"], full["free"]) == (5, 5, 0)
+    assert (roomy["range"], roomy["taken"]) == ("fd00:1::1-fd00:1::ffff:ffff:ffff:ffff", 5)
+    assert played["only leases"].msg.splitlines()[1:] == ["2 leases"]
 
 
 def _spoil(node: Node) -> None:

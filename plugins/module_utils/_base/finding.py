@@ -65,6 +65,8 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "rate-without-burst": (SENSE, ERROR),
     "rate-out-of-bounds": (SENSE, ERROR),
     "ipmasq-without-route": (SENSE, WARNING),
+    "node-subnets-collide": (FLEET, ERROR),
+    "network-differs": (FLEET, WARNING),
 }
 
 _VALUE_LIMIT: t.Final = 200

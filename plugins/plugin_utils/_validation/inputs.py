@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import collections.abc
+import dataclasses
 import itertools
 import os
 import typing as t
@@ -16,7 +17,8 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import to_content
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import SIZE_LIMIT
+from ansible_collections.cni.node.plugins.plugin_utils._validation import fleet
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import SIZE_LIMIT, Document, read
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import (
     CONTROLLER_LEVELS,
     Source,
@@ -47,6 +49,28 @@ def findings(
     if files:
         return _of_files(listed, wanted, given)
     return validate([_source(one, f"conflists[{index}]") for index, one in enumerate(listed)], wanted, given)
+
+
+def fleet_findings(nodes: t.Any) -> list[Finding]:
+    """Compare the network configurations of several nodes, given as data or as JSON text by the nodes' names.
+
+    What cannot be read is found too; what else is wrong with a configuration by itself is not.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: an argument is not of its form.
+    """
+    if not isinstance(nodes, collections.abc.Mapping):
+        raise CniError(Code.INVALID_CONFIG, f"found {type(nodes).__name__}", "expected: lists of networks by node")
+    found: list[Finding] = []
+    documents: dict[str, list[Document]] = {}
+    for node, conflists in nodes.items():
+        listed = list(conflists) if isinstance(conflists, (list, tuple)) else [conflists]
+        for index, one in enumerate(listed):
+            source = _source(one, f"conflists[{index}]")
+            document, unreadable = read(source.content, source.file, is_text=source.is_text)
+            found += [dataclasses.replace(finding, file=f"{node}: {finding.file}") for finding in unreadable]
+            documents.setdefault(str(node), []).extend([document] if document else [])
+    return [*found, *fleet.findings(documents)]
 
 
 def checked_levels(levels: t.Any) -> list[str]:
@@ -115,4 +139,4 @@ def _decrypted(value: t.Any) -> str:
     raise TypeError(f"a value of type {type(value).__name__}: {value!r}")
 
 
-__all__ = ("checked_levels", "content_of", "findings")
+__all__ = ("checked_levels", "content_of", "findings", "fleet_findings")

@@ -1,0 +1,93 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: fleet_findings
+
+short_description: Find where the CNI networks of several nodes do not go together
+
+version_added: 1.0.0
+
+description:
+  - Compares the network configurations of nodes with those of the others. What is wrong with one by itself
+    P(cni.node.conflist_findings#filter) finds.
+  - A network that has the same addresses on all nodes is taken for one that ends at each node; one that has not, for a network
+    that is cut into a subnet for each node.
+
+positional: _input
+
+options:
+  _input:
+    description:
+      - The network configurations of each node, as data or as JSON text, by the node's name.
+    type: dict
+    required: true
+
+seealso:
+  - plugin: cni.node.conflist_findings
+    plugin_type: filter
+  - plugin: cni.node.node_subnets
+    plugin_type: filter
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Read a network's file on every node
+  ansible.builtin.slurp:
+    src: /etc/cni/net.d/10-pods.conflist
+  register: pods
+
+- name: No address is given out by two nodes
+  ansible.builtin.assert:
+    that: (networks | cni.node.fleet_findings | selectattr('severity', 'eq', 'error')) == []
+  vars:
+    networks: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, ['pods', 'content']) | map('b64decode'))) }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The findings, of the form that P(cni.node.conflist_findings#filter) returns, their C(level) V(fleet), or V(schema) for
+      what cannot be read. Their C(file) begins with the node's name.
+  type: list
+  elements: dict
+  sample:
+    - level: fleet
+      severity: error
+      code: node-subnets-collide
+      file: "node-2: conflists[0]"
+      line:
+      plugin:
+        index: 0
+        type: ptp
+      path: /plugins/0/ipam
+      value:
+      message: >-
+        10.1.0.1 to 10.1.0.254 of the network 'pods' on node-2 overlaps with 10.1.0.1 to 10.1.0.254 on node-1 (conflists[0])
+      hint: each node gives out addresses by itself; cut the range with cni.node.node_subnets
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
+
+
+def fleet_findings(nodes: object) -> list[dict[str, t.Any]]:
+    try:
+        return [finding.as_dict() for finding in inputs.fleet_findings(nodes)]
+    except CniError as exc:
+        raise AnsibleFilterError(f"fleet_findings: {exc}") from exc
+
+
+class FilterModule:
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"fleet_findings": fleet_findings}

@@ -1,0 +1,88 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses
+from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Range
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
+
+# On these, containers of all nodes are on one link with what their master is on.
+_SHARED_LINK: t.Final = ("macvlan", "ipvlan", "vlan", "host-device")
+
+# What is a node's own of a network that is the same on all of them.
+_OWN: t.Final = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")
+
+_Defined = tuple[str, Document]
+
+
+def findings(nodes: t.Mapping[str, t.Sequence[Document]]) -> t.Iterator[Finding]:
+    """Compare the networks of several nodes, by the nodes' names.
+
+    A network that has the same addresses on all nodes is taken for one that ends at each node; one that has not, for a
+    network cut into a subnet for each node.
+    """
+    defined: dict[str, list[_Defined]] = {}
+    for node, documents in nodes.items():
+        for document in documents:
+            defined.setdefault(document.name, []).append((node, document))
+    for name, members in defined.items():
+        yield from _differences(name, members)
+        yield from _collisions(name, members)
+
+
+def _differences(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
+    first_node, first = members[0]
+    for node, document in members[1:]:
+        if _shape(document) != _shape(first):
+            message = f"the network {name!r} is not the same on {node} as on {first_node} ({first.file})"
+            yield _finding(
+                "network-differs", node, document, "", message, "but for its addresses, define it the same way"
+            )
+
+
+def _collisions(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
+    given = [(node, document, _ranges(document)) for node, document in members]
+    same_everywhere = len({tuple(ranges) for dummy, dummy_document, ranges in given}) == 1
+    if same_everywhere and not any(plugin.type in _SHARED_LINK for plugin in members[0][1].plugins):
+        return
+    for (node, document, ranges), (other_node, other_document, others) in itertools.combinations(given, 2):
+        for one, other in itertools.product(ranges, others):
+            if node != other_node and one.overlaps(other):
+                message = (
+                    f"{other.first} to {other.last} of the network {name!r} on {other_node} overlaps with"
+                    f" {one.first} to {one.last} on {node} ({document.file})"
+                )
+                hint = "each node gives out addresses by itself; cut the range with cni.node.node_subnets"
+                yield _finding("node-subnets-collide", other_node, other_document, other.path, message, hint)
+
+
+def _ranges(document: Document) -> list[Range]:
+    return [one for plugin in document.plugins for one in addresses.ranges(plugin)]
+
+
+def _shape(document: Document) -> str:
+    """Return all of a network but the addresses that a node may have for its own."""
+    plugins = [
+        {**plugin.keys, "ipam": {key: value for key, value in plugin.ipam.items() if key not in _OWN}}
+        for plugin in document.plugins
+    ]
+    network = {key: value for key, value in document.keys.items() if key != "plugins"} if document.is_list else {}
+    return json.dumps([network, plugins], sort_keys=True)
+
+
+def _finding(code: str, node: str, document: Document, path: str, message: str, hint: str) -> Finding:
+    return dataclasses.replace(document.finding(code, path, message, hint), file=f"{node}: {document.file}")
+
+
+__all__ = ("findings",)

@@ -1,0 +1,44 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+
+pytest.importorskip("ansible.errors", reason="filters run on the controller")
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cni.node.plugins.filter.fleet_findings import fleet_findings
+
+Json = dict[str, t.Any]
+
+
+def pods(subnet: str) -> Json:
+    plugin = {"type": "ptp", "ipam": {"type": "host-local", "subnet": subnet}}
+    return {"cniVersion": "1.0.0", "name": "pods", "plugins": [plugin]}
+
+
+def found(nodes: t.Any) -> list[tuple[str, str]]:
+    return [(one["file"], one["code"]) for one in fleet_findings(nodes)]
+
+
+def test_nodes_are_compared_whatever_the_form_of_their_networks() -> None:
+    assert found({"a": pods("10.1.0.0/24"), "b": [json.dumps(pods("10.1.1.0/24"))]}) == []
+    collision = ("b: conflists[0]", "node-subnets-collide")
+    assert found({"a": pods("10.1.0.0/24"), "b": [json.dumps(pods("10.1.0.0/25"))]}) == [collision]
+
+
+def test_a_broken_network_is_found_and_stops_no_other() -> None:
+    nodes = {"a": ["{"], "b": pods("10.1.0.0/24"), "c": pods("10.1.0.0/16")}
+    assert found(nodes) == [("a: conflists[0]", "not-json"), ("c: conflists[0]", "node-subnets-collide")]
+
+
+@pytest.mark.parametrize("nonsense", [5, None, [], {"a": 5}, {"a": [[]]}])
+def test_anything_else_is_refused_in_a_sentence(nonsense: t.Any) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"fleet_findings: .*found "):
+        fleet_findings(nonsense)

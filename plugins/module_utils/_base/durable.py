@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import tempfile
 
@@ -19,6 +20,7 @@ TEMPORARY_SUFFIX = ".tmp"
 
 # Bytes; no configuration and no record comes near it.
 _SIZE_LIMIT = 4 * 1024 * 1024
+_PIECE = 1024 * 1024
 
 
 def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -> None:
@@ -75,7 +77,7 @@ def read(path: str, *, limit: int = _SIZE_LIMIT) -> bytes | None:
     """
     try:
         with open(path, "rb", buffering=0, opener=_open_without_waiting) as stream:
-            content = stream.read(limit + 1)
+            content = _read_at_most(stream, limit + 1)
     except FileNotFoundError:
         return None
     except OSError as exc:
@@ -83,6 +85,20 @@ def read(path: str, *, limit: int = _SIZE_LIMIT) -> bytes | None:
     if content is None or len(content) > limit:
         raise CniError(Code.IO_FAILURE, f"cannot read {path}: more than {limit} bytes, or not a regular file")
     return content
+
+
+def _read_at_most(stream: io.FileIO, size: int) -> bytes | None:
+    """Return nothing where a read would wait. In pieces, as reading takes as much memory as it is allowed to give."""
+    pieces = []
+    while size > 0:
+        piece = stream.read(min(size, _PIECE))
+        if piece is None:
+            return None
+        if not piece:
+            break
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
 
 
 def _open_without_waiting(path: str, flags: int) -> int:

@@ -129,7 +129,9 @@ def test_a_foreign_plugin_is_refused_taken_over_or_set_aside(node: Node, project
         ]
     )
     for name in ("refuse", "refuse, predicted"):
-        played[name].did_nothing().failed(f"{BIN_DIR} has files that somebody else", "names of plugins: static; ", "force")
+        played[name].did_nothing().failed(
+            f"{BIN_DIR} has files that somebody else", "names of plugins: static; ", "force"
+        )
     assert actions(played.settled("force")) == {"loopback": "adopted", "static": "updated", "tuning": "installed"}
     removed = played.settled("remove")
     assert actions(removed) == {"loopback": "restored", "static": "restored", "tuning": "removed"}

@@ -17,8 +17,8 @@ description:
   - Attachments of this collection whose network namespace is gone, and those that were begun and not finished, are deleted
     by their records with DEL. Networks of version 1.1.0 or later are told to collect with GC.
   - What no plugin collects is removed by this module. These are addresses that C(host-local) has given away and nobody has,
-    its directories of networks that are gone, chains of C(iptables) that masquerade or map ports for lost containers, and
-    temporary files and locks of killed runs.
+    its directories of networks that are gone, chains of C(iptables) and rules of C(nftables) that masquerade or map ports for
+    lost containers, ports of bridges that lead nowhere, and temporary files and locks of killed runs.
   - Records of all runtimes that keep them as the reference runtime does, such as containerd, CRI-O, Podman and Multus,
     count as claims. None of theirs is deleted. What is younger than O(min_age), has an address that is in use in any
     network namespace of the node, or may belong to a record that cannot be read, is kept and returned with the reason.
@@ -72,7 +72,8 @@ options:
   min_age:
     description:
       - Seconds. What was changed later may belong to an attachment that is just being made, and is kept.
-      - The age of chains cannot be known. They are kept as long as their address is in use.
+      - The age of chains and links cannot be known. They are kept as long as their address or their other end is in a network
+        namespace that has a name or a process.
     type: float
     default: 300
 
@@ -114,7 +115,8 @@ findings:
         - V(record) is an attachment that is recorded, V(intent) one that was begun and not finished.
         - V(lease) is an address of C(host-local), V(empty lease) one whose file was left empty, and V(lease directory) its
           directory of a network that is gone.
-        - V(chain) is a chain of C(iptables) for one container.
+        - V(chain) is a chain of C(iptables), or the rules of C(nftables), for one container.
+        - V(link) is a port of a bridge whose other end nobody can reach any more.
         - V(temporary file), V(lock) and V(directory) are this collection's own.
         - V(network) stands for a network that could not be looked at in full.
       type: str
@@ -126,6 +128,7 @@ findings:
         - empty lease
         - lease directory
         - chain
+        - link
         - temporary file
         - lock
         - directory

@@ -18,6 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._linux import netns
 _NAMESPACE: t.Final = re.compile(r"net:\[(\d+)\]")
 _LOCAL: t.Final = re.compile(r"\|-- (\S+)\n\s*/32 host LOCAL")
 
+T = t.TypeVar("T")
+
 
 def live() -> dict[int, str]:
     """Return a path to each network namespace that can be reached, by inode number.
@@ -34,16 +36,21 @@ def addresses() -> dict[str, str]:
     Raises:
         CniError: ``IO_FAILURE``: a namespace cannot be looked into.
     """
-    found: dict[str, str] = {}
+    return {address: path for path, found in look_into(_own_addresses) for address in found}
+
+
+def look_into(look: t.Callable[[], T]) -> t.Iterator[tuple[str, T]]:
+    """Do something inside each of these namespaces.
+
+    Raises:
+        CniError: ``IO_FAILURE``: one cannot be entered, or an ``OSError`` of `look` itself.
+    """
     for path in live().values():
         try:
-            inside = netns.inside(path, _own_addresses)
+            yield path, netns.inside(path, look)
         except OSError as exc:
-            if path.startswith("/proc/"):  # its process has ended
-                continue
-            raise io_error("look into the network namespace", path, exc) from exc
-        found.update(dict.fromkeys(inside, path))
-    return found
+            if not path.startswith("/proc/"):  # else its process has ended
+                raise io_error("look into the network namespace", path, exc) from exc
 
 
 def _mounted() -> dict[int, str]:
@@ -74,13 +81,8 @@ def _own_addresses() -> set[str]:
     found = set(_LOCAL.findall(_read("/proc/thread-self/net/fib_trie")))
     for line in _read("/proc/thread-self/net/if_inet6").splitlines():
         digits = line.split()[0]
-        found.add(canonical(":".join(digits[start : start + 4] for start in range(0, 32, 4))))
+        found.add(str(ipaddress.ip_address(":".join(digits[start : start + 4] for start in range(0, 32, 4)))))
     return found
-
-
-def canonical(address: str) -> str:
-    """Return an address as the kernel and this collection write it."""
-    return str(ipaddress.ip_address(address))
 
 
 def _read(path: str) -> str:
@@ -91,4 +93,4 @@ def _read(path: str) -> str:
         return ""
 
 
-__all__ = ("addresses", "canonical", "live")
+__all__ = ("addresses", "live", "look_into")

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import glob
@@ -15,6 +16,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
@@ -80,6 +82,9 @@ class Valid:
     def of(self, network: str) -> set[Names]:
         return {key[1:] for key in self.keys or () if key[0] in ("", network)}
 
+    def names(self) -> set[Names]:
+        return {key[1:] for key in self.keys or ()}
+
 
 @dataclasses.dataclass(frozen=True)
 class Claims:
@@ -111,6 +116,14 @@ class Claims:
     @functools.cached_property
     def _containers(self) -> set[str]:
         return {container_id for container_id, dummy in self.staying}
+
+    def configurations(self) -> list[NetworkConfiguration]:
+        """Return what its attachments were made with; most have the same."""
+        found = []
+        for record in {record.config: record for record in self.records}.values():
+            with contextlib.suppress(CniError):
+                found.append(record.network())
+        return found
 
     def doubt(self, container_id: str, addresses: t.Iterable[str]) -> str:
         """Say why something without a record may have an owner all the same, or nothing."""

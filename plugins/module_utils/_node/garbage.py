@@ -23,6 +23,8 @@ from ansible_collections.cni.node.plugins.module_utils._node import host_local
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Valid
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
 from ansible_collections.cni.node.plugins.module_utils._node.lease_leaks import LeaseLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.link_leaks import LinkLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.nft_leaks import NftLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.own_leftovers import OwnLeftovers
 from ansible_collections.cni.node.plugins.module_utils._node.record_leaks import RecordLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.rule_leaks import RuleLeaks
@@ -49,24 +51,36 @@ class Garbage:
         self._records = RecordLeaks(runtime, networks, valid, scope)
         self._leases = LeaseLeaks(scope, timeout)
         self._rules = RuleLeaks(scope)
+        self._nft = NftLeaks(scope)
+        self._links = LinkLeaks(scope)
 
     def collect(self, names: t.Sequence[str]) -> list[Leak]:
         """Collect what there is of these networks, or of all, and what this collection itself has left."""
         attachments, unreadable = self._records.known()
         every = self._every_network(attachments)
         leftovers = OwnLeftovers(self._cache_dir, self._networks.path, _locks(attachments, every), self._scope)
-        leaks = list(self._rules.unlisted)
+        leaks = [*self._rules.unlisted, *self._nft.unlisted]
         with self._alone():
-            for name in list(dict.fromkeys(names)) or every:
+            looked_at = list(dict.fromkeys(names)) or every
+            for name in looked_at:
                 self._collect(name, leaks, may_ask=not unreadable)
+            self._collect_shared(looked_at, leaks, every=not names)
         told = {leak.subject for leak in leaks}
         leaks += [leak for leak in unreadable if leak.subject not in told and not names]
         gone = {leak.subject for leak in leaks if leak.collected} if self._scope.dry_run else set()
-        return leaks + leftovers.collect(gone)
+        return leaks + leftovers.collect(gone, [file_name("network", name) for name in looked_at])
 
     def _every_network(self, attachments: t.Iterable[Attachment]) -> list[str]:
         recorded = {attachment.network for attachment in attachments}
-        return sorted({*self._networks.networks, *recorded, *host_local.networks(), *self._rules.networks()})
+        return sorted(
+            {
+                *self._networks.networks,
+                *recorded,
+                *host_local.networks(),
+                *self._rules.networks(),
+                *self._nft.networks(),
+            }
+        )
 
     def _alone(self) -> t.ContextManager[None]:
         """Keep other runs from collecting at the same time."""
@@ -82,10 +96,22 @@ class Garbage:
                 leaks += found
                 leaks += self._leases.of(claims, self._networks.networks.get(name), self._doubt(name))
                 leaks += self._rules.of(claims)
+                leaks += self._nft.of(claims)
                 if may_ask and not self._scope.dry_run:
                     self._ask_plugins(claims)
         except CniError as exc:
             leaks.append(Leak("network", name, name, "not all of it could be looked at").fail(exc))
+
+    def _collect_shared(self, names: t.Collection[str], leaks: list[Leak], *, every: bool) -> None:
+        """Collect what does not tell its network."""
+        claims = self._records.everywhere()
+        configured = [network for name, network in self._networks.networks.items() if name in names]
+        recorded = [network for network in claims.configurations() if network.name in names]
+        try:
+            leaks += self._nft.without_network(claims) if every else []
+            leaks += self._links.of([*configured, *recorded], claims)
+        except CniError as exc:
+            leaks.append(Leak("network", "", "all networks", "not all that they share could be looked at").fail(exc))
 
     def _ask_plugins(self, claims: Claims) -> None:
         network = self._networks.networks.get(claims.network)

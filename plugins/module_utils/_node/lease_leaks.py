@@ -7,14 +7,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node import host_local
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.host_local import Lease
@@ -34,7 +30,7 @@ class LeaseLeaks:
         Args:
             doubt: Why the network may be configured although it is not found.
         """
-        known = [*_recorded(claims.records), *([configured] if configured else [])]
+        known = [*claims.configurations(), *([configured] if configured else [])]
         leaks: list[Leak] = []
         for directory in host_local.directories(claims.network, known):
             look = _Directory(directory, claims, configured is not None, doubt)
@@ -80,13 +76,6 @@ class _Directory:
         leak = Leak("lease directory", self.claims.network, self.path, evidence)
         doubt = self.doubt or self.claims.doubt("", ()) or scope.young(youngest)
         return scope.settle(leak, doubt, lambda: host_local.remove(self.path))
-
-
-def _recorded(records: t.Iterable[Record]) -> t.Iterator[NetworkConfiguration]:
-    """Return the configurations that attachments were made with; most have the same."""
-    for record in {record.config: record for record in records}.values():
-        with contextlib.suppress(CniError):
-            yield record.network()
 
 
 __all__ = ("LeaseLeaks",)

@@ -36,20 +36,23 @@ class OwnLeftovers:
         self._results = os.path.join(cache_dir, "results")
         self._conf_dir = conf_dir
         self._directories = {path: changed(path) for path in self._below()}
-        locks = os.path.join(self._top, "locks")
-        unknown = [os.path.join(locks, name) for name in list_directory(locks) if name not in known_locks]
+        self._lock_dir = os.path.join(self._top, "locks")
+        names = [name for name in list_directory(self._lock_dir) if name not in known_locks]
+        unknown = [os.path.join(self._lock_dir, name) for name in names]
         self._locks = [path for path in unknown if not scope.is_young(changed(path)) and not _is_held(path)]
 
-    def collect(self, gone: t.Collection[str]) -> list[Leak]:
+    def collect(self, gone: t.Collection[str], dropped: t.Iterable[str]) -> list[Leak]:
         """Collect what there is.
 
         Args:
             gone: What a dry run would have removed by now.
+            dropped: File names of the locks that a run has had, and that were removed with it.
         """
         self._drop_own_directories()
         leaks = [self._temporary(path) for path in self._temporaries()]
         leaks += [self._lock(path) for path in self._locks]
-        away = {*gone, *(leak.subject for leak in leaks if leak.collected)}
+        away = {*gone, *(os.path.join(self._lock_dir, name) for name in dropped)}
+        away |= {leak.subject for leak in leaks if leak.collected}
         if not _left(self._results, away):
             for path in sorted(self._directories, reverse=True):
                 leaks += self._directory(path, away)

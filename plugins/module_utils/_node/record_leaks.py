@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -28,6 +28,7 @@ class RecordLeaks:
         self._convergence = Convergence(runtime, conf_dir, Policy(dry_run=scope.dry_run))
         self._valid = valid
         self._scope = scope
+        self._going: set[Key] = set()
 
     def known(self) -> tuple[list[Attachment], list[Leak]]:
         """Return whose records and intents there are on the node, and those that do not tell."""
@@ -61,8 +62,18 @@ class RecordLeaks:
             leaks.append(leak)
         every = (*ours, *elsewhere, *pending)
         going = {record.attachment.key[1:] for record in every} - staying if self._scope.dry_run else set()
+        self._going |= {(network, *names) for names in going}
         staying |= self._valid.of(network)
         return leaks, Claims(network, frozenset(staying), frozenset(going), tuple(broken), every)
+
+    def everywhere(self) -> Claims:
+        """Return who owns something of any network, after all that has been collected, or would have been."""
+        records, broken = self._ledger.read_all()
+        records += self._runtime.intents.read_all()[0]
+        keys = {record.attachment.key for record in records}
+        staying = {key[1:] for key in keys - self._going} | self._valid.names()
+        going = {key[1:] for key in self._going} - staying
+        return Claims("", frozenset(staying), frozenset(going), tuple(broken), tuple(records))
 
     def _record(self, record: Record, intent: Record | None) -> Leak | None:
         if intent is not None and record.is_own:

@@ -6,21 +6,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import time
 import typing as t
 
-import pytest
-
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import open_network
+from ansible_collections.cni.node.tests.integration.ansible.laboratory import configuration, open_network
 from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
 from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace, namespaces
+from ansible_collections.cni.node.tests.integration.engine.node import Node, remove, replace
+from ansible_collections.cni.node.tests.support.namespaces import ip, namespace, namespaces
 from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.until import until
 
 GC = "cni.node.gc"
 LEASES = pathlib.Path("/var/lib/cni/networks")
@@ -57,8 +58,29 @@ PORTS: Json = {"capability_args": {"portMappings": [{"hostPort": 8080, "containe
 
 
 def chains() -> str:
+    """What iptables does for single containers."""
     saved = subprocess.run(["iptables-save", "-t", "nat"], check=True, capture_output=True, text=True).stdout
-    return "\n".join(line for line in saved.splitlines() if 'id: ' in line)
+    return "\n".join(line for line in saved.splitlines() if re.search(r"id: |CNI-DN-", line))
+
+
+def foreign(record: pathlib.Path) -> None:
+    """Make a record another runtime's."""
+    document = json.loads(record.read_text(encoding="utf-8"))
+    del document["cni.node"]
+    record.write_text(json.dumps(document), encoding="utf-8")
+
+
+def begun(node: Node, item: Json, plugin: str = "stall") -> None:
+    """Kill a run while its last plugin is at ADD; what went before is done and nothing is recorded."""
+    node.plugins.forget()
+    with node.plugins.gate() as gate:
+        node.plugins.write(plugin, ADD=Answer(hold=gate))
+        running = node.start("attachments", attachments=[item])
+        (call,) = node.plugins.wait_for_held(1)
+        running.kill()
+        running.communicate()
+    until(lambda: not pathlib.Path(f"/proc/{call.pid}").exists() or None)
+    node.plugins.write(plugin)
 
 
 def test_a_node_that_is_in_use_has_no_leaks(node: Node, project: Project) -> None:
@@ -69,11 +91,15 @@ def test_a_node_that_is_in_use_has_no_leaks(node: Node, project: Project) -> Non
         assert (done.changed, done.result["findings"], done.msg) == (False, [], "nothing is left over")
 
 
+def test_a_virgin_node_stays_one(node: Node, project: Project) -> None:
+    node.conf_dir.rmdir()
+    assert collected(project, **NOW).left_alone().msg == "nothing is left over"
+
+
 def test_an_attachment_whose_namespace_is_gone_is_deleted_with_all_it_had(node: Node, project: Project) -> None:
     full_network(node)
-    with namespaces("blue", "red") as (blue, dummy):
+    with namespaces("blue", "red") as (blue, red):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
-        before = node.state()
         with namespace("lost"):
             node.attach({"network": "net", "netns": "lost", **PORTS})
         assert "lost" in chains()
@@ -81,5 +107,291 @@ def test_an_attachment_whose_namespace_is_gone_is_deleted_with_all_it_had(node: 
         assert found(done) == {"record net-lost-eth0": "deleted"}
         assert "its network namespace /run/netns/lost is gone" in evidence(done)
         assert "lost" not in chains()
-        assert node.leases("net") == sorted(address.split("/")[0] for name in ("blue", "red") for address in Namespace(name).addresses("eth0"))
+        assert set(node.leases("net")) == {one.split("/")[0] for name in (blue, red) for one in name.addresses("eth0")}
         blue.run("ping", "-c1", "-W5", "10.1.0.1")
+
+
+def test_an_attachment_whose_namespace_is_another_one_now_is_deleted(node: Node, project: Project) -> None:
+    full_network(node)
+    with namespace("blue") as blue:
+        node.attach({"network": "net", "netns": "blue"})
+        replace(blue)
+        done = collected(project)
+    assert found(done) == {"record net-blue-eth0": "deleted"}
+    assert "is another one now" in evidence(done)
+    assert (node.leases("net"), chains()) == ([], "")
+
+
+def test_what_a_killed_run_began_is_undone(node: Node, project: Project) -> None:
+    node.write(networks.network(networks.bridge(ipMasq=True), {"type": "stall"}))
+    node.plugins.write("stall")
+    with namespace("blue") as blue:
+        begun(node, {"network": "net", "netns": "blue"})
+        assert (len(node.leases("net")), len(node.intents()), "eth0" in blue.links()) == (1, 1, True)
+        done = collected(project)
+        assert found(done) == {"intent net-blue-eth0": "deleted"}
+        assert "a run was interrupted at ADD" in evidence(done)
+        assert (node.leases("net"), node.intents(), "eth0" in blue.links(), chains()) == ([], [], False, "")
+
+
+def test_what_is_not_called_valid_is_deleted_unless_it_is_young_or_of_others(node: Node, project: Project) -> None:
+    full_network(node)
+    names = ("blue", "red", "podman")
+    with namespaces(*names):
+        node.attach(*({"network": "net", "netns": name} for name in names))
+        foreign(node.cache_dir / "results" / "net-podman-eth0")
+        valid = [{"container_id": "blue"}]
+        young = collected(project, valid_attachments=valid).left_alone()
+        assert found(young) == {"record net-red-eth0": "kept"}
+        assert "valid_attachments does not have it, but it is younger than 300 s" in evidence(young)
+        elsewhere = [*valid, {"network": "other", "container_id": "red"}, {"container_id": "red", "ifname": "eth1"}]
+        done = collected(project, valid_attachments=elsewhere, **NOW)
+        assert found(done) == {"record net-red-eth0": "deleted"}
+        assert len(node.leases("net")) == 2
+
+
+def test_a_lease_of_nobody_is_removed_and_every_claim_protects_its_own(node: Node, project: Project) -> None:
+    full_network(node)
+    with namespaces("blue", "red"):
+        node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
+        (node.cache_dir / "results" / "net-blue-eth0").unlink()
+        (node.cache_dir / "multus" / "results").mkdir(parents=True)
+        elsewhere = node.cache_dir / "multus" / "results" / "net-pod-net1"
+        document = json.loads((node.cache_dir / "results" / "net-red-eth0").read_text(encoding="utf-8"))
+        del document["cni.node"]
+        document.update(containerId="pod", ifName="net1", netns="/run/netns/none")
+        elsewhere.write_text(json.dumps(document), encoding="utf-8")
+        for address in node.leases("net"):
+            os.utime(LEASES / "net" / address, (0, 0))
+        for address, content in {
+            "10.1.9.1": "nobody\r\neth0",
+            "10.1.9.2": "old-format",
+            "10.1.9.3": "pod\r\nnet1",
+            "10.1.9.4": "red\r\neth0",
+            "10.1.9.5": "red\r\neth7",
+            "10.1.9.6": "",
+        }.items():
+            lease("net", address, content)
+        lease("net", "10.1.9.7", "unborn\r\neth0", age=1)
+        lease("net", "10.1.9.8", "", age=1)
+        own = node.leases("net")[:2]
+        of_blue = next(one for one in own if "blue" in (LEASES / "net" / one).read_text(encoding="utf-8"))
+        done = collected(project)
+    assert {name: action for name, action in found(done).items() if "lease" in name} == {
+        "lease 10.1.9.1": "removed",
+        "lease 10.1.9.2": "removed",
+        "lease 10.1.9.5": "kept",
+        "empty lease 10.1.9.6": "removed",
+        "lease 10.1.9.7": "kept",
+        "empty lease 10.1.9.8": "kept",
+        f"lease {of_blue}": "kept",
+    }
+    assert "there is a network namespace named red" in evidence(done)
+    assert "it is younger than 300 s" in evidence(done)
+    assert sorted([*own, "10.1.9.3", "10.1.9.4", "10.1.9.5", "10.1.9.7", "10.1.9.8"]) == node.leases("net")
+
+
+def test_an_address_that_is_in_use_is_kept_whatever_its_container_is_called(node: Node, project: Project) -> None:
+    full_network(node)
+    with namespace("blue"):
+        node.attach({"network": "net", "netns": "blue", "container_id": "somebody", **PORTS})
+        (address,) = node.leases("net")
+        os.utime(LEASES / "net" / address, (0, 0))
+        (node.cache_dir / "results" / "net-somebody-eth0").unlink()
+        done = collected(project).left_alone()
+        assert {one["action"] for one in done.result["findings"]} == {"kept"}
+        assert f"{address} is in use in the network namespace /run/netns/blue" in evidence(done)
+        assert sorted(one["kind"] for one in done.result["findings"]) == ["chain", "chain", "lease", "link"]
+    done = collected(project)
+    assert {one["action"] for one in done.result["findings"]} == {"removed"}
+    assert (node.leases("net"), chains()) == ([], "")
+
+
+def test_a_record_that_cannot_be_read_protects_what_it_may_claim(node: Node, project: Project) -> None:
+    full_network(node)
+    full_network(node, name="other")
+    with namespace("blue"):
+        node.attach(*({"network": name, "netns": "blue", "ifname": f"{name}0"} for name in ("net", "other")))
+    for name in ("net", "other"):
+        (node.cache_dir / "results" / f"{name}-blue-{name}0").unlink()
+        for address in node.leases(name):
+            os.utime(LEASES / name / address, (0, 0))
+    broken = node.cache_dir / "results" / "net-red-eth0"
+    broken.write_bytes(b"")
+    done = collected(project)
+    actions = {(one["network"], one["kind"]): one["action"] for one in done.result["findings"]}
+    assert actions == {
+        ("net", "record"): "kept",
+        ("net", "lease"): "kept",
+        ("net", "chain"): "kept",
+        ("other", "lease"): "removed",
+        ("other", "chain"): "removed",
+    }
+    assert f"a record that cannot be read may claim it: {broken}" in evidence(done)
+    assert broken.exists()
+
+
+def test_the_directory_of_a_network_that_is_gone_is_removed(node: Node, project: Project) -> None:
+    full_network(node)
+    with namespace("blue"):
+        node.attach({"network": "net", "netns": "blue"})
+        node.detach({"network": "net", "netns": "blue"})
+    (node.conf_dir / "10-net.conflist").unlink()
+    young = collected(project)
+    assert found(young)["lease directory net"] == "kept"
+    (node.conf_dir / "20-broken.conflist").write_text("{", encoding="utf-8")
+    assert "a configuration that cannot be read may be" in evidence(collected(project, **NOW))
+    (node.conf_dir / "20-broken.conflist").unlink()
+    assert found(collected(project, **NOW)) == {"lease directory net": "removed"}
+    assert not (LEASES / "net").exists()
+
+
+def test_what_this_collection_leaves_goes_when_nothing_is_attached(node: Node, project: Project) -> None:
+    full_network(node)
+    own = node.cache_dir / "cni.node"
+    with namespace("blue"):
+        node.attach({"network": "net", "netns": "blue"})
+        for directory in (node.conf_dir, node.cache_dir / "results", own / "intents"):
+            (directory / ".cni.node-x.tmp").write_text("{", encoding="utf-8")
+        (own / "locks" / "container-0123").touch()
+        kept = collected(project)
+        assert set(found(kept).values()) == {"kept"}
+        done = collected(project, **NOW)
+        assert sorted(one["kind"] for one in done.result["findings"]) == ["lock", *["temporary file"] * 3]
+        assert own.exists()
+        node.detach({"network": "net", "netns": "blue"})
+    assert {one["kind"] for one in collected(project, **NOW).result["findings"]} == {"directory"}
+    assert not own.exists()
+
+
+def test_only_the_networks_that_are_named_are_looked_at(node: Node, project: Project) -> None:
+    full_network(node)
+    lease("net", "10.1.9.1", "nobody\r\neth0")
+    lease("other", "10.1.9.1", "nobody\r\neth0")
+    assert found(collected(project, networks=["net"])) == {"lease 10.1.9.1": "removed"}
+    assert node.leases("other") == ["10.1.9.1"]
+    assert found(collected(project))["lease 10.1.9.1"] == "removed"
+
+
+def test_a_del_that_fails_is_told_and_the_others_are_collected(node: Node, project: Project) -> None:
+    open_network(node, "broken")
+    with namespaces("blue", "red"):
+        node.attach(*({"network": "broken", "netns": name} for name in ("blue", "red")))
+    error = {"code": 100, "msg": "out of order"}
+    node.plugins.write("lab-broken", DEL=[Answer(error=error), Answer()])
+    lease("broken", "10.1.9.1", "nobody\r\neth0")
+    done = project.play([task("gc", GC, {})])["gc"]
+    done.failed("plugin lab-broken failed (DEL): out of order")
+    assert sorted(one["action"] for one in done.result["findings"]) == ["deleted", "failed", "removed"]
+    assert found(collected(project)) == {"intent broken-blue-eth0": "deleted"}
+
+
+def test_plugins_of_1_1_0_are_told_what_is_valid(node: Node, project: Project) -> None:
+    node.plugins.write("lab-new")
+    node.write({**configuration("new"), "cniVersion": "1.1.0"})
+    with namespaces("blue", "red"):
+        node.attach(*({"network": "new", "netns": name} for name in ("blue", "red")))
+        foreign(node.cache_dir / "results" / "new-red-eth0")
+        node.plugins.forget()
+        assert project.play([task("gc", GC, {}, check_mode=True)])["gc"].ok().left_alone()
+        assert node.plugins.calls("lab-new", "GC") == []
+        valid = [{"container_id": "mine", "ifname": "net1"}]
+        project.play([task("gc", GC, {"valid_attachments": [*valid, {"container_id": "blue"}]})])["gc"].ok()
+        (call,) = node.plugins.calls("lab-new", "GC")
+    told = {entry["containerID"]: entry["ifname"] for entry in call.request["cni.dev/valid-attachments"]}
+    assert told == {"blue": "eth0", "red": "eth0", "mine": "net1"}
+
+
+def ports_of_the_bridge() -> list[str]:
+    return sorted(link["ifname"] for link in ip("link", "show", "master", "cni0"))
+
+
+def test_a_port_whose_other_end_nobody_can_reach_is_removed(node: Node, project: Project) -> None:
+    full_network(node)
+    with namespaces("blue", "lost") as (blue, lost):
+        node.attach(*({"network": "net", "netns": name} for name in ("blue", "lost")))
+        (of_blue,) = interfaces(node, "blue", "cni0")
+        with lost.path.open("rb"):
+            remove(lost)
+            assert len(ports_of_the_bridge()) == 2
+            done = collected(project)
+            assert sorted(one["kind"] for one in done.result["findings"]) == ["link", "record"]
+            assert "its other end is in no network namespace that has a name or a process" in evidence(done)
+            assert ports_of_the_bridge() == [of_blue]
+        blue.run("ping", "-c1", "-W5", "10.1.0.1")
+
+
+def interfaces(node: Node, container: str, bridge: str) -> list[str]:
+    """The node's ends of what was attached."""
+    record = json.loads((node.cache_dir / "results" / f"net-{container}-eth0").read_text(encoding="utf-8"))
+    return [one["name"] for one in record["result"]["interfaces"] if not one.get("sandbox") and one["name"] != bridge]
+
+
+def test_a_port_without_a_record_is_kept_where_its_other_end_can_be_reached(node: Node, project: Project) -> None:
+    full_network(node)
+    with namespaces("blue", "red"):
+        node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
+        ports = ports_of_the_bridge()
+        subprocess.run(["ip", "link", "add", "veth00000000", "type", "veth", "peer", "veth00000001"], check=True)
+        subprocess.run(["ip", "link", "set", "veth00000000", "master", "cni0"], check=True)
+        (of_blue,) = interfaces(node, "blue", "cni0")
+        (node.cache_dir / "results" / "net-blue-eth0").unlink()
+        done = collected(project, **NOW).left_alone()
+        assert {one["subject"]: one["action"] for one in done.result["findings"] if one["kind"] == "link"} == {
+            of_blue: "kept"
+        }
+        assert "its other end is in the network namespace /run/netns/blue" in evidence(done)
+        assert set(ports) < set(ports_of_the_bridge())
+
+
+def nft(commands: str) -> None:
+    subprocess.run(["nft", "-f", "-"], check=True, input=commands, text=True)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha512(text.encode()).hexdigest()[:16]
+
+
+def masquerading(network: str, container: str, address: str) -> str:
+    """As the reference plugins have it since 1.6.0 with the backend nftables."""
+    words = f"{digest(network)}-{digest(f'eth0:{container}')}, net: {network}, if: eth0, id: {container}"[:128]
+    rule = f"ip saddr == {address} ip daddr != 10.1.0.0/16 masquerade"
+    return f'add rule inet cni_plugins_masquerade masq_checks {rule} comment "{words}"\n'
+
+
+TABLES = """\
+table inet cni_plugins_masquerade { chain masq_checks { }; }
+table ip cni_hostport { chain hostports { }; chain masquerading { type nat hook postrouting priority 100; }; }
+"""
+
+
+def test_rules_of_nftables_go_with_their_container(node: Node, project: Project) -> None:
+    full_network(node)
+    long_id = "0123456789abcdef" * 4
+    with namespaces("blue", "red"):
+        node.attach({"network": "net", "netns": "blue"}, {"network": "net", "netns": "red", "container_id": long_id})
+        (address, dummy) = node.leases("net")
+        nft(TABLES + masquerading("net", "blue", address) + masquerading("net", long_id, "10.1.9.8"))
+        nft(masquerading("net", "lost", "10.1.9.9") + masquerading("net", "moved", address))
+        for container, to in (("blue", address), ("lost", "10.1.9.9")):
+            nft(f'add rule ip cni_hostport hostports tcp dport 8080 dnat to {to}:80 comment "{container}"\n')
+            nft(f'add rule ip cni_hostport masquerading ip saddr {to} ip daddr {to} masquerade comment "{container}"\n')
+        done = collected(project)
+        actions = {one["subject"]: one["action"] for one in done.result["findings"]}
+        words = [subject.rpartition("id: ")[2] if "id: " in subject else subject for subject in actions]
+        assert dict(zip(words, actions.values())) == {
+            "lost": "removed",
+            "moved": "kept",
+            "nft ip cni_hostport: lost": "removed",
+        }
+        left = subprocess.run(["nft", "list", "ruleset"], check=True, capture_output=True, text=True).stdout
+        assert ("lost" in left, left.count("blue"), long_id[:20] in left) == (False, 3, True)
+
+
+def test_arguments_that_are_none_are_refused(project: Project) -> None:
+    for arguments, words in (
+        ({"min_age": -1}, "min_age: "),
+        ({"networks": ["../x"]}, "networks[0]: "),
+        ({"valid_attachments": [{"container_id": "a/b"}]}, "CNI_CONTAINERID: "),
+    ):
+        project.play([task("gc", GC, arguments)])["gc"].left_alone().failed(words, "expected: ")

@@ -1,0 +1,95 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import json
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+
+_OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class NftRule:
+    """A rule with a comment.
+
+    Attributes:
+        family: ``ip``, ``ip6`` or ``inet``.
+        handle: Its number in the table.
+        addresses: Every address in it, but for those of the node itself.
+    """
+
+    family: str
+    table: str
+    chain: str
+    handle: int
+    comment: str
+    addresses: tuple[str, ...]
+
+
+def rules(name: str) -> list[NftRule]:
+    """Return the rules with comments of all tables of a name; none where nft is not installed.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    families = [one["table"]["family"] for one in _list("tables") if one.get("table", {}).get("name") == name]
+    entries = [one["rule"] for family in families for one in _list("table", family, name) if "rule" in one]
+    return [
+        NftRule(
+            rule["family"],
+            name,
+            rule["chain"],
+            rule["handle"],
+            rule["comment"],
+            tuple(dict.fromkeys(_addresses(rule.get("expr")))),
+        )
+        for rule in entries
+        if rule.get("comment")
+    ]
+
+
+def remove(rule: NftRule) -> None:
+    """Remove a rule.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    _run("delete", "rule", rule.family, rule.table, rule.chain, "handle", str(rule.handle))
+
+
+def _list(*what: str) -> list[dict[str, t.Any]]:
+    text = _run("-j", "list", *what)
+    return t.cast("list[dict[str, t.Any]]", json.loads(text)["nftables"]) if text else []
+
+
+def _addresses(value: t.Any) -> t.Iterator[str]:
+    """Look for addresses wherever they are in an expression."""
+    if isinstance(value, dict):
+        value = [] if "prefix" in value else list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from _addresses(one)
+    elif isinstance(value, str):
+        try:
+            address = ipaddress.ip_address(value)
+        except ValueError:
+            return
+        if not address.is_loopback:
+            yield str(address)
+
+
+def _run(*arguments: str) -> str:
+    path = program.find("nft")
+    return program.output([path, *arguments], limit=_OUTPUT_LIMIT) if path else ""
+
+
+__all__ = ("NftRule", "remove", "rules")

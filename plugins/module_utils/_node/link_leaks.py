@@ -1,0 +1,77 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux import veth
+from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
+from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+
+# How the reference plugins call the node's end.
+_NAME: t.Final = re.compile(r"veth[0-9a-f]{8}")
+_BRIDGE: t.Final = "bridge"
+_USUAL_BRIDGE: t.Final = "cni0"
+
+
+class LinkLeaks:
+    """Finds ports of our networks' bridges that lead nowhere.
+
+    The kernel takes a pair away with the namespace of either end. It cannot where something has kept the namespace
+    after its name and its last process have gone: a file left open, or a mount namespace that was copied before.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def of(self, networks: t.Iterable[NetworkConfiguration], claims: Claims) -> list[Leak]:
+        """Collect the ports of the bridges that these networks name.
+
+        Args:
+            claims: Of all networks of the node, for they may share a bridge.
+        """
+        bridges = {str(plugin.keys.get(_BRIDGE) or _USUAL_BRIDGE) for one in networks for plugin in _bridges(one)}
+        going = {name for record in claims.records if _is_going(record, claims) for name in _host_ends(record)}
+        claimed = {name for record in claims.records for name in _host_ends(record)} - going
+        ports = [one for one in veth.veths() if one.master in bridges and _NAME.fullmatch(one.name)]
+        unclaimed = [one for one in ports if one.name not in claimed]
+        ends = veth.other_ends() if unclaimed else {}
+        leaks = []
+        for one in unclaimed:
+            inside = ends.get((one.peer_index, one.index), "")
+            if not inside or one.name not in going:  # else a DEL that a dry run does not run would take it away
+                leaks.append(self._port(one, inside, claims))
+        return leaks
+
+    def _port(self, port: Veth, inside: str, claims: Claims) -> Leak:
+        evidence = f"no runtime has a record of this port of {port.master}"
+        leak = Leak("link", "", port.name, evidence)
+        doubt = claims.doubt("", ()) or (f"its other end is in the network namespace {inside}" if inside else "")
+        if not doubt:
+            leak.evidence += ", and its other end is in no network namespace that has a name or a process"
+        return self._scope.settle(leak, doubt, lambda: veth.remove(port))
+
+
+def _bridges(network: NetworkConfiguration) -> list[t.Any]:
+    return [plugin for plugin in network.plugins if plugin.type == _BRIDGE]
+
+
+def _is_going(record: Record, claims: Claims) -> bool:
+    return record.attachment.key[1:] in claims.going
+
+
+def _host_ends(record: Record) -> list[str]:
+    interfaces = (record.result.keys.get("interfaces") if record.result else None) or ()
+    return [one["name"] for one in interfaces if not one.get("sandbox")]
+
+
+__all__ = ("LinkLeaks",)

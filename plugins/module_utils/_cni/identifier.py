@@ -37,6 +37,11 @@ def check_container_id(container_id: object) -> str:
     return _check(_NAME, container_id, Code.INVALID_ENVIRONMENT, "CNI_CONTAINERID", "a container id", _ALPHANUMERIC)
 
 
+def is_container_id(text: str) -> bool:
+    """Tell whether a text could be a container id."""
+    return bool(_NAME.fullmatch(text))
+
+
 def check_ifname(ifname: object) -> str:
     """Return an interface name if the kernel would take it.
 
@@ -115,4 +120,12 @@ def _invalid(code: Code, where: str, value: object, what: str, rule: str) -> Cni
     return CniError(code, f"{where}: {value!r} is not {what}", f"expected: {rule}")
 
 
-__all__ = ("check_args", "check_container_id", "check_ifname", "check_netns", "check_network_name", "check_plugin_type")
+__all__ = (
+    "check_args",
+    "check_container_id",
+    "check_ifname",
+    "check_netns",
+    "check_network_name",
+    "check_plugin_type",
+    "is_container_id",
+)

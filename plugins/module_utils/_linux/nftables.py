@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
-import json
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import program
@@ -63,12 +62,15 @@ def remove(rule: NftRule) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    _run("delete", "rule", rule.family, rule.table, rule.chain, "handle", str(rule.handle))
+    path = program.find("nft")
+    if path:
+        program.output([path, "delete", "rule", rule.family, rule.table, rule.chain, "handle", str(rule.handle)])
 
 
 def _list(*what: str) -> list[dict[str, t.Any]]:
-    text = _run("-j", "list", *what)
-    return t.cast("list[dict[str, t.Any]]", json.loads(text)["nftables"]) if text else []
+    path = program.find("nft")
+    found = program.json_output([path, "-j", "list", *what], limit=_OUTPUT_LIMIT) if path else None
+    return t.cast("list[dict[str, t.Any]]", found["nftables"]) if found else []
 
 
 def _addresses(value: t.Any) -> t.Iterator[str]:
@@ -85,11 +87,6 @@ def _addresses(value: t.Any) -> t.Iterator[str]:
             return
         if not address.is_loopback:
             yield str(address)
-
-
-def _run(*arguments: str) -> str:
-    path = program.find("nft")
-    return program.output([path, *arguments], limit=_OUTPUT_LIMIT) if path else ""
 
 
 __all__ = ("NftRule", "remove", "rules")

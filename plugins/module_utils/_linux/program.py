@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import typing as t
@@ -45,4 +46,17 @@ def output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> str:
     return outcome.stdout.decode("utf-8", "replace")
 
 
-__all__ = ("find", "output")
+def json_output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> t.Any:
+    """Run a program to its end and return what it printed as JSON; nothing where it printed nothing.
+
+    Raises:
+        CniError: As `output`, and ``DECODE_FAILURE``.
+    """
+    text = output(argv, limit=limit)
+    try:
+        return json.loads(text) if text.strip() else None
+    except ValueError as exc:
+        raise CniError(Code.DECODE_FAILURE, f"what {' '.join(argv)} prints is not JSON: {exc}") from exc
+
+
+__all__ = ("find", "json_output", "output")

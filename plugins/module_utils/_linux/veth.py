@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import json
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -40,12 +39,11 @@ def veths() -> list[Veth]:
         CniError: ``IO_FAILURE``.
     """
     path = program.find("ip")
-    text = program.output([path, "-j", "link", "show", "type", "veth"], limit=_OUTPUT_LIMIT) if path else ""
-    links = json.loads(text or "[]")
+    links = program.json_output([path, "-j", "link", "show", "type", "veth"], limit=_OUTPUT_LIMIT) if path else []
     return [
         Veth(link["ifname"], link["ifindex"], link["link_index"], link.get("master", ""))
-        for link in links
-        if "link_netnsid" in link
+        for link in links or []
+        if "link_netnsid" in link and "link_index" in link
     ]
 
 

@@ -17,6 +17,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_container_id
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
@@ -129,7 +130,7 @@ class Claims:
         """Say why something without a record may have an owner all the same, or nothing."""
         if self.broken:
             return f"a record that cannot be read may claim it: {self.broken[0]}"
-        if container_id and netns.is_namespace(os.path.join(netns.DIRECTORY, container_id)):
+        if is_container_id(container_id) and netns.is_namespace(os.path.join(netns.DIRECTORY, container_id)):
             return f"there is a network namespace named {container_id}"
         held = [address for address in addresses if address in self._live]
         return f"{held[0]} is in use in the network namespace {self._live[held[0]]}" if held else ""

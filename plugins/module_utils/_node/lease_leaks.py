@@ -11,6 +11,7 @@ import dataclasses
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_container_id
 from ansible_collections.cni.node.plugins.module_utils._node import host_local
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.host_local import Lease
@@ -50,7 +51,8 @@ class _Directory:
     doubt: str
 
     def collect(self, scope: Scope) -> list[Leak]:
-        leases, youngest = host_local.leases(self.path), host_local.youngest(self.path)
+        leases = host_local.leases(self.path)
+        youngest = 0.0 if self.configured else host_local.youngest(self.path)
         freed = {lease.path for lease in leases if self.claims.frees(lease.container_id, lease.ifname)}
         unclaimed = [one for one in leases if not self.claims.has(one.container_id, one.ifname)]
         leaks = [self._lease(lease, scope) for lease in unclaimed if lease.path not in freed]
@@ -61,14 +63,14 @@ class _Directory:
         return leaks
 
     def _lease(self, lease: Lease, scope: Scope) -> Leak:
-        if lease.container_id:
-            kind, evidence = "lease", f"no runtime has a record of {lease}, and its address is in use nowhere"
-        else:
-            kind, evidence = "empty lease", "it names no container, so no DEL will ever free the address"
+        leak = Leak("lease", self.claims.network, lease.path, f"no runtime has a record of {lease}")
+        if not lease.container_id:
+            leak.kind, leak.evidence = "empty lease", "it names no container, so no DEL will ever free the address"
+        elif not is_container_id(lease.container_id):
+            leak.evidence = "what it holds is no container's id; did somebody write it by hand?"
+            return leak
         doubt = scope.young(lease.changed) or self.claims.doubt(lease.container_id, [lease.address])
-        if doubt and kind == "lease":
-            evidence = f"no runtime has a record of {lease}"
-        leak = Leak(kind, self.claims.network, lease.path, evidence)
+        leak.evidence += "" if doubt else ", and its address is in use nowhere"
         return scope.settle(leak, doubt, lambda: durable.remove(lease.path, flush=False))
 
     def _itself(self, youngest: float, scope: Scope) -> Leak:

@@ -76,7 +76,7 @@ class RecordLeaks:
         return Claims("", frozenset(staying), frozenset(going), tuple(broken), tuple(records))
 
     def _record(self, record: Record, intent: Record | None) -> Leak | None:
-        if intent is not None and record.is_own:
+        if intent is not None:
             return self._intent(record, intent)
         reason = _why_gone(record) or self._why_invalid(record)
         if not reason:
@@ -97,8 +97,12 @@ class RecordLeaks:
         if intent is not None and intent.command == "ADD" and not _why_gone(record):
             leak.evidence += f", and {self._runtime.records.path_of(attachment.key)} says that it was completed"
             return self._scope.settle(leak, "", lambda: self._runtime.intents.remove(attachment.key))
-        claimed = self._valid.has(attachment.key) and not _why_gone(record)
-        return self._delete(record, leak, "it is called valid; let the module attachments finish it" if claimed else "")
+        doubt = ""
+        if intent is not None and not record.is_own:
+            doubt = "the record is another runtime's"
+        elif self._valid.has(attachment.key) and not _why_gone(record):
+            doubt = "it is called valid: let the module attachments finish it"
+        return self._delete(record, leak, doubt)
 
     def _delete(self, record: Record, leak: Leak, doubt: str) -> Leak:
         def delete() -> None:

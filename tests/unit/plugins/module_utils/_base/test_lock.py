@@ -172,3 +172,9 @@ def test_locks_are_for_their_owner_alone(path: pathlib.Path) -> None:
 def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: pathlib.Path) -> None:
     (tmp_path / "lock").mkdir()
     assert error_of(take, tmp_path / "lock", "exclusive").code == Code.IO_FAILURE
+
+
+def test_a_lock_that_is_kept_leaves_its_file_to_those_who_wait_for_it(path: pathlib.Path) -> None:
+    with locked(str(path), exclusive=True, timeout=0, what="it", keep=True):
+        before = path.stat().st_ino
+    assert path.stat().st_ino == before

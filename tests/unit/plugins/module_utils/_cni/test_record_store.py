@@ -189,3 +189,15 @@ def test_a_directory_that_is_a_file_is_an_error(store: RecordStore) -> None:
     pathlib.Path(store.directory).touch()
     assert error_of(store.read_all).code == Code.IO_FAILURE
     assert error_of(store.write, ONE).code == Code.IO_FAILURE
+
+
+def test_a_networks_records_come_with_each_file_that_may_be_one(store: RecordStore) -> None:
+    store.write(ONE)
+    store.write(OTHER)
+    broken = put(store, "a-b-d-eth0", b"")
+    put(store, "x-b-d-eth0", b"")
+    assert store.read_network("a")[0] == [OTHER]
+    assert store.read_network("a-b")[0] == [ONE]
+    assert list(store.read_network("a")[1]) == list(store.read_network("a-b")[1]) == [str(broken)]
+    assert store.read_network("b") == ([], {})
+    assert store.path_of(ONE.attachment.key) != store.path_of(OTHER.attachment.key)

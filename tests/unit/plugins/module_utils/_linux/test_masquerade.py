@@ -72,6 +72,41 @@ def test_a_rule_goes_and_its_chain_with_the_last_that_jumps_there(tools: Tools) 
     assert log.read_text(encoding="utf-8").splitlines() == [deleted, "iptables-save -t nat", *calls]
 
 
+MAPPED = """\
+*nat
+-A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \\"net\\" id: \\"red\\"" -m multiport --dports 8080 -j CNI-DN-1
+-A CNI-DN-1 -s 10.1.0.0/16 -p tcp -m tcp --dport 8080 -j CNI-HOSTPORT-SETMARK
+-A CNI-DN-1 -p tcp -m tcp --dport 8080 -j DNAT --to-destination 10.1.0.9:80
+-A CNI-HOSTPORT-DNAT -p tcp -m comment --comment six -m multiport --dports 8080 -j CNI-DN-2
+-A CNI-DN-2 -p tcp -m tcp --dport 8080 -j DNAT --to-destination [fd00:1::9]:80
+COMMIT
+"""
+
+
+def test_the_ways_into_the_chains_of_containers_come_with_the_containers_address(tools: Tools) -> None:
+    tools(saved=SAVED + MAPPED)
+    found = [(rule.chain, rule.target, rule.address, rule.comment) for rule in masquerade.entrances(4)]
+    assert found == [
+        ("POSTROUTING", CHAIN, "10.1.0.2", COMMENT),
+        ("POSTROUTING", CHAIN, "10.1.0.3", COMMENT),
+        ("CNI-HOSTPORT-DNAT", "CNI-DN-1", "10.1.0.9", 'dnat name: "net" id: "red"'),
+        ("CNI-HOSTPORT-DNAT", "CNI-DN-2", "fd00:1::9", "six"),
+    ]
+
+
+def test_a_port_mappings_chain_goes_with_the_last_rule_of_its_own_chain(tools: Tools) -> None:
+    tools(saved=MAPPED)
+    rule = masquerade.entrances(4)[0]
+    log = tools(saved=f"*nat\n-A POSTROUTING -s 10.1.0.9/32 -j {rule.target}\nCOMMIT\n")
+    log.unlink()
+    masquerade.remove(rule)
+    assert [line.split()[4] for line in log.read_text(encoding="utf-8").splitlines() if "-w" in line] == [
+        "-D",
+        "-F",
+        "-X",
+    ]
+
+
 def test_a_node_without_the_tool_has_no_rules(tools: Tools) -> None:
     tools()
     assert masquerade.rules(6) == []

@@ -101,8 +101,12 @@ def test_what_cannot_be_told_is_left_out(place: Place, ipam: Json) -> None:
 
 def test_no_lease_is_read(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.give("10.1.0.2", 20000)
-    read = durable.read
-    seen: list[str] = []
-    monkeypatch.setattr(durable, "read", lambda path, **limit: (seen.append(path), read(path, **limit))[1])
+    read, seen = durable.read, []
+
+    def watched(path: str, **limit: int) -> bytes | None:
+        seen.append(path)
+        return read(path, **limit)
+
+    monkeypatch.setattr(durable, "read", watched)
     (pool,) = place.pools(subnet="10.1.0.0/16")
     assert (pool.taken, [path for path in seen if path.startswith(str(place.leases))]) == (20000, [])

@@ -1,0 +1,75 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Rules as nft prints them. That the kernel takes them away is in tests/integration."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._linux import nftables, program, veth
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+Json = dict[str, t.Any]
+DAEMON = {"match": {"op": "==", "left": {"payload": {"protocol": "ip", "field": "saddr"}}, "right": "127.0.0.1"}}
+OUTSIDE = {"match": {"op": "!=", "left": {}, "right": {"prefix": {"addr": "10.1.0.0", "len": 16}}}}
+DNAT = {"dnat": {"family": "ip", "addr": "10.1.0.2", "port": 80}}
+
+
+def rule(handle: int, comment: str | None = None, *expressions: Json) -> Json:
+    commented = {"comment": comment} if comment else {}
+    place = {"family": "ip", "table": "cni_hostport", "chain": "hostports", "handle": handle}
+    return {"rule": {**place, **commented, "expr": list(expressions)}}
+
+
+@pytest.fixture
+def prints(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
+    """A program that prints something for each of its arguments joined, and nothing for others."""
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
+
+    def install(name: str, **answers: str) -> None:
+        cases = "".join(f"'{words.replace('_', ' ')}') cat {tmp_path}/{words};;\n" for words in answers)
+        for words, answer in answers.items():
+            (tmp_path / words).write_text(answer, encoding="utf-8")
+        path = tmp_path / name
+        path.write_text(f'#!/bin/sh\nPATH=/usr/bin:/bin\ncase "$*" in\n{cases}esac\n', encoding="utf-8")
+        path.chmod(0o755)
+
+    return install
+
+
+def _nft(*entries: Json) -> str:
+    return json.dumps({"nftables": [{"metainfo": {}}, *entries]})
+
+
+def test_rules_with_comments_come_with_their_containers_addresses(prints: t.Callable[..., None]) -> None:
+    tables = _nft({"table": {"family": "ip", "name": "hosts"}}, {"table": {"family": "ip6", "name": "other"}})
+    listed = _nft(rule(4, "blue", DAEMON, OUTSIDE, DNAT), rule(5))
+    prints("nft", **{"-j_list_tables": tables, "-j_list_table_ip_hosts": listed})
+    (found,) = nftables.rules("hosts")
+    assert (found.handle, found.comment, found.addresses) == (4, "blue", ("10.1.0.2",))
+    assert nftables.rules("none") == []
+
+
+def test_a_node_without_the_tools_has_neither_rules_nor_links(prints: t.Callable[..., None]) -> None:
+    assert (nftables.rules("hosts"), veth.veths()) == ([], [])
+
+
+@pytest.mark.parametrize(("name", "words"), [("nft", "-j_list_tables"), ("ip", "-j_link_show_type_veth")])
+def test_what_is_not_json_is_an_error(prints: t.Callable[..., None], name: str, words: str) -> None:
+    prints(name, **{words: "no json here"})
+    error = error_of(nftables.rules, "hosts") if name == "nft" else error_of(veth.veths)
+    assert (error.code, "is not JSON" in error.msg) == (Code.DECODE_FAILURE, True)
+
+
+def test_only_ends_whose_other_end_is_elsewhere_count(prints: t.Callable[..., None]) -> None:
+    there = {"ifname": "veth0", "ifindex": 3, "link_index": 2, "master": "cni0", "link_netnsid": 0}
+    here = {"ifname": "veth1", "ifindex": 5, "link_index": 4}
+    prints("ip", **{"-j_link_show_type_veth": json.dumps([there, here])})
+    assert veth.veths() == [veth.Veth("veth0", 3, 2, "cni0")]

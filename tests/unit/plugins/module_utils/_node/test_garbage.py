@@ -1,0 +1,227 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is garbage and what is not, by files alone; what the kernel has is in tests/integration."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import typing as t
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, program
+from ansible_collections.cni.node.plugins.module_utils._node import claims, garbage, host_local
+from ansible_collections.cni.node.plugins.module_utils._node.claims import Valid
+from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
+from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+
+Actions = dict[str, str]
+
+
+class Yard:
+    """A laboratory with leases; nothing of the machine is looked at."""
+
+    def __init__(self, lab: Laboratory, leases: pathlib.Path) -> None:
+        self.lab = lab
+        self.leases = leases
+
+    def lease(self, address: str, content: str, network: str = "net", age: float = 3600) -> pathlib.Path:
+        path = self.leases / network / address
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8", newline="")
+        os.utime(path, (path.stat().st_mtime - age,) * 2)
+        return path
+
+    def attach(self, *containers: str) -> None:
+        """Each with the lease that host-local would have given it."""
+        for container in containers:
+            self.lab.make_namespace(container)
+            assert self.lab.ensure(self.lab.wanted(container)).action == "added"
+            self.lease(f"10.1.0.{len(container)}", f"{container}\r\neth0")
+
+    def collect(
+        self, *names: str, dry_run: bool = False, min_age: float = 60, valid: t.Collection[Key] | None = None
+    ) -> list[Leak]:
+        runtime = self.lab.runtime(lock_timeout=0)
+        networks = conf_dir.load(str(self.lab.conf_dir))
+        keys = Valid(None if valid is None else frozenset(valid))
+        scope = Scope(min_age, dry_run)
+        return Garbage(runtime, str(self.lab.cache_dir), networks, keys, scope, 0).collect(names)
+
+    def foretold(self, **options: t.Any) -> Actions:
+        """What a run has done, which a dry run has said before and a second run finds done."""
+        before = self.files()
+        predicted = self.collect(dry_run=True, **options)
+        assert self.files() == before
+        done = self.collect(**options)
+        assert [vars(leak) for leak in predicted] == [vars(leak) for leak in done]
+        assert not any(leak.collected for leak in self.collect(**options))
+        return actions(done)
+
+    def files(self) -> dict[str, bytes]:
+        tops = (self.lab.cache_dir, self.leases, self.lab.conf_dir)
+        return {str(path): path.read_bytes() for top in tops for path in top.rglob("*") if path.is_file()}
+
+
+def actions(leaks: t.Iterable[Leak]) -> Actions:
+    return {f"{leak.kind} {os.path.basename(leak.subject)}": leak.action for leak in leaks}
+
+
+@pytest.fixture
+def yard(lab: Laboratory, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
+    leases = tmp_path / "networks"
+    monkeypatch.setattr(host_local, "DATA_DIR", str(leases))
+    monkeypatch.setattr(claims, "_STATE_DIR", str(tmp_path))
+    monkeypatch.setattr(garbage, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
+    monkeypatch.setattr(live_namespaces, "live", dict)
+    monkeypatch.setattr(netns, "DIRECTORY", str(lab.netns))
+    return Yard(lab, leases)
+
+
+def test_what_is_attached_is_nobodys_garbage(yard: Yard) -> None:
+    yard.attach("blue", "green")
+    assert yard.foretold(min_age=0) == {}
+
+
+def test_a_namespace_that_is_gone_takes_its_attachment_along(yard: Yard) -> None:
+    yard.attach("blue", "green")
+    yard.lab.drop_namespace("blue")
+    # The plugins of the laboratory free no address, so that is left for the next run.
+    (leak,) = yard.collect(dry_run=True)
+    assert (leak.kind, leak.action) == ("record", "deleted")
+    assert actions(yard.collect()) == {"record net-blue-eth0": "deleted", "lease 10.1.0.4": "removed"}
+    assert yard.foretold() == {}
+
+
+def test_the_locks_of_a_network_in_use_make_it_wait_and_fail_and_the_others_are_collected(yard: Yard) -> None:
+    yard.attach("blue")
+    yard.lease("10.1.9.1", "nobody\r\neth0")
+    yard.lease("10.1.9.2", "nobody\r\neth0", network="other")
+    with yard.lab.runtime().exclusion.attachment(yard.lab.wanted("blue")):
+        found = yard.collect()
+    assert {(leak.kind, leak.network): leak.action for leak in found} == {
+        ("network", "net"): "failed",
+        ("lease", "other"): "removed",
+        ("lease directory", "other"): "kept",
+    }
+    assert "network net is in use by another process" in str(found[0].error)
+    assert yard.foretold()["lease 10.1.9.1"] == "removed"
+
+
+def test_only_one_run_collects_at_a_time(yard: Yard) -> None:
+    yard.attach("blue")
+    seen: list[str] = []
+
+    def collect_once_more(call: Call) -> None:
+        if call.command == "DEL":
+            with pytest.raises(CniError) as caught:
+                yard.collect()
+            seen.append(str(caught.value))
+
+    yard.lab.executor.plugins["a"] = collect_once_more
+    yard.lab.drop_namespace("blue")
+    yard.collect()
+    assert "garbage collection is in use by another process" in seen[0]
+
+
+@pytest.mark.parametrize("command", ["ADD", "DEL"])
+def test_what_was_begun_is_finished(yard: Yard, command: str) -> None:
+    yard.attach("blue")
+    intent = json.loads(yard.lab.record_file().read_text(encoding="utf-8"))
+    intent["cni.node"]["command"] = command
+    yard.lab.intent_file().write_text(json.dumps(intent), encoding="utf-8")
+    expected = "removed" if command == "ADD" else "deleted"
+    assert actions(yard.collect())["intent net-blue-eth0"] == expected
+    assert (yard.lab.record() is not None, yard.lab.intent()) == (command == "ADD", None)
+
+
+def test_what_was_begun_and_is_called_valid_is_left_to_be_finished(yard: Yard) -> None:
+    yard.attach("blue")
+    yard.lab.record_file().rename(yard.lab.intent_file())
+    valid = [("net", "blue", "eth0")]
+    assert yard.foretold(valid=valid) == {"intent net-blue-eth0": "kept"}
+    assert actions(yard.collect(valid=[]))["intent net-blue-eth0"] == "deleted"
+
+
+def test_an_intent_that_a_loss_of_power_left_empty_is_of_a_del(yard: Yard) -> None:
+    yard.attach("blue")
+    yard.lab.intent_file().write_bytes(b"")
+    assert actions(yard.collect())["intent net-blue-eth0"] == "deleted"
+    assert (yard.lab.record_file().exists(), yard.lab.intent_file().exists()) == (False, False)
+
+
+def test_an_intent_that_tells_nothing_is_shown_and_kept(yard: Yard) -> None:
+    yard.attach("blue")
+    yard.lab.intent_file().with_name("net-red-eth0").write_bytes(b"{")
+    yard.lab.intent_file().with_name("lost-red-eth0").write_bytes(b"{")
+    assert yard.foretold(min_age=0) == {"intent net-red-eth0": "kept", "intent lost-red-eth0": "kept"}
+
+
+@pytest.mark.parametrize("content", ["../../etc\r\neth0", "a\0b", "two words", "x" * 10 + "/y"])
+def test_a_lease_that_names_no_container_is_not_ours_to_remove(yard: Yard, content: str) -> None:
+    yard.lease("10.1.9.1", content)
+    assert yard.foretold(min_age=0) == {"lease 10.1.9.1": "kept"}
+
+
+def test_a_network_of_the_usual_directory_keeps_its_leases_directory(yard: Yard, tmp_path: pathlib.Path) -> None:
+    (yard.leases / "other").mkdir(parents=True)
+    (yard.leases / "other" / "lock").touch()
+    usual = tmp_path / "usual"
+    usual.mkdir()
+    yard.lab.write("other").rename(usual / "10-other.conflist")
+    assert yard.foretold(min_age=0) == {"lease directory other": "kept"}
+    (usual / "10-other.conflist").unlink()
+    assert yard.foretold(min_age=0) == {"lease directory other": "removed"}
+
+
+def test_what_is_not_host_locals_keeps_its_directory(yard: Yard) -> None:
+    yard.lease("notes.txt", "mine", network="other")
+    assert yard.foretold(min_age=0) == {}
+
+
+CONTAINERS = ("a", "bb", "ccc", "dddd")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    recorded=st.sets(st.sampled_from(CONTAINERS)),
+    foreign=st.sets(st.sampled_from(CONTAINERS)),
+    leased=st.sets(st.sampled_from(CONTAINERS)),
+    young=st.sets(st.sampled_from(CONTAINERS)),
+    lost=st.sets(st.sampled_from(CONTAINERS)),
+)
+def test_no_claim_of_anybody_loses_its_lease(
+    yard: Yard, recorded: set[str], foreign: set[str], leased: set[str], young: set[str], lost: set[str]
+) -> None:
+    for container in CONTAINERS:
+        yard.lab.ensure(yard.lab.wanted(container), present=False)
+    yard.attach(*sorted(recorded))
+    for container in recorded & foreign:
+        record = yard.lab.record_file().with_name(f"net-{container}-eth0")
+        document = json.loads(record.read_text(encoding="utf-8"))
+        del document["cni.node"]
+        record.write_text(json.dumps(document), encoding="utf-8")
+    paths = {one: yard.lease(f"10.1.9.{len(one)}", f"{one}\r\neth0", age=1 if one in young else 3600) for one in leased}
+    for container in lost:
+        (yard.lab.netns / container).unlink(missing_ok=True)
+    alive = {path.name for path in yard.lab.netns.iterdir()}
+    yard.collect()
+    protected = (recorded & foreign) | (recorded - lost) | young | alive
+    assert {one for one, path in paths.items() if path.exists()} == leased & protected
+    for path in paths.values():
+        path.unlink(missing_ok=True)
+    for container in CONTAINERS:
+        (yard.lab.netns / container).unlink(missing_ok=True)
+        yard.lab.record_file().with_name(f"net-{container}-eth0").unlink(missing_ok=True)

@@ -69,7 +69,7 @@ def _mtu(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     if type(mtu) is not int or mtu <= 0:
         return
     families = {subnet.version for subnet in addresses.subnets(plugin)}
-    least = max(_LEAST[family] for family in families | {4})
+    least = max(_LEAST[family] for family in families or {4})
     if not least <= mtu <= _MOST:
         why = " with IPv6 addresses" if families == {6} or (6 in families and mtu >= _LEAST[4]) else ""
         message = f"an MTU of {mtu} bytes does not do{why}"

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import typing as t
 
@@ -40,17 +41,14 @@ class LinkLeaks:
             claims: Of all networks of the node, for they may share a bridge.
         """
         bridges = {str(plugin.keys.get(_BRIDGE) or _USUAL_BRIDGE) for one in networks for plugin in _bridges(one)}
-        going = {name for record in claims.records if _is_going(record, claims) for name in _host_ends(record)}
-        claimed = {name for record in claims.records for name in _host_ends(record)} - going
+        claimed = {name for record in claims.records if not _is_going(record, claims) for name in _host_ends(record)}
         ports = [one for one in veth.veths() if one.master in bridges and _NAME.fullmatch(one.name)]
         unclaimed = [one for one in ports if one.name not in claimed]
         ends = veth.other_ends() if unclaimed else {}
-        leaks = []
-        for one in unclaimed:
-            inside = ends.get((one.peer_index, one.index), "")
-            if not inside or one.name not in going:  # else a DEL that a dry run does not run would take it away
-                leaks.append(self._port(one, inside, claims))
-        return leaks
+        attached = {_inode(record.attachment.netns) for record in claims.records} - {0} if unclaimed else set()
+        found = [(one, ends.get((one.peer_index, one.index), "")) for one in unclaimed]
+        # Old results do not tell the node's end, and a DEL that a dry run does not run would take it away.
+        return [self._port(one, inside, claims) for one, inside in found if _inode(inside) not in attached]
 
     def _port(self, port: Veth, inside: str, claims: Claims) -> Leak:
         evidence = f"no runtime has a record of this port of {port.master}"
@@ -67,6 +65,14 @@ def _bridges(network: NetworkConfiguration) -> list[t.Any]:
 
 def _is_going(record: Record, claims: Claims) -> bool:
     return record.attachment.key[1:] in claims.going
+
+
+def _inode(path: str) -> int:
+    """Tell a namespace by its number; 0 is none."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0
 
 
 def _host_ends(record: Record) -> list[str]:

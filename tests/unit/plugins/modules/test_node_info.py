@@ -13,7 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
 
-SECTIONS = ["plugins", "releases", "networks", "attachments", "netns"]
+SECTIONS = ["plugins", "releases", "networks", "attachments", "leases", "netns"]
 Look = t.Callable[..., Done]
 
 
@@ -29,7 +29,7 @@ def test_an_empty_node_is_no_error(look: Look, tmp_path: pathlib.Path) -> None:
     for check_mode in (False, True):
         done = look(check_mode=check_mode).ok()
         assert (done["changed"], {name: done[name] for name in SECTIONS}) == (False, {name: [] for name in SECTIONS})
-        assert done["msg"] == "0 plugins, 0 releases, 0 networks, 0 attachments, 0 netns"
+        assert done["msg"] == "0 plugins, 0 releases, 0 networks, 0 attachments, 0 leases, 0 netns"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -52,7 +52,10 @@ def test_nothing_may_be_asked_for(look: Look) -> None:
     ("options", "message"),
     [
         ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
-        ({"gather": ["leases"]}, "value of gather must be one or more of: plugins, releases, networks, attachments, netns"),
+        (
+            {"gather": ["routes"]},
+            "value of gather must be one or more of: plugins, releases, networks, attachments, leases, netns",
+        ),
     ],
 )
 def test_arguments_that_are_none_are_refused(look: Look, options: dict[str, t.Any], message: str) -> None:

@@ -1,0 +1,62 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, program
+from ansible_collections.cni.node.plugins.module_utils._node import claims, garbage, host_local
+from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+
+Collect = t.Callable[..., Done]
+
+
+@pytest.fixture
+def collect(run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Collect:
+    monkeypatch.setattr(host_local, "DATA_DIR", str(tmp_path / "networks"))
+    monkeypatch.setattr(claims, "_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setattr(garbage, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
+    monkeypatch.setattr(live_namespaces, "live", dict)
+    fixed = {"conf_dir": str(tmp_path / "net.d"), "cache_dir": str(tmp_path / "cache"), "plugin_dirs": []}
+    return lambda **options: run("gc", **{**fixed, **options})
+
+
+def test_an_empty_node_has_no_leaks_and_stays_empty(collect: Collect, tmp_path: pathlib.Path) -> None:
+    for check_mode in (True, False):
+        done = collect(check_mode=check_mode).ok()
+        assert (done["changed"], done["findings"], done["msg"]) == (False, [], "nothing is left over")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_the_diff_and_the_message_tell_what_goes_and_what_stays(collect: Collect, tmp_path: pathlib.Path) -> None:
+    directory = tmp_path / "networks" / "net"
+    directory.mkdir(parents=True)
+    for address in ("10.1.0.2", "10.1.0.3"):
+        (directory / address).write_text("nobody\r\neth0", encoding="utf-8")
+    (directory / "10.1.0.4").write_text("by hand, to keep it", encoding="utf-8")
+    done = collect(min_age=0, check_mode=True).ok()
+    assert done["msg"] == "collected: 2 lease; kept: 1 lease"
+    assert list(done["diff"]["before"]) == [str(directory / "10.1.0.2"), str(directory / "10.1.0.3")]
+    assert done["diff"]["after"] == {}
+    assert collect(min_age=0).ok()["changed"] is True
+    assert [path.name for path in directory.iterdir() if path.name != "lock"] == ["10.1.0.4"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
+        ({"min_age": -1}, "min_age: -1; expected: a number above 0"),
+        ({"networks": ["net", "a/b"]}, "networks[1]: 'a/b' is not a network name"),
+        ({"valid_attachments": [{"container_id": "a b"}]}, "CNI_CONTAINERID: 'a b' is not a container id"),
+        ({"valid_attachments": [{"container_id": "a", "network": "../x"}]}, "network: '../x' is not a network name"),
+    ],
+)
+def test_arguments_that_are_none_are_refused(collect: Collect, options: dict[str, t.Any], message: str) -> None:
+    assert message in collect(**options).refused()

@@ -169,6 +169,27 @@ def test_an_intent_that_tells_nothing_is_shown_and_kept(yard: Yard) -> None:
     assert yard.foretold(min_age=0) == {"intent net-red-eth0": "kept", "intent lost-red-eth0": "kept"}
 
 
+def test_a_record_that_cannot_be_read_keeps_what_its_network_has(yard: Yard) -> None:
+    yard.lease("10.1.9.1", "nobody\r\neth0")
+    yard.lease("10.1.9.2", "nobody\r\neth0", network="other")
+    yard.attach("blue")
+    yard.lab.record_file().with_name("net-red-eth0").write_bytes(b"")
+    found = yard.foretold()
+    assert (found["record net-red-eth0"], found["lease 10.1.9.1"], found["lease 10.1.9.2"]) == (
+        "kept",
+        "kept",
+        "removed",
+    )
+
+
+def test_a_container_that_has_a_namespace_of_its_name_keeps_its_lease(yard: Yard) -> None:
+    yard.lab.make_namespace("red")
+    yard.lease("10.1.9.1", "red\r\neth0")
+    assert yard.foretold() == {"lease 10.1.9.1": "kept"}
+    yard.lab.drop_namespace("red")
+    assert yard.foretold() == {"lease 10.1.9.1": "removed"}
+
+
 @pytest.mark.parametrize("content", ["../../etc\r\neth0", "a\0b", "two words", "x" * 10 + "/y"])
 def test_a_lease_that_names_no_container_is_not_ours_to_remove(yard: Yard, content: str) -> None:
     yard.lease("10.1.9.1", content)

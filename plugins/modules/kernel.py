@@ -99,6 +99,8 @@ EXAMPLES = r"""
               ipam:
                 type: host-local
                 subnet: 10.1.0.0/16
+                routes:
+                  - dst: 0.0.0.0/0
             - type: portmap
               capabilities:
                 portMappings: true

@@ -68,7 +68,7 @@ class Garbage:
         told = {leak.subject for leak in leaks}
         leaks += [leak for leak in unreadable if leak.subject not in told and not names]
         gone = {leak.subject for leak in leaks if leak.collected} if self._scope.dry_run else set()
-        return leaks + leftovers.collect(gone, [file_name("network", name) for name in looked_at])
+        return leaks + leftovers.collect(gone)
 
     def _every_network(self, attachments: t.Iterable[Attachment]) -> list[str]:
         recorded = {attachment.network for attachment in attachments}

@@ -41,33 +41,35 @@ class OwnLeftovers:
         unknown = [os.path.join(self._lock_dir, name) for name in names]
         self._locks = [path for path in unknown if not scope.is_young(changed(path)) and not _is_held(path)]
 
-    def collect(self, gone: t.Collection[str], dropped: t.Iterable[str]) -> list[Leak]:
+    def collect(self, gone: t.Collection[str]) -> list[Leak]:
         """Collect what there is.
 
         Args:
             gone: What a dry run would have removed by now.
-            dropped: File names of the locks that a run has had, and that were removed with it.
         """
-        self._drop_own_directories()
+        self._drop(set(self._below()) - set(self._directories))
         leaks = [self._temporary(path) for path in self._temporaries()]
         leaks += [self._lock(path) for path in self._locks]
-        away = {*gone, *(os.path.join(self._lock_dir, name) for name in dropped)}
-        away |= {leak.subject for leak in leaks if leak.collected}
+        away = {*gone, *(leak.subject for leak in leaks if leak.collected)}
         if not _left(self._results, away):
             for path in sorted(self._directories, reverse=True):
                 leaks += self._directory(path, away)
                 away |= {leak.subject for leak in leaks if leak.collected}
+            self._drop(path for path in (self._lock_dir, self._top) if not self._is_young(path))
         return leaks
 
     def _below(self) -> list[str]:
         return [path for path, dummy, dummy in os.walk(self._top)]
 
-    def _drop_own_directories(self) -> None:
-        """Remove what this very run has made."""
+    def _drop(self, directories: t.Iterable[str]) -> None:
+        """Remove what this very run has made, and where locks were: every run that finds nothing to do makes it."""
         if not self._scope.dry_run:
-            for path in sorted({*self._below()} - {*self._directories}, reverse=True):
+            for path in sorted(directories, reverse=True):
                 with contextlib.suppress(OSError):
                     os.rmdir(path)
+
+    def _is_young(self, path: str) -> bool:
+        return self._scope.is_young(self._directories.get(path, 0))
 
     def _temporaries(self) -> list[str]:
         places = [self._conf_dir, self._results, *self._below()]
@@ -93,7 +95,8 @@ class OwnLeftovers:
 
     def _directory(self, path: str, away: t.Collection[str]) -> list[Leak]:
         """Collect an empty directory; a young one is what a run at work has just made."""
-        if _left(path, away) or self._scope.is_young(self._directories[path]) or not os.path.isdir(path):
+        is_of_locks = path in (self._lock_dir, self._top)
+        if is_of_locks or _left(path, away) or self._is_young(path) or not os.path.isdir(path):
             return []
         leak = Leak("directory", "", path, "it is empty, and nothing is attached")
         return [self._scope.settle(leak, "", lambda: _remove_directory(path))]

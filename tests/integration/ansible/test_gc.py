@@ -262,6 +262,11 @@ def test_what_this_collection_leaves_goes_when_nothing_is_attached(node: Node, p
         node.detach({"network": "net", "netns": "blue"})
     assert {one["kind"] for one in collected(project, **NOW).result["findings"]} == {"directory"}
     assert not own.exists()
+    with namespace("blue"):
+        node.detach({"network": "net", "netns": "blue"})
+    assert own.exists()
+    assert not project.play([task("gc", GC, NOW)])["gc"].ok().changed
+    assert not own.exists()
 
 
 def test_only_the_networks_that_are_named_are_looked_at(node: Node, project: Project) -> None:

@@ -50,6 +50,12 @@ _KNOWN: t.Final[tuple[tuple[str, re.Pattern[str], _Knows], ...]] = (
     # With addresses of both, they look for the rules of one family's address among the other's.
     ("portmap", re.compile(r"could not check ipv6 dnat: rule .*-s [0-9.]+/"), _whatever_it_has),
     ("portmap", re.compile(r"could not check ipv4 dnat: rule .*-s [0-9a-f]*:"), _whatever_it_has),
+    # udev gives a new link of the node another MAC, a bridge takes that of a port; the container's is looked at apart.
+    (
+        "bridge",
+        re.compile(r"Bridge interface \S+ Mac doesn't match: |Mac doesn't match: \S+ not found"),
+        _whatever_it_has,
+    ),
     # bridge hands CHECK on to an IPAM plugin that a network of layer 2 does not have.
     ("bridge", re.compile(r"no plugin name provided"), _has_no_ipam),
     # sbr moves the routes to a table of its own, where the plugin that made them does not look.

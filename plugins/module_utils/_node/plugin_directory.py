@@ -25,7 +25,8 @@ MODE: t.Final = 0o755
 class Labels(t.Protocol):
     """The security labels of a node that has such; SELinux's."""
 
-    def is_right(self, path: str) -> bool: ...
+    def is_right(self, path: str) -> bool:
+        """Tell whether a file has the label that it has to have."""
 
     def give(self, path: str, name: str) -> None:
         """Label the file at ``path`` as one that is called ``name`` has to be."""

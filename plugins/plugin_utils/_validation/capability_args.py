@@ -14,6 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.links import limits
 from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.quick import is_integer
 
 _ANY_ADDRESS: t.Final = ("", "0.0.0.0", "::")
 
@@ -57,7 +58,7 @@ def senseless(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -
 def _mapping(
     mapping: t.Any, given: _Given, path: str, taken: dict[tuple[t.Any, str], list[tuple[str, _Given]]]
 ) -> t.Iterator[Finding]:
-    if not isinstance(mapping, dict) or type(mapping.get("hostPort")) is not int:
+    if not isinstance(mapping, dict) or not is_integer(mapping.get("hostPort")):
         return
     protocol, address = str(mapping.get("protocol") or "tcp").lower(), str(mapping.get("hostIP") or "")
     others = taken.setdefault((mapping["hostPort"], protocol), [])

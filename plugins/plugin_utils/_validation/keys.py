@@ -27,7 +27,8 @@ _OF_ANY_PLUGIN: t.Final = {"args", "capabilities", "cniVersion", "dns", "name", 
 class Report(t.Protocol):
     """Takes down one finding."""
 
-    def __call__(self, code: str, path: str, message: str, hint: str = "", value: t.Any = None) -> None: ...
+    def __call__(self, code: str, path: str, message: str, hint: str = "", value: t.Any = None) -> None:
+        """Take it down; its fields are those of `Finding`."""
 
 
 @dataclasses.dataclass

@@ -13,6 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses, schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.quick import is_integer
 
 # Bytes: the least that IPv4 and IPv6 do with, and the most that a link has.
 _LEAST: t.Final = {4: 68, 6: 1280}
@@ -49,7 +50,7 @@ def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str,
             if keys.get(given) and not keys.get(missing):
                 message = f"{given} is given and {missing} is not"
                 yield "rate-without-burst", join(path, given), message, "a rate and its burst go together"
-        if type(rate) is not int or type(burst) is not int or rate <= 0 or burst <= 0:
+        if not is_integer(rate) or not is_integer(burst) or rate <= 0 or burst <= 0:
             continue
         if rate < _BYTE:
             yield (
@@ -66,7 +67,7 @@ def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str,
 
 def _mtu(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     mtu = plugin.keys.get("mtu")
-    if type(mtu) is not int or mtu <= 0:
+    if not is_integer(mtu) or mtu <= 0:
         return
     families = {subnet.version for subnet in addresses.subnets(plugin)}
     least = max(_LEAST[family] for family in families or {4})

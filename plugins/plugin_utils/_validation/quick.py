@@ -17,10 +17,16 @@ if t.TYPE_CHECKING:
 
 _Rule = t.Callable[[t.Any], bool]
 
+
+def is_integer(value: object) -> bool:
+    """Tell a whole number from all else; true and false are none in JSON, nor is 1500.0 in Go."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 _TYPES: t.Final[t.Mapping[str, _Rule]] = {
     "array": lambda value: isinstance(value, list),
     "boolean": lambda value: value is True or value is False,
-    "integer": lambda value: type(value) is int,
+    "integer": is_integer,
     "object": lambda value: isinstance(value, dict),
     "string": lambda value: isinstance(value, str),
 }
@@ -77,4 +83,4 @@ def _never(dummy: t.Any) -> bool:
     return False
 
 
-__all__ = ("items", "properties")
+__all__ = ("is_integer", "items", "properties")

@@ -92,7 +92,7 @@ def _validator_class() -> t.Callable[..., jsonschema.protocols.Validator]:
             " has not: install it for the Python that runs Ansible, for example with: pip install 'jsonschema>=4.17'"
         ) from exc
     # What reads these files as Go does takes 1500.0 for no integer.
-    checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: type(value) is int)
+    checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: quick.is_integer(value))
     made = validators.extend(
         Draft202012Validator, {"properties": quick.properties, "items": quick.items}, type_checker=checker
     )

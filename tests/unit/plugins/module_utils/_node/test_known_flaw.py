@@ -45,6 +45,15 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object
     "bridge with IPAM": (("bridge",), (V4,), IPAM, "no plugin name provided", False),
     "bridge behind sbr": (("bridge", "sbr"), (V4,), IPAM, "Expected Route {...} not found", True),
     "bridge behind sbr, its gateway": (("bridge", "sbr"), (V4,), IPAM, "Failed to find Gateway", True),
+    "bridge, the node's end has another MAC": (
+        ("bridge",), (V4,), IPAM, "Interface vethdc2249d1 Mac doesn't match: 46:fe:ba:18:20:cc not found", True
+    ),
+    "bridge, it has another MAC": (
+        ("bridge",), (V4,), IPAM, "Bridge interface cni0 Mac doesn't match: 46:fe:ba:18:20:cc", True
+    ),
+    "bridge, the container has another MAC": (
+        ("bridge",), (V4,), IPAM, "Interface eth0 Mac a:b doesn't match container Mac: c:d", False
+    ),
     "bridge without sbr": (("bridge",), (V4,), IPAM, "Expected Route {...} not found", False),
 }  # fmt: skip
 

@@ -29,6 +29,12 @@ def test_what_the_world_uses_passes(path: pathlib.Path) -> None:
     config.parse(path.read_bytes(), str(path))
 
 
+def test_the_line_ends_of_windows_pass(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "10-net.conflist"
+    path.write_bytes(corpus.GOOD[0].read_bytes().replace(b"\n", b"\r\n"))
+    assert errors(inputs.findings([str(path)], files=True)) == []
+
+
 @pytest.mark.parametrize("case", BROKEN.values(), ids=BROKEN)
 def test_what_is_broken_has_exactly_these_findings(case: corpus.Case, tmp_path: pathlib.Path) -> None:
     found = corpus.found_in(case, tmp_path)

@@ -400,3 +400,17 @@ def test_arguments_that_are_none_are_refused(project: Project) -> None:
         ({"valid_attachments": [{"container_id": "a/b"}]}, "CNI_CONTAINERID: "),
     ):
         project.play([task("gc", GC, arguments)])["gc"].left_alone().failed(words, "expected: ")
+
+
+def test_the_playbook_collects_and_says_how_it_is_known(node: Node, project: Project) -> None:
+    full_network(node)
+    path = lease("net", "10.1.9.1", "nobody\r\neth0", age=10)
+    text = {"cni_node_plugin_dirs": "/opt/cni/bin\n/usr/lib/cni"}
+    kept = project.run("cni.node.gc", **text).succeeded()
+    assert found(kept["Collect what nobody owns any more"].did_nothing()) == {"lease 10.1.9.1": "kept"}
+    played = project.run("cni.node.gc", "-e", "cni_node_gc_min_age=5", **text).succeeded()
+    assert found(played["Collect what nobody owns any more"]) == {"lease 10.1.9.1": "removed"}
+    assert played["Say how it is known"].result["msg"] == [
+        "collected: 1 lease",
+        f"{path}: no runtime has a record of container nobody (eth0), and its address is in use nowhere",
+    ]

@@ -58,7 +58,8 @@ class Garbage:
         """Collect what there is of these networks, or of all, and what this collection itself has left."""
         attachments, unreadable = self._records.known()
         every = self._every_network(attachments)
-        leftovers = OwnLeftovers(self._cache_dir, self._networks.path, _locks(attachments, every), self._scope)
+        locks = _locks(attachments, {*every, *names})
+        leftovers = OwnLeftovers(self._cache_dir, self._networks.path, locks, self._scope)
         leaks = [*self._rules.unlisted, *self._nft.unlisted]
         with self._alone():
             looked_at = list(dict.fromkeys(names)) or every

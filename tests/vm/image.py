@@ -48,7 +48,10 @@ def build(cache: pathlib.Path = CACHE) -> pathlib.Path:
 def _install(root: pathlib.Path) -> None:
     packages = ",".join((recipe.kernel(), *recipe.PACKAGES))
     options = ["--variant=minbase", f"--keyring={KEYRING}", f"--include={packages}"]
-    _run(["debootstrap", *options, recipe.SUITE, root, mirror()], env={**os.environ, **_proxy(), "DEBIAN_FRONTEND": "noninteractive"})
+    _run(
+        ["debootstrap", *options, recipe.SUITE, root, mirror()],
+        env={**os.environ, **_proxy(), "DEBIAN_FRONTEND": "noninteractive"},
+    )
     # Nothing is installed from here on.
     shutil.rmtree(root / "var/cache/apt")
     shutil.rmtree(root / "var/lib/apt/lists")

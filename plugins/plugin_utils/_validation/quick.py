@@ -18,7 +18,7 @@ if t.TYPE_CHECKING:
 _Rule = t.Callable[[t.Any], bool]
 
 
-def is_integer(value: object) -> bool:
+def is_integer(value: object) -> t.TypeGuard[int]:
     """Tell a whole number from all else; true and false are none in JSON, nor is 1500.0 in Go."""
     return isinstance(value, int) and not isinstance(value, bool)
 

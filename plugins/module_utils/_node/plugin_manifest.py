@@ -20,7 +20,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 _STORES: t.Final = ("cni.node", "plugins")
 FILE: t.Final = "manifest.json"
 _FORMAT: t.Final = 1
-_SIZE_LIMIT: t.Final = 4 * 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +101,7 @@ class Manifest:
             CniError: ``DECODE_FAILURE``, ``IO_FAILURE``.
         """
         path = os.path.join(directory, FILE)
-        content = durable.read(path, limit=_SIZE_LIMIT)
+        content = durable.read(path)
         if content is None:
             return cls()
         keys = json_text.as_object(json_text.decode(content, path), path)
@@ -123,7 +122,7 @@ class Manifest:
         """Write it where it says something new."""
         path = os.path.join(directory, FILE)
         content = json_text.encode({"format": _FORMAT, **dataclasses.asdict(self)}) + b"\n"
-        if content != durable.read(path, limit=_SIZE_LIMIT):
+        if content != durable.read(path):
             durable.write(path, content)
 
 

@@ -21,6 +21,25 @@ from ansible_collections.cni.node.plugins.module_utils._cni.version import requi
 
 _KIND: t.Final = "cniCacheV1"
 _OWN_KEY: t.Final = "cni.node"
+RESTORE_KEY: t.Final = "restore"
+
+
+@dataclasses.dataclass(frozen=True)
+class Restoration:
+    """How an attachment is made again after a reboot.
+
+    Attributes:
+        plugin_dirs: Where its plugins are looked for.
+        timeout: Seconds that one plugin may run.
+        addresses: Those that it had. They are asked for while it is made again, and not part of what is wanted.
+    """
+
+    plugin_dirs: tuple[str, ...]
+    timeout: float
+    addresses: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+
+    def as_dict(self) -> dict[str, t.Any]:
+        return {"pluginDirs": self.plugin_dirs, "timeout": self.timeout, "addresses": self.addresses}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +52,7 @@ class Record:
         version: The specification's version selected at ADD; empty in a record of another runtime.
         netns_identity: Which namespace the path named at ADD; empty in a record of another runtime.
         command: In an intent, the operation that was begun.
+        restoration: How it is made again after a reboot; None for one that is not.
     """
 
     attachment: Attachment
@@ -41,6 +61,7 @@ class Record:
     version: str = ""
     netns_identity: str = ""
     command: str = ""
+    restoration: Restoration | None = None
 
     @property
     def is_own(self) -> bool:
@@ -78,7 +99,10 @@ class Record:
             document["capabilityArgs"] = attachment.capability_args
         if self.result is not None:
             document["result"] = self.result.keys
-        document[_OWN_KEY] = {"cniVersion": self.version, "netns": self.netns_identity, "command": self.command}
+        own: dict[str, t.Any] = {"cniVersion": self.version, "netns": self.netns_identity, "command": self.command}
+        if self.restoration is not None:
+            own[RESTORE_KEY] = self.restoration.as_dict()
+        document[_OWN_KEY] = own
         return json_text.encode(document)
 
 
@@ -100,6 +124,7 @@ def decode(content: bytes, source: str) -> Record:
             version=own["cniVersion"] and require_known(own["cniVersion"], source),
             netns_identity=own["netns"],
             command=own["command"],
+            restoration=_restoration(document, source),
         )
     except CniError as exc:
         msg = exc.msg if source in exc.msg else f"{source} is not a record: {exc.msg}"
@@ -134,9 +159,20 @@ def _own_keys(document: dict[str, t.Any], source: str) -> dict[str, str]:
     return keys
 
 
+def _restoration(document: dict[str, t.Any], source: str) -> Restoration | None:
+    keys = (document.get(_OWN_KEY) or {}).get(RESTORE_KEY)
+    if keys is None:
+        return None
+    given = json_text.as_object(keys, source)
+    plugin_dirs, timeout, addresses = given["pluginDirs"], given["timeout"], given.get("addresses") or []
+    if not all(isinstance(text, str) for text in (*plugin_dirs, *addresses)) or not timeout > 0:
+        raise TypeError(f"under {RESTORE_KEY!r}, directories, a time and addresses were expected: {given}")
+    return Restoration(tuple(plugin_dirs), timeout, tuple(addresses))
+
+
 def _result(document: dict[str, t.Any], source: str) -> Result | None:
     keys = document.get("result")
     return None if keys is None else result.from_keys(keys, "", f"{source}: /result")
 
 
-__all__ = ("Record", "attachment_of", "decode")
+__all__ = ("RESTORE_KEY", "Record", "Restoration", "attachment_of", "decode")

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 
@@ -61,10 +61,21 @@ class Runtime:
         self.intents = RecordStore.of_intents(cache_dir)
         self.exclusion = Exclusion(os.path.join(cache_dir, OWN_DIRECTORY, "locks"), lock_timeout)
 
-    def add(self, network: NetworkConfiguration, attachment: Attachment) -> Result:
+    def add(
+        self,
+        network: NetworkConfiguration,
+        attachment: Attachment,
+        restoration: Restoration | None = None,
+        *,
+        again: bool = False,
+    ) -> Result:
         """Add a container to a network ("Adding an attachment").
 
         A failed ADD is followed by DEL of the whole list; where that fails too, its intent stays.
+
+        Args:
+            restoration: How it is made again after a reboot, to be recorded.
+            again: It was there before. Where it is to be restored, a failure leaves an intent that says so.
 
         Raises:
             CniError: Of the plugin that failed, with what became of the DEL.
@@ -86,9 +97,10 @@ class Runtime:
                 version=self.versions.select(network),
                 netns_identity=netns_identity(attachment.netns),
                 command="ADD",
+                restoration=restoration,
             )
             self.intents.write(intent)
-            return self._add(network, intent)
+            return self._add(network, intent, again)
 
     def require_plugins(self, network: NetworkConfiguration) -> None:
         """Look up every plugin of a network, delegated plugins included.
@@ -129,20 +141,23 @@ class Runtime:
                     excused.append(exc)
         return Checked(True, tuple(excused))
 
-    def delete(self, record: Record) -> None:
+    def delete(self, record: Record, restoration: Restoration | None = None) -> None:
         """Remove a container from a network as it was added ("Deleting an attachment").
 
         Every plugin is run, whatever the others say. The record is forgotten when all have succeeded.
+
+        Args:
+            restoration: It is about to be added again and this says how; the intent then stays until it is.
 
         Raises:
             CniError: Of every plugin that failed.
         """
         with self.exclusion.attachment(record.attachment.validated()):
             # The record is on disk already; this only tells a later run that it is not to be trusted any more.
-            self.intents.write(dataclasses.replace(record, command="DEL"), flush=False)
+            intent = dataclasses.replace(record, command="DEL", restoration=restoration)
+            self.intents.write(intent, flush=restoration is not None)
             self._delete(record)
-            self.records.remove(record.attachment.key)
-            self.intents.remove(record.attachment.key)
+            self._forget(intent)
 
     def gc(self, network: NetworkConfiguration, valid: t.Collection[tuple[str, str]] | None = None) -> bool:
         """Collect what no valid attachment of a network owns ("Garbage-collecting a network").
@@ -189,7 +204,7 @@ class Runtime:
             self._executor.execute(plugin.type, request.for_network(network, plugin, selected), Parameters("STATUS"))
         return True
 
-    def _add(self, network: NetworkConfiguration, intent: Record) -> Result:
+    def _add(self, network: NetworkConfiguration, intent: Record, again: bool) -> Result:
         last: Result | None = None
         try:
             for plugin in network.plugins:
@@ -200,20 +215,27 @@ class Runtime:
                 raise CniError(Code.INVALID_CONFIG, f"network {network.name} has no plugin")
             self.records.write(dataclasses.replace(intent, result=last, command=""))
         except CniError as exc:
-            raise self._undone(dataclasses.replace(intent, result=last), exc) from exc
+            kept = intent.restoration if again else None
+            raise self._undone(dataclasses.replace(intent, result=last, restoration=kept), exc) from exc
         self.intents.remove(intent.attachment.key)
         return last
 
     def _undone(self, intent: Record, failure: CniError) -> CniError:
         try:
             self._delete(intent)
-            self.records.remove(intent.attachment.key)
-            self.intents.remove(intent.attachment.key)
+            if intent.restoration is not None:
+                self.intents.write(dataclasses.replace(intent, command="DEL"))
+            self._forget(intent)
         except CniError as exc:
             outcome = f"the DEL that followed failed too and will be repeated by the next run: {exc}"
         else:
             outcome = "the DEL that followed succeeded; nothing is left behind"
         return CniError(failure.code, failure.msg, "\n".join(filter(None, [failure.details, outcome])))
+
+    def _forget(self, intent: Record) -> None:
+        self.records.remove(intent.attachment.key)
+        if intent.restoration is None:
+            self.intents.remove(intent.attachment.key)
 
     def _delete(self, record: Record) -> None:
         network = record.network()

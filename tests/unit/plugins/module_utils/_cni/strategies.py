@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni import documents
 
@@ -107,6 +107,10 @@ def attachments(draw: st.DrawFn) -> Attachment:
     return Attachment(draw(names), draw(names), draw(ifnames), draw(netns_paths), draw(arguments), draw(json_objects))
 
 
+texts = st.lists(st.text(max_size=8), max_size=2).map(tuple)
+restorations = st.builds(Restoration, texts, st.floats(1, 600), texts)
+
+
 @st.composite
 def records(draw: st.DrawFn) -> Record:
     return Record(
@@ -116,6 +120,7 @@ def records(draw: st.DrawFn) -> Record:
         version=draw(st.just("") | versions),
         netns_identity=draw(st.text(max_size=8)),
         command=draw(st.sampled_from(["", "ADD", "DEL"])),
+        restoration=draw(st.none() | restorations),
     )
 
 

@@ -41,6 +41,8 @@ def test_what_was_written_is_read_again(original: Record) -> None:
     again = record.decode(original.encode(), SOURCE)
     assert again == original
     assert list(again.attachment.args) == list(original.attachment.args)
+    if original.restoration and again.restoration:
+        assert again.restoration.addresses == original.restoration.addresses
 
 
 @given(records())
@@ -121,6 +123,10 @@ WRONG: tuple[tuple[Json, str], ...] = (
     ({"cni.node": "x"}, SOURCE),
     ({"cni.node": {"cniVersion": 5}}, SOURCE),
     ({"cni.node": {"cniVersion": "1.2.0"}}, "'1.2.0'"),
+    ({"cni.node": {"restore": []}}, SOURCE),
+    ({"cni.node": {"restore": {"timeout": 60.0}}}, "pluginDirs"),
+    ({"cni.node": {"restore": {"pluginDirs": [5], "timeout": 60.0}}}, "'restore'"),
+    ({"cni.node": {"restore": {"pluginDirs": ["/opt/cni/bin"], "timeout": 0}}}, "'restore'"),
     ({"cni.node": {"netns": 5}}, SOURCE),
     ({"cni.node": {"command": []}}, SOURCE),
 )

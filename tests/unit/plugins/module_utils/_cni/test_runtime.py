@@ -13,7 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
@@ -24,6 +24,9 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory im
     fails_at,
     succeeds,
 )
+
+
+Json = dict[str, t.Any]
 
 
 def network(*types: str, **keys: object) -> NetworkConfiguration:
@@ -209,6 +212,55 @@ def test_del_of_an_intent_has_no_previous_result(tmp_path: pathlib.Path) -> None
     node = Node(tmp_path)
     node.runtime.delete(Record(node.attachment, network().content, version="1.1.0", command="ADD"))
     assert [request.get("prevResult") for request in node.executor.requests("DEL")] == [None] * 3
+
+
+RESTORATION = Restoration(("/opt/cni/bin",), 60.0, ("10.1.0.2",))
+
+
+def test_what_is_to_be_restored_is_on_disk_at_every_moment_until_it_is(tmp_path: pathlib.Path) -> None:
+    """Between DEL and ADD, and after an ADD that failed: nothing but the disk knows of it."""
+    marks: list[bool] = []
+
+    def looks(call: Call) -> Json | None:
+        marks.append(any(one is not None and one.restoration == RESTORATION for one in (node.record, node.intent)))
+        return succeeds(call)
+
+    node = Node(tmp_path, a=looks, c=looks)
+    node.runtime.add(network(), node.attachment, RESTORATION)
+    node.runtime.delete(t.cast("Record", node.record), RESTORATION)
+    assert node.record is None
+    assert node.intent is not None
+    assert (node.intent.command, node.intent.restoration) == ("DEL", RESTORATION)
+    error_of(node.runtime.add, network("a", "nowhere"), node.attachment, RESTORATION, again=True)
+    assert node.intent.restoration == RESTORATION
+    node.runtime.add(network(), node.attachment, RESTORATION, again=True)
+    assert (node.record.restoration, node.intent) == (RESTORATION, None)  # type: ignore[attr-defined]
+    assert marks == [True] * 6
+
+
+def test_an_add_that_fails_again_is_still_to_be_restored(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, b=fails_at("ADD"))
+    error_of(node.runtime.add, network(), node.attachment, RESTORATION, again=True)
+    assert node.record is None
+    assert node.intent is not None
+    assert (node.intent.command, node.intent.restoration) == ("DEL", RESTORATION)
+    assert node.intent.restoration is not None
+    assert node.intent.restoration.addresses == ("10.1.0.2",)
+
+
+def test_an_add_that_fails_at_first_is_not_restored(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, b=fails_at("ADD"))
+    error_of(node.runtime.add, network(), node.attachment, RESTORATION)
+    assert (node.record, node.intent) == (None, None)
+
+
+def test_a_del_for_good_is_for_good_at_once(tmp_path: pathlib.Path) -> None:
+    """A machine that goes down in the middle of it must not bring the attachment back."""
+    node = Node(tmp_path, a=fails_at("DEL"))
+    node.runtime.add(network(), node.attachment, RESTORATION)
+    error_of(node.runtime.delete, node.record)
+    assert node.intent is not None
+    assert node.intent.restoration is None
 
 
 @pytest.mark.parametrize("fate", ["gone", "replaced"])

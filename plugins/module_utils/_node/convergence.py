@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 import typing as t
@@ -15,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
@@ -49,7 +50,9 @@ class Convergence:
                 return None
             record, reason = self._known.of(one.attachment, locked=False)
             network = self._required(one.attachment)
-            if record is None or reason or self._known.difference(record, network, one.attachment):
+            if record is None or reason or record.restoration != one.restoration:
+                return None
+            if self._known.difference(record, network, one.attachment):
                 return None
         except CniError:
             return None
@@ -58,6 +61,8 @@ class Convergence:
             result=record.result.keys if record.result else None,
             existed=True,
             exists=True,
+            restoration_before=record.restoration,
+            restoration_after=record.restoration,
             seconds=time.monotonic() - started,
         )
 
@@ -82,20 +87,23 @@ class Convergence:
     def _decide(self, one: Wanted, outcome: Outcome) -> None:
         record, outcome.reason = self._known.of(one.attachment, locked=not self._policy.dry_run)
         outcome.existed = outcome.exists = record is not None
+        outcome.restoration_before = outcome.restoration_after = record.restoration if record else None
         if not one.present:
             self._remove(record, outcome)
             return
         network = self._required_or_awaited(outcome)
         if record is None or network is None:
-            self._add(network, outcome, "recreated" if record else "added")
+            self._add(network, one, outcome, "recreated" if record else "added")
             return
         outcome.reason = outcome.reason or self._known.difference(record, network, one.attachment)
         if not outcome.reason:
             outcome.result = record.result.keys if record.result else None
             self._check_existing(record, outcome)
         if outcome.reason and outcome.action == "unchanged":
-            self._delete(record, outcome)
-            self._add(network, outcome, "recreated")
+            self._delete(record, outcome, one.restoration)
+            self._add(network, one, outcome, "recreated")
+        elif record.restoration != one.restoration:
+            self._note(record, one, outcome)
 
     def _required(self, attachment: Attachment) -> NetworkConfiguration:
         """Return the network's configuration where both it and the namespace are there."""
@@ -147,26 +155,32 @@ class Convergence:
         if checked.asked:
             outcome.action = "checked"
 
-    def _add(self, network: NetworkConfiguration | None, outcome: Outcome, action: str) -> None:
+    def _note(self, record: Record, one: Wanted, outcome: Outcome) -> None:
+        """Record that it is to be restored after a reboot, or that it is not any more."""
+        if not self._policy.dry_run:
+            self._runtime.records.write(dataclasses.replace(record, restoration=one.restoration))
+        outcome.restoration_after = one.restoration
+
+    def _add(self, network: NetworkConfiguration | None, one: Wanted, outcome: Outcome, action: str) -> None:
         if network is None:
             pass
         elif self._policy.dry_run:
             self._rehearse(network, outcome)
         else:
-            outcome.result = self._attach(network, outcome.attachment).keys
+            outcome.result = self._attach(network, one, again=action == "recreated").keys
             outcome.touched = outcome.exists = True
             if self._policy.check != "never":
                 self._check_new(outcome)
-        outcome.action, outcome.exists = action, True
+        outcome.action, outcome.exists, outcome.restoration_after = action, True, one.restoration
 
-    def _attach(self, network: NetworkConfiguration, attachment: Attachment) -> Result:
+    def _attach(self, network: NetworkConfiguration, one: Wanted, *, again: bool) -> Result:
         for _lost in range(_RACES):
             try:
-                return self._runtime.add(network, attachment)
+                return self._runtime.add(network, one.attachment, one.restoration, again=again)
             except CniError as exc:
                 if not lost_a_race(exc):
                     raise
-        return self._runtime.add(network, attachment)
+        return self._runtime.add(network, one.attachment, one.restoration, again=again)
 
     def _rehearse(self, network: NetworkConfiguration, outcome: Outcome) -> None:
         try:
@@ -179,23 +193,23 @@ class Convergence:
             self._delete(record, outcome)
             outcome.action = "removed"
 
-    def _delete(self, record: Record, outcome: Outcome) -> None:
+    def _delete(self, record: Record, outcome: Outcome, restoration: Restoration | None = None) -> None:
         if not self._policy.dry_run:
             try:
-                self._detach(record)
+                self._detach(record, restoration)
             except CniError:
                 outcome.touched = self._runtime.intents.may_have(record.attachment.key)
                 raise
             outcome.touched = True
-        outcome.exists = False
+        outcome.exists, outcome.restoration_after = False, None
 
-    def _detach(self, record: Record) -> None:
+    def _detach(self, record: Record, restoration: Restoration | None) -> None:
         try:
-            self._runtime.delete(record)
+            self._runtime.delete(record, restoration)
         except CniError:
             if not sweep(record, self._runtime.records):
                 raise
-            self._runtime.delete(record)  # what had been left behind earlier was in its way
+            self._runtime.delete(record, restoration)  # what had been left behind earlier was in its way
         else:
             sweep(record, self._runtime.records)
 

@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,11 +21,13 @@ class Wanted:
 
     Attributes:
         problem: What is wrong with how it was asked for.
+        restoration: How it is made again after a reboot; None where it is not to be.
     """
 
     attachment: Attachment
     present: bool = True
     problem: CniError | None = None
+    restoration: Restoration | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Outcome:
         result: The attachment's CNI result.
         false_alarms: Complaints of CHECK that are known to be wrong.
         existed, exists: Whether it was recorded before, and is now or would be.
+        restoration_before, restoration_after: How it is made again after a reboot, if so, by what is recorded.
         touched: Whether an ADD was completed or a DEL begun, whatever came of it.
         awaited: What a dry run misses and another task may be about to make.
         seconds: Time from its start to its end.
@@ -66,12 +70,15 @@ class Outcome:
     awaited: CniError | None = None
     existed: bool = False
     exists: bool = False
+    restoration_before: Restoration | None = None
+    restoration_after: Restoration | None = None
     touched: bool = False
     seconds: float = 0.0
 
     @property
     def changed(self) -> bool:
-        return self.touched or self.action in ("added", "recreated", "removed")
+        anew = self.action in ("added", "recreated", "removed")
+        return self.touched or anew or self.restoration_before != self.restoration_after
 
 
 __all__ = ("Outcome", "Policy", "Wanted")

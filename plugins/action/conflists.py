@@ -8,8 +8,7 @@ import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding, errors
+from ansible_collections.cni.node.plugins.module_utils._base.finding import NODE, Finding, errors, refusal
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import checked_levels
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
@@ -24,15 +23,18 @@ class ActionModule(ConflistItemsAction):
         self._findings: list[Finding] = []
         self._stopping: list[Finding] = []
         result = super().run(tmp, task_vars)
+        of_the_node = result.get("findings", ())
         shown = [str(finding) for finding in self._findings if finding not in self._stopping]
         return {
             **result,
-            "findings": [finding.as_dict() for finding in self._findings],
+            "findings": [*(finding.as_dict() for finding in self._findings), *of_the_node],
             **({"warnings": [*result.get("warnings", ()), *shown]} if shown else {}),
         }
 
     def check(self, sources: list[Source]) -> None:
         """Refuse network configurations in which something is found that stops; show what else is found.
+
+        What the node is compared with is the module's to look at.
 
         Raises:
             CniError: ``INVALID_CONFIG``, with all that stops.
@@ -41,14 +43,10 @@ class ActionModule(ConflistItemsAction):
         asked = self._task.args.get("validate")
         asked = asked if isinstance(asked, dict) else {}
         levels = asked.get("levels")
+        if isinstance(levels, list):
+            levels = [level for level in levels if level != NODE]
         self._findings = validate(sources, checked_levels(CONTROLLER_LEVELS if levels is None else levels))
         self._stopping = errors(self._findings, strict=boolean(asked.get("strict", False), strict=False))
         if self._stopping:
-            raise _refusal(self._stopping)
+            raise refusal(self._stopping)
         super().check(sources)
-
-
-def _refusal(found: list[Finding]) -> CniError:
-    if len(found) == 1:
-        return CniError(Code.INVALID_CONFIG, str(found[0]))
-    return CniError(Code.INVALID_CONFIG, f"{len(found)} errors in network configurations", "\n".join(map(str, found)))

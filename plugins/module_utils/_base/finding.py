@@ -11,6 +11,8 @@ import dataclasses
 import json
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+
 SCHEMA: t.Final = "schema"
 SPECIFICATION: t.Final = "specification"
 SENSE: t.Final = "sense"
@@ -65,6 +67,20 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "rate-without-burst": (SENSE, ERROR),
     "rate-out-of-bounds": (SENSE, ERROR),
     "ipmasq-without-route": (SENSE, WARNING),
+    "missing-plugin": (NODE, ERROR),
+    "broken-plugin": (NODE, ERROR),
+    "incompatible-plugin": (NODE, ERROR),
+    "missing-link": (NODE, ERROR),
+    "missing-device": (NODE, WARNING),
+    "mtu-above-master": (NODE, ERROR),
+    "address-taken": (NODE, ERROR),
+    "overlaps-route": (NODE, ERROR),
+    "overlaps-network": (NODE, ERROR),
+    "inside-route": (NODE, WARNING),
+    "shadowed-network": (NODE, WARNING),
+    "other-file-first": (NODE, WARNING),
+    "broken-file": (NODE, WARNING),
+    "leftover-file": (NODE, WARNING),
     "node-subnets-collide": (FLEET, ERROR),
     "network-differs": (FLEET, WARNING),
 }
@@ -84,6 +100,7 @@ class Finding:
         hint: What was expected, or what to do.
         plugin: Index and type of the plugin it is about.
         line: Line of the place in the text, from 1, where there is a text.
+        may_come: In check mode, another task may be about to bring what is missing: nothing stops for it.
     """
 
     code: str
@@ -94,6 +111,7 @@ class Finding:
     value: t.Any = None
     plugin: tuple[int, str] | None = None
     line: int | None = None
+    may_come: bool = False
 
     @property
     def level(self) -> str:
@@ -101,7 +119,7 @@ class Finding:
 
     @property
     def severity(self) -> str:
-        return CODES[self.code][1]
+        return WARNING if self.may_come else CODES[self.code][1]
 
     def as_dict(self) -> dict[str, t.Any]:
         """Return the finding as modules and filters hand it out; a value too long to be read is cut."""
@@ -126,7 +144,15 @@ class Finding:
 
 def errors(findings: t.Iterable[Finding], *, strict: bool = False) -> list[Finding]:
     """Return those that stop; with ``strict`` all do."""
-    return [finding for finding in findings if strict or finding.severity == ERROR]
+    return [finding for finding in findings if finding.severity == ERROR or (strict and not finding.may_come)]
+
+
+def refusal(found: t.Sequence[Finding]) -> CniError:
+    """Return the error for network configurations in which this was found, all of it."""
+    code = Code.INCOMPATIBLE_VERSION if {one.code for one in found} == {"incompatible-plugin"} else Code.INVALID_CONFIG
+    if len(found) == 1:
+        return CniError(code, str(found[0]))
+    return CniError(code, f"{len(found)} errors in network configurations", "\n".join(map(str, found)))
 
 
 def _readable(value: t.Any) -> t.Any:
@@ -146,4 +172,5 @@ __all__ = (
     "WARNING",
     "Finding",
     "errors",
+    "refusal",
 )

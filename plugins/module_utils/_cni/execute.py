@@ -37,6 +37,10 @@ class Parameters:
     attachment: Attachment | None = None
 
 
+class NotFound(CniError):
+    """A plugin is not there, or is no executable."""
+
+
 class Executor(t.Protocol):
     """Finds and runs plugins, as processes or in another way."""
 
@@ -44,7 +48,7 @@ class Executor(t.Protocol):
         """Return where a plugin is.
 
         Raises:
-            CniError: ``INVALID_CONFIG``: it is not there, or cannot be run.
+            NotFound: ``INVALID_CONFIG``.
         """
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
@@ -82,7 +86,7 @@ class ProcessExecutor:
             path = os.path.join(directory, plugin_type)
             if _is_regular(path):
                 return _executable(path)
-        raise CniError(
+        raise NotFound(
             Code.INVALID_CONFIG,
             f"plugin {plugin_type!r} is not installed",
             f"looked in {', '.join(self._plugin_dirs) or 'no directory at all'}; install it, or name its directory",
@@ -138,7 +142,7 @@ def _is_regular(path: str) -> bool:
 
 def _executable(path: str) -> str:
     if not os.access(path, os.X_OK):
-        raise CniError(
+        raise NotFound(
             Code.INVALID_CONFIG, f"plugin {path} is not executable", "expected: mode 0755, on a mount without noexec"
         )
     return path
@@ -195,4 +199,4 @@ def _last_lines(output: bytes) -> str:
     return "\n".join(printable.strip().splitlines()[-_STDERR_LINES:])
 
 
-__all__ = ("Executor", "Parameters", "ProcessExecutor")
+__all__ = ("Executor", "NotFound", "Parameters", "ProcessExecutor")

@@ -11,29 +11,37 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._base.finding import (
+    NODE,
+    SCHEMA,
+    SENSE,
+    SPECIFICATION,
+    Finding,
+    errors,
+    refusal,
+)
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
-from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
-from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure, warn
+from ansible_collections.cni.node.plugins.module_utils._node import node_level
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import ConflistDirectory, Wanted, to_content
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_findings import PluginProbe
+from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-# For the controller, which has done it when this gets here.
+# Of these, the controller has done what it can when this gets here: all but the last.
+_LEVELS: t.Final = [SCHEMA, SPECIFICATION, SENSE, NODE]
+
 VALIDATE: t.Final = {
     "type": "dict",
+    "apply_defaults": True,
     "options": {
-        "levels": {
-            "type": "list",
-            "elements": "str",
-            "choices": ["schema", "specification", "sense"],
-            "default": ["schema", "specification", "sense"],
-        },
+        "levels": {"type": "list", "elements": "str", "choices": _LEVELS, "default": _LEVELS},
         "strict": {"type": "bool", "default": False},
     },
 }
@@ -45,12 +53,28 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     directory = ConflistDirectory(params["conf_dir"], _mode(params["mode"]))
     wanted = [_wanted(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
     changes, networks = directory.plan(wanted, purge=params["purge"])
-    if params["probe"]:
-        _probe(module, networks)
+    found = _validated(module, directory.prospect(changes, networks))
+    stopping = errors(found, strict=params["validate"]["strict"])
+    warn(module, (str(finding) for finding in found if finding not in stopping))
+    findings = [finding.as_dict() for finding in found]
+    if stopping:
+        return {"failed": True, **as_failure(refusal(stopping)), "findings": findings}
     if not module.check_mode:
         directory.apply(changes)
-    warn(module, directory.shadows(changes))
-    return _report(changes)
+    return {**_report(changes), "findings": findings}
+
+
+def _validated(module: AnsibleModule, prospect: Prospect) -> list[Finding]:
+    """Find what of the node stands in the way; in check mode, another task may be about to bring what is missing."""
+    params = module.params
+    found: list[Finding] = []
+    if params["probe"]:
+        executor = ProcessExecutor(params["plugin_dirs"], positive("timeout", params["timeout"]))
+        probe = PluginProbe(executor, may_come=module.check_mode)
+        found += [finding for network in prospect.wanted for finding in probe.findings(network)]
+    if NODE in params["validate"]["levels"]:
+        found += node_level.findings(prospect, may_come=module.check_mode)
+    return found
 
 
 def _wanted(item: t.Mapping[str, t.Any], where: str) -> Wanted:
@@ -71,29 +95,6 @@ def _mode(digits: str) -> int:
     if not re.fullmatch(r"0?[0-7]{3}", digits):
         raise CniError(Code.INVALID_CONFIG, f"mode: {digits!r}", 'expected: octal digits such as "0644"')
     return int(digits, 8)
-
-
-def _probe(module: AnsibleModule, networks: t.Sequence[NetworkConfiguration]) -> None:
-    executor = ProcessExecutor(module.params["plugin_dirs"], positive("timeout", module.params["timeout"]))
-    versions = PluginVersions(executor)
-    for network in networks:
-        try:
-            if module.check_mode and not _are_installed(module, executor, network):
-                continue
-            versions.require(network)
-        except CniError as exc:
-            raise exc.within(network.source) if network.source not in exc.msg else exc from exc
-
-
-def _are_installed(module: AnsibleModule, executor: ProcessExecutor, network: NetworkConfiguration) -> bool:
-    """Warn of what is missing in check mode: another task may be about to install it."""
-    try:
-        for plugin_type in network.plugin_types:
-            executor.require(plugin_type)
-    except CniError as exc:
-        warn(module, [str(exc.within(network.source))])
-        return False
-    return True
 
 
 def _report(changes: t.Sequence[FileChange]) -> dict[str, t.Any]:

@@ -20,10 +20,15 @@ def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, 
     try:
         result = operation(module)
     except CniError as exc:
-        module.fail_json(msg=str(exc), error=exc.as_dict())
+        module.fail_json(**as_failure(exc))
     if result.get("failed"):
         module.fail_json(**result)
     module.exit_json(**result)
+
+
+def as_failure(error: CniError) -> dict[str, t.Any]:
+    """Return what a module says that has failed."""
+    return {"msg": str(error), "error": error.as_dict()}
 
 
 def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
@@ -32,4 +37,4 @@ def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
         module.warn(warning)
 
 
-__all__ = ("run", "warn")
+__all__ = ("as_failure", "run", "warn")

@@ -8,12 +8,12 @@
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._node import host_local
+from ansible_collections.cni.node.plugins.module_utils._node.address_ranges import Range, range_sets
 from ansible_collections.cni.node.plugins.module_utils._node.host_local import Address
 
 # Of a pool's addresses; with fewer left it is time to look.
@@ -81,39 +81,16 @@ def pools(conf_path: str) -> list[Pool]:
         for ipam in (ipam for ipam in ipams if ipam.get("type") == host_local.TYPE):
             path = os.path.join(host_local.data_dir(ipam), name)
             given = host_local.addresses(path).values()
-            found += [_pool(name, path, ranges, given) for ranges in _range_sets(ipam) if ranges]
+            found += [_pool(name, path, ranges, given) for ranges in range_sets(ipam) if ranges]
     return found
 
 
-_Range = tuple[Address, Address, Address]
-
-
-def _pool(network: str, path: str, ranges: list[_Range], given: t.Collection[Address]) -> Pool:
-    bounds = [(first.version, int(first), int(last), int(gateway)) for first, last, gateway in ranges]
+def _pool(network: str, path: str, ranges: list[Range], given: t.Collection[Address]) -> Pool:
+    bounds = [(one.first.version, int(one.first), int(one.last), int(one.gateway)) for one in ranges]
     size = sum(last - first + 1 - (first <= gateway <= last) for dummy, first, last, gateway in bounds)
     numbers = {version: [int(one) for one in given if one.version == version] for version in (4, 6)}
     taken = sum(first <= number <= last for version, first, last, dummy in bounds for number in numbers[version])
-    return Pool(network, tuple((first, last) for first, last, dummy in ranges), size, taken, path)
-
-
-def _range_sets(ipam: t.Mapping[str, t.Any]) -> list[list[_Range]]:
-    """Return the sets of ranges that can be told: each range's first and last address and its gateway."""
-    written = ipam.get("ranges")
-    sets = [one for one in written if isinstance(one, list)] if isinstance(written, list) else []
-    return [[one for keys in group for one in _range(keys)] for group in ([ipam], *sets)]
-
-
-def _range(keys: object) -> list[_Range]:
-    if not isinstance(keys, dict) or not keys.get("subnet"):
-        return []
-    try:
-        subnet = ipaddress.ip_network(keys["subnet"], strict=False)
-        # As host-local: the broadcast address of IPv4 is kept back.
-        usual = {"rangeStart": subnet[1], "rangeEnd": subnet[-2 if subnet.version == 4 else -1], "gateway": subnet[1]}
-        first, last, gateway = (ipaddress.ip_address(keys[key]) if keys.get(key) else usual[key] for key in usual)
-    except (ValueError, IndexError):
-        return []
-    return [(first, last, gateway)]
+    return Pool(network, tuple((one.first, one.last) for one in ranges), size, taken, path)
 
 
 __all__ = ("Pool", "pools")

@@ -20,6 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, con
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.ownership import Ownership
+from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
 
 _FILENAME = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.@+\-]*", re.ASCII)
 
@@ -101,17 +102,19 @@ class ConflistDirectory:
                 durable.remove(change.path)
         self._ownership.settle(changes)
 
-    def shadows(self, changes: t.Sequence[FileChange]) -> list[str]:
-        """Say which of the networks other files define as well."""
-        removed = {change.path for change in changes if change.action == "removed"}
-        warnings = []
-        for change in changes:
-            others = {one.source for one in self._all_networks() if one.name == change.network}
-            files = sorted({change.path, *others} - removed, key=conf_dir.precedence)
-            if change.after is not None and len(files) > 1:
-                all_files = f"{', '.join(files[:-1])} and {files[-1]}"
-                warnings.append(f"{all_files} define network {change.network}; runtimes use the first of these")
-        return warnings
+    def prospect(self, changes: t.Sequence[FileChange], networks: t.Sequence[NetworkConfiguration]) -> Prospect:
+        """Return what the directory will be when a plan has been carried out."""
+        removed = frozenset(change.path for change in changes if change.action == "removed")
+        replaced = removed | {network.source for network in networks}
+        return Prospect(
+            path=self._path,
+            wanted=tuple(networks),
+            others=tuple(one for one in self._all_networks() if one.source not in replaced),
+            before=self._now.networks,
+            broken={path: error for path, error in self._now.broken.items() if path not in replaced},
+            removed=removed,
+            own=frozenset(filename for filename, dummy in self._ownership.files()),
+        )
 
     def _parse(self, one: Wanted) -> NetworkConfiguration:
         content = t.cast(bytes, one.content)

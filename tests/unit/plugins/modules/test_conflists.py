@@ -67,6 +67,26 @@ def test_it_warns_of_files_that_define_the_same_network(ensure: Ensure, tmp_path
     assert ran.ok()["changed"]
     (warning,) = ran.warnings
     assert "define network net; runtimes use the first of these" in warning
+    (finding,) = ran.ok()["findings"]
+    assert (finding["level"], finding["code"], finding["path"]) == ("node", "shadowed-network", "/name")
+
+
+def test_what_stops_is_returned_with_what_does_not(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "net.d").mkdir()
+    (tmp_path / "net.d" / "00-net.conflist").write_text(json.dumps(CONFIG), encoding="utf-8")
+    two = {**CONFIG, "plugins": [{"type": "none"}, {"type": "lab"}, {"type": "neither"}]}
+    ran = ensure({"config": two})
+    assert ran.refused().startswith("2 errors in network configurations; ")
+    codes = [one["code"] for one in ran.result["findings"]]
+    assert codes == ["missing-plugin", "missing-plugin", "shadowed-network"]
+    assert len(ran.warnings) == 1
+
+
+def test_strictness_and_levels_reach_the_node(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "net.d").mkdir()
+    (tmp_path / "net.d" / "00-net.conflist").write_text(json.dumps(CONFIG), encoding="utf-8")
+    assert "(shadowed-network)" in ensure({"config": CONFIG}, validate={"strict": True}).refused()
+    assert ensure({"config": CONFIG}, validate={"levels": ["schema"], "strict": True}).ok()["findings"] == []
 
 
 REFUSED: dict[str, tuple[Json, Json, str]] = {
@@ -98,7 +118,7 @@ REFUSED: dict[str, tuple[Json, Json, str]] = {
     "a version the plugin does not speak": (
         {"config": {**CONFIG, "plugins": [{"type": "old"}]}},
         {},
-        "10-net.conflist: no version of 1.0.0 is supported by every plugin; old supports 0.4.0",
+        "10-net.conflist: /plugins/0/type: old supports 0.4.0, and not 1.0.0",
     ),
 }
 
@@ -114,7 +134,7 @@ def test_it_refuses_and_writes_nothing(
 
 
 def test_a_missing_plugin_is_refused_but_in_check_mode_where_it_may_come_yet(ensure: Ensure) -> None:
-    message = "10-net.conflist: plugin 'lab' is not installed"
+    message = "10-net.conflist: /plugins/0/type: plugin 'lab' is not installed"
     assert message in ensure({"config": CONFIG}, plugin_dirs=["/none"]).refused()
     ran = ensure({"config": CONFIG}, plugin_dirs=["/none"], check_mode=True)
     assert ran.ok()["changed"]

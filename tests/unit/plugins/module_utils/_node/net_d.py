@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import ConflistDirectory, Wanted
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
 
 
 def text(name: str, **keys: object) -> bytes:
@@ -40,6 +41,10 @@ class NetD:
     ) -> tuple[ConflistDirectory, list[FileChange]]:
         directory = ConflistDirectory(str(self.path), mode)
         return directory, directory.plan(items, purge=purge)[0]
+
+    def prospect(self, *items: Wanted, purge: bool = False) -> Prospect:
+        directory = ConflistDirectory(str(self.path), 0o644)
+        return directory.prospect(*directory.plan(items, purge=purge))
 
     def ensure(self, *items: Wanted, purge: bool = False, mode: int = 0o644) -> dict[str, str]:
         """What became of each file, by its name."""

@@ -168,33 +168,11 @@ def test_what_somebody_changed_is_ours_again_once_we_have_written_it(net_d: NetD
     assert net_d.hidden() == []
 
 
-def test_a_moved_network_leaves_a_file_that_somebody_changed_and_says_which_wins(net_d: NetD) -> None:
+def test_a_moved_network_leaves_a_file_that_somebody_changed(net_d: NetD) -> None:
     net_d.ensure(wanted("a"))
     net_d.put("10-a.conflist", text("a", disableGC=True))
-    for dummy in range(2):
-        directory, changes = net_d.plan(wanted("a", priority=20))
-        (told,) = directory.shadows(changes)
-        directory.apply(changes)
-        first, second = net_d.path / "10-a.conflist", net_d.path / "20-a.conflist"
-        assert told == f"{first} and {second} define network a; runtimes use the first of these"
+    assert net_d.ensure(wanted("a", priority=20)) == {"20-a.conflist": "created"}
     assert sorted(net_d.files()) == ["10-a.conflist", "20-a.conflist"]
-
-
-def test_lists_shadow_single_plugins_of_a_lower_name(net_d: NetD) -> None:
-    net_d.put("00-a.conf", single("a"))
-    net_d.put("99-a.conflist", text("a"))
-    net_d.put("00-b.conf", single("b"))
-    directory, changes = net_d.plan(wanted("a"), absent("b"))
-    files = [net_d.path / name for name in ("10-a.conflist", "99-a.conflist", "00-a.conf")]
-    assert directory.shadows(changes) == [
-        f"{files[0]}, {files[1]} and {files[2]} define network a; runtimes use the first of these"
-    ]
-
-
-def test_a_network_whose_other_files_go_is_not_shadowed(net_d: NetD) -> None:
-    net_d.ensure(wanted("a"))
-    directory, changes = net_d.plan(wanted("a", priority=20))
-    assert directory.shadows(changes) == []
 
 
 def test_what_is_not_a_file_stops_nothing_but_itself(net_d: NetD) -> None:

@@ -90,22 +90,26 @@ options:
         default: present
   check:
     description:
-      - V(always) runs CHECK for every attachment, those made by this run included.
-      - V(changed) runs CHECK only for attachments made by this run.
-      - V(never) runs no CHECK.
-      - Networks with C(disableCheck) or a version before 0.4.0 have no CHECK. Complaints of released plugins that are
+      - V(always) looks for drift and runs CHECK for every attachment, those made by this run included.
+      - V(drift) only looks for drift and runs no plugin, which takes less than a millisecond for each attachment. Links,
+        addresses and routes are to be in the kernel as the attachment's result has them.
+      - V(changed) does what V(always) does, only for attachments made by this run.
+      - V(never) does neither.
+      - Networks with C(disableCheck) or a version before 0.4.0 have no CHECK. C(disableCheck) forbids to look for drift as
+        well. Complaints of released plugins that are
         known to be wrong do not count. They are returned as RV(attachments[].false_alarms).
     type: str
     choices:
       - always
+      - drift
       - changed
       - never
     default: always
   on_drift:
     description:
-      - What is done about an attachment whose CHECK fails.
+      - What is done about an attachment that has drifted or whose CHECK fails.
       - V(recreate) deletes and adds it, V(fail) leaves it and fails, V(report) leaves it and returns the error.
-      - A failed CHECK right after ADD fails with V(recreate) too.
+      - Whatever is found right after ADD fails with V(recreate) too.
     type: str
     choices:
       - recreate
@@ -292,7 +296,7 @@ def main() -> t.NoReturn:
             **arguments.PLUGIN_DIRS,
             **arguments.CACHE_DIR,
             **arguments.TIMEOUT,
-            "check": {"type": "str", "choices": ["always", "changed", "never"], "default": "always"},
+            "check": {"type": "str", "choices": ["always", "drift", "changed", "never"], "default": "always"},
             "on_drift": {"type": "str", "choices": ["recreate", "fail", "report"], "default": "recreate"},
             "purge": {"type": "bool", "default": False},
             "workers": {"type": "int"},

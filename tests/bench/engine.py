@@ -26,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outc
 COMMANDS: dict[str, tuple[Policy, bool, str]] = {
     "ADD": (Policy(check="never"), True, "added"),
     "CHECK": (Policy(check="always", on_drift="fail"), True, "checked"),
+    "DRIFT": (Policy(check="drift", on_drift="fail"), True, "checked"),
     "NOTHING": (Policy(check="never"), True, "unchanged"),
     "DEL": (Policy(check="never"), False, "removed"),
 }

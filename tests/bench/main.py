@@ -18,7 +18,17 @@ import tempfile
 import time
 import typing as t
 
-from ansible_collections.cni.node.tests.bench import converged, fleet, looping, machine, no_op, own_cost, page, peers
+from ansible_collections.cni.node.tests.bench import (
+    converged,
+    drift,
+    fleet,
+    looping,
+    machine,
+    no_op,
+    own_cost,
+    page,
+    peers,
+)
 from ansible_collections.cni.node.tests.bench.effort import QUICK, WHOLE, Bench
 from ansible_collections.cni.node.tests.bench.node import Node
 from ansible_collections.cni.node.tests.support import build
@@ -29,6 +39,7 @@ CHAPTERS: dict[str, t.Callable[[Bench], str]] = {
     "peers": peers.chapter,
     "own-cost": own_cost.chapter,
     "converged": converged.chapter,
+    "drift": drift.chapter,
     "looping": looping.chapter,
     "no-op": no_op.chapter,
     "fleet": fleet.chapter,

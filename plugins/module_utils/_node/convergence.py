@@ -20,12 +20,15 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node.drift import drift
 from ansible_collections.cni.node.plugins.module_utils._node.known import Known
 from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm, lost_a_race
 from ansible_collections.cni.node.plugins.module_utils._node.masquerade import sweep
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
 _RACES: t.Final = 3
+# What is looked at of an attachment that was there before.
+_LOOKS: t.Final = ("always", "drift")
 
 
 class Convergence:
@@ -54,10 +57,13 @@ class Convergence:
                 return None
             if self._known.difference(record, network, one.attachment):
                 return None
+            if self._policy.check in _LOOKS:
+                self._look_for_drift(record)
         except CniError:
             return None
         return Outcome(
             one.attachment,
+            action="checked" if self._policy.check in _LOOKS else "unchanged",
             result=record.result.keys if record.result else None,
             existed=True,
             exists=True,
@@ -124,12 +130,15 @@ class Convergence:
             return None
 
     def _check_existing(self, record: Record, outcome: Outcome) -> None:
-        if self._policy.check != "always":
+        if self._policy.check not in _LOOKS:
             return
+        who = ""
         try:
+            self._look_for_drift(record)
+            who = "CHECK failed: "
             self._check(record, outcome)
         except CniError as exc:
-            outcome.reason = f"CHECK failed: {exc}"
+            outcome.reason = f"{who}{exc}"
             if self._policy.on_drift == "fail":
                 raise
             if self._policy.on_drift == "report":
@@ -141,6 +150,7 @@ class Convergence:
             what = f"{outcome.attachment}: its record is gone right after ADD"
             raise CniError(Code.INTERNAL, what, "does another runtime share the cache?")
         try:
+            self._look_for_drift(record)
             self._check(record, outcome)
         except CniError as exc:
             if self._policy.on_drift != "report":
@@ -149,7 +159,16 @@ class Convergence:
                 raise CniError(exc.code, what, f"{exc.details}\n{advice}") from exc
             outcome.error = exc
 
+    def _look_for_drift(self, record: Record) -> None:
+        network = self._known.network(record)
+        found = () if network.disable_check else drift(record, network)
+        if found:
+            raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join(found), f"looked for in {record.attachment.netns}")
+
     def _check(self, record: Record, outcome: Outcome) -> None:
+        if self._policy.check == "drift":
+            outcome.action = "checked"
+            return
         checked = self._runtime.check(record, is_false_alarm)
         outcome.false_alarms = checked.excused
         if checked.asked:

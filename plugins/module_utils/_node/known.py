@@ -57,7 +57,7 @@ class Known:
         current = netns_identity(attachment.netns)
         if current != (record.netns_identity or netns_identity(was.netns)):
             return "its network namespace is gone" if not current else "its network namespace is another one now"
-        if self._network(record) != network:
+        if self.network(record) != network:
             return "the network's configuration has changed"
         if dict(was.args) != dict(attachment.args):
             return "its arguments have changed"
@@ -65,11 +65,17 @@ class Known:
             return "its capability arguments have changed"
         return ""
 
+    def network(self, record: Record) -> NetworkConfiguration:
+        """Return the network as recorded; most records of a node have the same."""
+        if record.config not in self._networks:
+            self._networks[record.config] = record.network()
+        return self._networks[record.config]
+
     def _record(self, attachment: Attachment) -> Record | None:
         record = self._runtime.records.read(attachment.key)
         if record is None:
             return None
-        self._network(record)
+        self.network(record)
         if not record.attachment.netns:  # libcni did not record it before 1.2
             return dataclasses.replace(record, attachment=record.attachment.with_netns(attachment.netns))
         return record
@@ -81,12 +87,6 @@ class Known:
             if needed:
                 raise
             return Record(Attachment(*key), b"", command="DEL")  # a loss of power may leave an empty file of DEL's
-
-    def _network(self, record: Record) -> NetworkConfiguration:
-        """Return the network as recorded; most records of a node have the same."""
-        if record.config not in self._networks:
-            self._networks[record.config] = record.network()
-        return self._networks[record.config]
 
     def _from_configuration(self, attachment: Attachment, broken: CniError) -> Record:
         """Make up for a record that says nothing, as well as today's configuration allows."""

@@ -35,7 +35,7 @@ class Policy:
     """How far to trust what is recorded.
 
     Attributes:
-        check: ``always``, ``changed`` (only what this run has made) or ``never``.
+        check: ``always``, ``drift`` (without running a plugin), ``changed`` (only what this run has made) or ``never``.
         on_drift: What a failed CHECK leads to: ``recreate``, ``fail`` or ``report``.
         dry_run: Run no ADD and no DEL, and say what they would do.
     """

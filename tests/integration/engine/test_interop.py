@@ -148,5 +148,5 @@ def test_both_find_the_same_drift(node: Node, engine: Engine, libcni: Libcni, bl
     (error,) = libcni.run("CHECK", [item]).errors
     (entry,) = node.attach(item, on_drift="report")
     assert error is not None
-    assert error["msg"] in entry["error"]["msg"]
-    assert "eth0" in error["msg"]
+    assert error["msg"] == "Interface name eth0 not found"
+    assert entry["error"]["msg"].startswith("interface eth0 is gone; interface veth")

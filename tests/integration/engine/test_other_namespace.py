@@ -102,7 +102,7 @@ def test_libcnis_attachment_of_another_namespace_is_attached_anew(
     replace(blue)
     action, dummy, reason = told(engine.ensure(item))
     assert action == "recreated"
-    assert reason.startswith("CHECK failed: ")
+    assert reason.startswith("interface eth0 is gone")
     assert len(node.leases("net")) == 1
     engine.ensure(item, present=False)
     assert before.difference(node.state()) == ""

@@ -12,8 +12,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
 from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import VIEW
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
 
 Json = dict[str, t.Any]
@@ -35,6 +36,7 @@ def ensure(run: Runner, plugins: PluginDirectory, tmp_path: pathlib.Path, monkey
     for name in ("blue", "red"):
         (tmp_path / "netns" / name).touch()
     monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+    monkeypatch.setattr(rtnetlink, "look", lambda path: VIEW)
     plugin = {"type": "lab", "capabilities": {"mac": True}}
     network = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
     (tmp_path / "net.d" / "10-net.conflist").write_text(json.dumps(network), encoding="utf-8")
@@ -154,7 +156,7 @@ def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugi
         ({"workers": -2}, "workers: -2"),
         ({"timeout": -1}, "timeout: -1"),
         ({"timeout": "soon"}, "timeout"),
-        ({"check": "sometimes"}, "value of check must be one of: always, changed, never"),
+        ({"check": "sometimes"}, "value of check must be one of: always, drift, changed, never"),
         ({"on_drift": "ignore"}, "value of on_drift must be one of: recreate, fail, report"),
         ({"plugin_dirs": ["bin"]}, "CNI_PATH: 'bin' is no plugin directory; expected: an absolute path without ':'"),
         ({"attachments": [{"network": "net"}]}, "missing required arguments: netns"),

@@ -2,169 +2,208 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""When CHECK is run, what a failed one leads to, and what a failed ADD or DEL leaves behind."""
+"""What of an attachment is no longer in the kernel is named, whatever the plugins' CHECK says of it."""
 
 from __future__ import annotations
 
-import typing as t
+import ipaddress
+import json
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, View
+from ansible_collections.cni.node.plugins.module_utils._node.drift import drift
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import VIEW, Json, Laboratory
+
+MAC = "02:00:00:00:00:01"
+RESULT: Json = {
+    "cniVersion": "1.1.0",
+    "interfaces": [
+        {"name": "cni0", "mac": "02:00:00:00:00:09"},
+        {"name": "veth7"},
+        {"name": "eth0", "mac": MAC.upper(), "mtu": 1500, "sandbox": "/run/netns/blue"},
+    ],
+    "ips": [{"address": "10.1.0.2/16", "interface": 2}, {"address": "fd00:0::2/64", "interface": 2}],
+    "routes": [{"dst": "0.0.0.0/0"}, {"dst": "10.9.1.1/16", "gw": "10.1.0.1"}],
+}
+ETH0 = VIEW.links[0]
+INSIDE = View(
+    links=(ETH0,),
+    addresses=tuple(Address(2, ipaddress.ip_interface(text)) for text in ("10.1.0.2/16", "fd00::2/64")),
+    routes=tuple(Route(ipaddress.ip_network(text), None, 2, 254) for text in ("0.0.0.0/0", "10.9.0.0/16")),
+)
+CNI0 = Link(ifindex=3, name="cni0", mac="02:00:00:00:00:0a", mtu=1500, is_up=True, master=0, peer=0, kind="bridge")
+VETH = Link(ifindex=7, name="veth7", mac="02:00:00:00:00:0b", mtu=1500, is_up=True, master=3, peer=2, kind="veth")
 
 
-class Plugin:
-    """Fails at the commands it is told to, for as long as it is told to."""
+class Kernel:
+    """What it would answer."""
 
     def __init__(self) -> None:
-        self.fails: set[str] = set()
-        self.recovers = False
+        self.inside = INSIDE
+        self.node: dict[str, Link] = {"cni0": CNI0, "veth7": VETH}
 
-    def __call__(self, call: Call) -> CniError | None:
-        if call.command not in self.fails:
-            return None
-        if self.recovers:
-            self.fails.discard(call.command)
-        return CniError(100, f"{call.command} fails")
-
-
-@pytest.fixture
-def plugin() -> Plugin:
-    return Plugin()
+    def found(self, result: Json | None = None, *plugins: Json) -> tuple[str, ...]:
+        document = {"cniVersion": "1.1.0", "name": "net", "plugins": plugins or [{"type": "bridge"}]}
+        network = config.parse(json.dumps(document).encode(), "net")
+        attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
+        keys = RESULT if result is None else result
+        return drift(Record(attachment, network.content, Result(keys["cniVersion"], keys)), network)
 
 
 @pytest.fixture
-def lab(make: Make, plugin: Plugin) -> Laboratory:
-    made = make(b=t.cast(Answer, plugin))
-    made.make_namespace()
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    made = Kernel()
+    monkeypatch.setattr(rtnetlink, "look", lambda path: made.inside)
+    monkeypatch.setattr(rtnetlink, "link", lambda name: made.node.get(name))
     return made
 
 
-# What a failed CHECK of an attachment that is there leads to: action, changed, error.
-EXISTING = {
-    ("always", "recreate"): ("recreated", True, False),
-    ("always", "fail"): ("failed", False, True),
-    ("always", "report"): ("checked", False, True),
-    **{
-        (check, on_drift): ("unchanged", False, False)
-        for check in ("changed", "never")
-        for on_drift in ("recreate", "fail", "report")
-    },
+def test_what_is_as_it_was_made_has_not_drifted(kernel: Kernel) -> None:
+    assert kernel.found() == ()
+
+
+INSIDE_DRIFT = {
+    "gone": (INSIDE._replace(links=()), "interface eth0 is gone"),
+    "renamed": (INSIDE._replace(links=(ETH0._replace(name="eth5"),)), "interface eth0 is called eth5 now"),
+    "down": (INSIDE._replace(links=(ETH0._replace(is_up=False),)), "interface eth0 is down"),
+    "another MAC": (
+        INSIDE._replace(links=(ETH0._replace(mac="02::2"),)),
+        f"the MAC of eth0 is 02::2, not {MAC}",
+    ),
+    "another MTU": (INSIDE._replace(links=(ETH0._replace(mtu=1400),)), "the MTU of eth0 is 1400, not 1500"),
+    "an address less": (INSIDE._replace(addresses=INSIDE.addresses[:1]), "address fd00:0::2/64 is missing"),
+    "another length": (
+        INSIDE._replace(addresses=(INSIDE.addresses[1], Address(2, ipaddress.ip_interface("10.1.0.2/24")))),
+        "address 10.1.0.2/16 is missing",
+    ),
+    "a route less": (INSIDE._replace(routes=INSIDE.routes[1:]), "the route to 0.0.0.0/0 is missing"),
 }
-# The same right after ADD.
-NEW = {
-    **{
-        (check, on_drift): ("failed", True, True)
-        for check in ("always", "changed")
-        for on_drift in ("recreate", "fail")
-    },
-    **{(check, "report"): ("added", True, True) for check in ("always", "changed")},
-    **{("never", on_drift): ("added", True, False) for on_drift in ("recreate", "fail", "report")},
+
+
+@pytest.mark.parametrize(("inside", "said"), INSIDE_DRIFT.values(), ids=INSIDE_DRIFT)
+def test_what_is_missing_or_changed_inside_is_named(kernel: Kernel, inside: View, said: str) -> None:
+    kernel.inside = inside
+    assert kernel.found() == (said,)
+
+
+NODE_DRIFT = {
+    "a veth less": ({"cni0": CNI0}, "interface veth7 of the node is gone"),
+    "down": ({"cni0": CNI0, "veth7": VETH._replace(is_up=False)}, "interface veth7 of the node is down"),
+    "off its bridge": (
+        {"cni0": CNI0, "veth7": VETH._replace(master=0)},
+        "interface veth7 of the node is no port of cni0",
+    ),
+    "no bridge": ({"veth7": VETH._replace(master=0)}, "interface cni0 of the node is gone"),
 }
 
 
-@pytest.mark.parametrize(("policy", "expected"), EXISTING.items())
-def test_a_failed_check_of_what_is_there(
-    lab: Laboratory, plugin: Plugin, policy: tuple[str, str], expected: tuple[str, bool, bool]
+@pytest.mark.parametrize(("node", "said"), NODE_DRIFT.values(), ids=NODE_DRIFT)
+def test_what_is_missing_or_changed_on_the_node_is_named(kernel: Kernel, node: dict[str, Link], said: str) -> None:
+    kernel.node = node
+    assert kernel.found() == (said,)
+
+
+def test_all_that_has_drifted_is_named_at_once(kernel: Kernel) -> None:
+    kernel.inside = INSIDE._replace(links=(ETH0._replace(is_up=False),), routes=())
+    kernel.node = {}
+    assert len(kernel.found()) == 5
+
+
+WHERE_NOTHING_IS_KNOWN = {
+    "another plugin's links of the node": (RESULT, [{"type": "calico"}], INSIDE, {}),
+    "a device that no link stands for": (
+        {
+            "cniVersion": "1.1.0",
+            "interfaces": [{"name": "net1", "sandbox": "/x", "pciID": "0000:00:01.0"}],
+            "ips": [{"address": "10.3.0.2/16"}],
+        },
+        [{"type": "host-device"}],
+        INSIDE,
+        {},
+    ),
+    "an MTU that tuning may have changed": (
+        RESULT,
+        [{"type": "bridge"}, {"type": "tuning", "mtu": 1400}],
+        INSIDE._replace(links=(ETH0._replace(mtu=1400),)),
+        {"cni0": CNI0, "veth7": VETH},
+    ),
+    "a link left down on purpose": (
+        {**RESULT, "ips": [], "routes": []},
+        [{"type": "bridge", "disableContainerInterface": True}],
+        View((ETH0._replace(is_up=False),), (), ()),
+        {"cni0": CNI0, "veth7": VETH},
+    ),
+    "routes in a table of their own": (
+        RESULT,
+        [{"type": "bridge"}, {"type": "sbr"}],
+        INSIDE._replace(routes=tuple(route._replace(table=100) for route in INSIDE.routes)),
+        {"cni0": CNI0, "veth7": VETH},
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("result", "plugins", "inside", "node"), WHERE_NOTHING_IS_KNOWN.values(), ids=WHERE_NOTHING_IS_KNOWN
+)
+def test_what_the_result_does_not_promise_is_no_drift(
+    kernel: Kernel, result: Json, plugins: list[Json], inside: View, node: dict[str, Link]
 ) -> None:
-    check, on_drift = policy
-    lab.ensure(lab.wanted())
-    plugin.fails = {"CHECK"}
-    predicted = lab.ensure(lab.wanted(), check=check, on_drift=on_drift, dry_run=True)
-    assert lab.commands() == (["CHECK"] if check == "always" else [])
-    plugin.recovers = True
-    done = lab.ensure(lab.wanted(), check=check, on_drift=on_drift)
-    for outcome in (predicted, done):
-        assert (outcome.action, outcome.changed, outcome.error is not None) == expected
-    assert predicted.reason == done.reason
-    assert done.reason.startswith("CHECK failed: CHECK fails" if check == "always" else "")
-    asked = {"recreate": ["CHECK", "DEL", "ADD", "CHECK"], "fail": ["CHECK"], "report": ["CHECK"]}
-    assert lab.commands() == (asked[on_drift] if check == "always" else [])
+    kernel.inside, kernel.node = inside, node
+    assert kernel.found(result, *plugins) == ()
 
 
-@pytest.mark.parametrize(("policy", "expected"), NEW.items())
-def test_a_failed_check_right_after_add(
-    lab: Laboratory, plugin: Plugin, policy: tuple[str, str], expected: tuple[str, bool, bool]
+def test_a_result_without_interfaces_promises_addresses_and_routes(kernel: Kernel) -> None:
+    old = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.2/16", "routes": [{"dst": "0.0.0.0/0"}]}}
+    assert kernel.found(old) == ()
+    kernel.inside = View((), (), ())
+    assert kernel.found(old) == ("address 10.1.0.2/16 is missing", "the route to 0.0.0.0/0 is missing")
+
+
+LOOKED = {"always": "recreated", "drift": "recreated", "changed": "unchanged", "never": "unchanged"}
+
+
+@pytest.mark.parametrize(("check", "action"), LOOKED.items())
+def test_drift_is_what_on_drift_is_about(
+    lab: Laboratory, monkeypatch: pytest.MonkeyPatch, check: str, action: str
 ) -> None:
-    check, on_drift = policy
-    plugin.fails = {"CHECK"}
-    done = lab.ensure(lab.wanted(), check=check, on_drift=on_drift)
-    assert (done.action, done.changed, done.error is not None) == expected
-    assert lab.commands() == ["ADD"] + ["CHECK"] * (check != "never")
-    assert lab.record() is not None
-    if expected[0] == "failed":
-        assert "CHECK fails right after ADD, so making it anew will not help: CHECK fails" in str(done.error)
-
-
-@pytest.mark.parametrize("keys", [{"disableCheck": True}, {"cniVersion": "0.3.1"}], ids=str)
-def test_a_network_without_check_is_not_asked(lab: Laboratory, plugin: Plugin, keys: dict[str, t.Any]) -> None:
-    lab.write(**keys)
-    plugin.fails = {"CHECK"}
-    assert lab.ensure(lab.wanted()).action == "added"
-    again = lab.ensure(lab.wanted())
-    assert (again.action, again.result is not None, lab.commands()) == ("unchanged", True, [])
-
-
-def test_a_failed_add_is_undone_and_leaves_nothing(lab: Laboratory, plugin: Plugin) -> None:
-    plugin.fails = {"ADD"}
-    failed = lab.ensure(lab.wanted())
-    assert (failed.action, failed.changed, lab.commands()) == ("failed", False, ["ADD", "DEL"])
-    assert "the DEL that followed succeeded; nothing is left behind" in str(failed.error)
-    assert lab.files() == {}
-
-
-def test_an_add_that_cannot_be_undone_is_undone_by_the_next_run(lab: Laboratory, plugin: Plugin) -> None:
-    plugin.fails = {"ADD", "DEL"}
-    failed = lab.ensure(lab.wanted())
-    assert "the DEL that followed failed too and will be repeated by the next run: " in str(failed.error)
-    plugin.fails.clear()
-    mended = lab.ensure(lab.wanted())
-    assert (mended.action, mended.reason) == ("recreated", "an earlier run was interrupted at ADD")
-    assert lab.commands() == ["DEL", "ADD", "CHECK"]
-
-
-def test_what_cannot_be_deleted_is_not_added_again(lab: Laboratory, plugin: Plugin) -> None:
+    lab.make_namespace()
     lab.ensure(lab.wanted())
-    lab.write(disableGC=True)
-    plugin.fails = {"DEL"}
-    failed = lab.ensure(lab.wanted())
-    assert (failed.action, lab.commands()) == ("failed", ["DEL"])
-    assert "DEL of the attachment of blue (eth0) to network net" in str(failed.error)
-    assert lab.record() is not None
-    plugin.fails.clear()
-    assert lab.ensure(lab.wanted()).reason == "an earlier run was interrupted at DEL"
-    assert lab.commands() == ["DEL", "ADD", "CHECK"]
+    monkeypatch.setattr(rtnetlink, "look", lambda path: VIEW._replace(addresses=()))
+    predicted = lab.ensure(lab.wanted(), check=check, dry_run=True)
+    assert (predicted.action, lab.commands()) == (action, [])
+    if action == "unchanged":
+        return
+    failed = lab.ensure(lab.wanted(), check=check, on_drift="fail")
+    assert (failed.action, failed.changed, failed.error and failed.error.msg) == (
+        "failed",
+        False,
+        "address 10.1.0.2/16 is missing",
+    )
+    reported = lab.ensure(lab.wanted(), check=check, on_drift="report")
+    assert (reported.action, reported.changed, reported.error is not None) == ("checked", False, True)
+    anew = lab.ensure(lab.wanted(), check=check)
+    assert lab.commands() == ["DEL", "ADD"]
+    assert (anew.action, anew.reason.startswith("address 10.1.0.2/16 is missing")) == ("failed", True)
+    assert "right after ADD, so making it anew will not help: address 10.1.0.2/16 is missing" in str(anew.error)
 
 
-def test_what_was_detached_has_changed_although_it_could_not_be_attached_again(lab: Laboratory, plugin: Plugin) -> None:
+def test_looking_for_drift_runs_no_plugin(lab: Laboratory) -> None:
+    lab.make_namespace()
+    assert lab.ensure(lab.wanted(), check="drift").action == "added"
+    again = lab.ensure(lab.wanted(), check="drift")
+    assert (again.action, again.changed, again.result is not None) == ("checked", False, True)
+    assert lab.executor.calls == []
+
+
+def test_where_check_is_disabled_nothing_is_looked_for(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab.make_namespace()
+    lab.write(disableCheck=True)
     lab.ensure(lab.wanted())
-    lab.write(disableGC=True)
-    plugin.fails = {"ADD"}
-    failed = lab.ensure(lab.wanted())
-    assert (failed.action, failed.changed) == ("failed", True)
-    assert lab.record() is None
-
-
-def test_a_removal_that_fails_keeps_the_record(lab: Laboratory, plugin: Plugin) -> None:
-    lab.ensure(lab.wanted())
-    plugin.fails = {"DEL"}
-    assert lab.ensure(lab.wanted(), present=False).action == "failed"
-    # Every plugin has been asked all the same.
-    assert lab.executor.run("DEL") == [("DEL", "b"), ("DEL", "a")]
-    plugin.fails.clear()
-    assert lab.ensure(lab.wanted(), present=False).action == "removed"
-    assert lab.files() == {}
-
-
-def test_the_result_is_that_of_add(lab: Laboratory) -> None:
-    added, checked = lab.ensure(lab.wanted()), lab.ensure(lab.wanted())
-    unchecked = lab.ensure(lab.wanted(), check="never")
-    removed = lab.ensure(lab.wanted(), present=False)
-    assert added.result == checked.result == unchecked.result
-    assert added.result is not None
-    assert added.result["ips"] == [{"address": "10.1.0.2/16"}]
-    assert removed.result is None
-    assert [outcome.seconds > 0 for outcome in (added, checked, unchecked, removed)] == [True] * 4
+    monkeypatch.setattr(rtnetlink, "look", lambda path: View((), (), ()))
+    assert lab.ensure(lab.wanted()).action == "unchanged"

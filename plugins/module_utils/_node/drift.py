@@ -1,0 +1,132 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
+
+_Object = t.Mapping[str, t.Any]
+
+# What these have on the node are veths, and a bridge that they are ports of; others may name what is no link.
+_HAVE_VETHS: t.Final = frozenset(("bridge", "ptp"))
+# It changes the MTU of an interface, and not the result.
+_SETS_MTU: t.Final = "tuning"
+# With this key, bridge leaves the interface down for somebody else.
+_LEAVES_DOWN: t.Final = "disableContainerInterface"
+
+
+def drift(record: Record, network: NetworkConfiguration) -> tuple[str, ...]:
+    """Say what of an attachment is no longer in the kernel as its result has it; no plugin is run.
+
+    Args:
+        network: The configuration that is recorded.
+
+    Raises:
+        CniError: ``IO_FAILURE``; ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
+    """
+    if record.result is None:
+        return ()
+    result = record.result.to("1.1.0").keys
+    if any(map(_is_no_link, result.get("interfaces") or ())):
+        return ()
+    found = _Inside(rtnetlink.look(record.attachment.netns), network).compared(result)
+    if any(plugin.type in _HAVE_VETHS for plugin in network.plugins):
+        found += _on_the_node(_interfaces(result, inside=False))
+    return tuple(found)
+
+
+class _Inside:
+    """What there is in the container's network namespace."""
+
+    def __init__(self, view: View, network: NetworkConfiguration) -> None:
+        self._view = view
+        self._links = {link.name: link for link in view.links}
+        self._knows_mtu = all(plugin.type != _SETS_MTU for plugin in network.plugins)
+        self._is_to_be_up = not any(plugin.keys.get(_LEAVES_DOWN) for plugin in network.plugins)
+
+    def compared(self, result: _Object) -> list[str]:
+        interfaces = _interfaces(result, inside=True)
+        found = [fault for interface in interfaces for fault in self._faults(interface)]
+        if any(interface["name"] not in self._links for interface in interfaces):
+            return found  # all else follows from it
+        addresses = {address.interface for address in self._view.addresses}
+        found += [f"address {text} is missing" for text in _addresses(result) if _interface(text) not in addresses]
+        destinations = {route.destination for route in self._view.routes}
+        routes = [str(route["dst"]) for route in result.get("routes") or ()]
+        return found + [f"the route to {text} is missing" for text in routes if _network(text) not in destinations]
+
+    def _faults(self, interface: _Object) -> list[str]:
+        name, mac = interface["name"], str(interface.get("mac") or "").lower()
+        link = self._links.get(name)
+        if link is None:
+            return [f"interface {name} is {self._fate(mac)}"]
+        found = [f"interface {name} is down"] if self._is_to_be_up and not link.is_up else []
+        if mac and link.mac != mac:
+            found.append(f"the MAC of {name} is {link.mac}, not {mac}")
+        if self._knows_mtu and interface.get("mtu") and link.mtu != interface["mtu"]:
+            found.append(f"the MTU of {name} is {link.mtu}, not {interface['mtu']}")
+        return found
+
+    def _fate(self, mac: str) -> str:
+        renamed = [link.name for link in self._view.links if mac and link.mac == mac]
+        return f"called {renamed[0]} now" if renamed else "gone"
+
+
+def _on_the_node(interfaces: t.Sequence[_Object]) -> list[str]:
+    links = {interface["name"]: rtnetlink.link(interface["name"]) for interface in interfaces}
+    bridge = next((link for link in links.values() if link and link.kind == "bridge"), None)
+    return [fault for name, link in links.items() for fault in _faults_on_the_node(name, link, bridge)]
+
+
+def _faults_on_the_node(name: str, link: Link | None, bridge: Link | None) -> list[str]:
+    if link is None:
+        return [f"interface {name} of the node is gone"]
+    found = [] if link.is_up else [f"interface {name} of the node is down"]
+    if link.kind == "veth" and bridge and link.master != bridge.ifindex:
+        found.append(f"interface {name} of the node is no port of {bridge.name}")
+    return found
+
+
+def _interfaces(result: _Object, *, inside: bool) -> list[_Object]:
+    """Return the links of the container, or of the node."""
+    return [
+        interface
+        for interface in result.get("interfaces") or ()
+        if bool(interface.get("sandbox")) == inside and interface.get("name")
+    ]
+
+
+def _is_no_link(interface: _Object) -> bool:
+    """Tell a device that a program drives past the kernel."""
+    return bool(interface.get("pciID") or interface.get("socketPath"))
+
+
+def _addresses(result: _Object) -> list[str]:
+    """Return the addresses that are not said to be an interface's of the node."""
+    interfaces = result.get("interfaces") or ()
+    of_the_node = {number for number, interface in enumerate(interfaces) if not interface.get("sandbox")}
+    return [str(ip["address"]) for ip in result.get("ips") or () if ip.get("interface") not in of_the_node]
+
+
+# Many attachments have the same routes.
+@functools.lru_cache(maxsize=1024)
+def _network(text: str) -> rtnetlink.IpNetwork:
+    return ipaddress.ip_network(text, strict=False)
+
+
+def _interface(text: str) -> rtnetlink.IpInterface:
+    return ipaddress.ip_interface(text)
+
+
+__all__ = ("drift",)

@@ -1,0 +1,41 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How long it takes to find out that nothing has drifted: links, addresses and routes of real attachments."""
+
+from __future__ import annotations
+
+from ansible_collections.cni.node.tests.bench import networks
+from ansible_collections.cni.node.tests.bench.contestants import Engine
+from ansible_collections.cni.node.tests.bench.effort import Bench
+from ansible_collections.cni.node.tests.bench.series import Series, interleaved
+from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
+
+EACH = Target(1.0)
+
+
+def chapter(bench: Bench) -> str:
+    node, many = bench.node, bench.effort.many
+    node.clean()
+    items = node.attachments(networks.plain(node.leases), many)
+    engine = Engine(node, bench.workers)
+    engine.run("ADD", items)
+    turns = interleaved(bench.effort.short_rounds, {"all": lambda: {"drift": engine.run("DRIFT", items)}})["all"]
+    plugins = engine.run("CHECK", items)
+    engine.run("DEL", items)
+    node.clean()
+    measured = Series(tuple(turn["drift"] for turn in turns)) * (1000 / many)
+    return "\n\n".join(
+        [
+            f"Milliseconds per attachment, {many} attachments to bridge with host-local, "
+            f"rounds: {bench.effort.short_rounds}",
+            table(
+                ["", "ms", "target"],
+                [
+                    judged_row("`check: drift`", [measured], EACH),
+                    [f"`check: always`, once, {bench.workers} workers", Series((plugins * 1000 / many,)), ""],
+                ],
+            ),
+        ]
+    )

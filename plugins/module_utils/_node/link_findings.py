@@ -70,7 +70,7 @@ def _named(
 ) -> t.Iterator[Finding]:
     name = plugin.keys.get(key)
     if isinstance(name, str) and name and _link(name, view) is None:
-        there = sorted(link.name for link in view.links if link.name != "lo" and link.kind != "veth")
+        there = sorted(link.name for link in view.links if link.name != "lo" and link.name[:4] != "veth")
         hint = f"it has {', '.join(there[:_SHOWN])}{', ...' if there[_SHOWN:] else ''}" if there else ""
         message = f"the node has no link {name!r}"
         yield _finding("missing-link", network, plugin, f"/{key}", message, hint, name, may_come=may_come)

@@ -151,7 +151,8 @@ def test_a_moved_file_that_somebody_has_changed_stays_and_one_is_told(node: Node
     assert moved.files == {"20-a.conflist": "created"}
     told = f"{old} and {node.conf_dir}/20-a.conflist define network a; runtimes use the first of these"
     for suffix in (", predicted", "", ", again"):
-        assert played["move" + suffix].warnings == [told]
+        (warning,) = played["move" + suffix].warnings
+        assert told in warning
 
 
 def test_the_plugin_directory_beside_a_file_belongs_to_its_network(node: Node, project: Project) -> None:

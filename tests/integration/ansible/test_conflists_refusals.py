@@ -31,7 +31,7 @@ def test_plugins_are_asked_before_a_file_is_written(node: Node, project: Project
         ),
         "old": (
             named("a", {"type": "loopback"}, {"type": "old"}),
-            ("no version of 1.0.0 is supported by every plugin", "old supports 0.3.1, 0.4.0"),
+            ("/plugins/1/type: old supports 0.3.1, 0.4.0, and not 1.0.0; ", "(incompatible-plugin)"),
         ),
         "hanging": (
             named("a", {"type": "hanging"}),

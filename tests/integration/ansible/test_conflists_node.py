@@ -1,0 +1,151 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module conflists holds networks against a node that has links, addresses, routes, plugins and files of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import typing as t
+
+from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, named
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+
+SETUP: t.Final = """
+link add lan0 mtu 1400 type veth peer name lan0-peer
+link set lan0 up
+link set lan0-peer up
+address add 192.168.7.9/24 dev lan0
+address add fd00:7::9/64 dev lan0
+route add 10.8.0.0/16 via 192.168.7.1 dev lan0
+route add fd00:8::/64 via fd00:7::1 dev lan0
+route add default via 192.168.7.1 dev lan0
+link add docker0 type bridge
+address add 172.17.0.1/16 dev docker0
+"""
+
+
+def prepare() -> None:
+    subprocess.run(["ip", "-batch", "-"], input=SETUP, text=True, check=True)
+
+
+def routed(name: str, subnet: str, bridge: str = "") -> Json:
+    return named(name, networks.bridge(bridge=bridge or f"br-{name}", ipam=networks.host_local(subnet)))
+
+
+def on_lan(name: str, plugin_type: str = "macvlan", **keys: t.Any) -> Json:
+    return named(name, {"type": plugin_type, "master": "lan0", **keys})
+
+
+def codes(result: Json, level: str = "node") -> dict[str, str]:
+    """By file, code and place of each finding, its severity."""
+    return {
+        f"{one['file'].rpartition('/')[2]} {one['code']} {one['path']}".strip(): one["severity"]
+        for one in result["findings"]
+        if one["level"] == level
+    }
+
+
+WRONG: t.Final[dict[str, Json]] = {
+    "missing-plugin /plugins/0/type": named("a", {"type": "acme"}),
+    "incompatible-plugin /plugins/0/type": named("b", {"type": "old"}),
+    "missing-link /plugins/0/master": on_lan("c", master="lan7"),
+    "mtu-above-master /plugins/0/mtu": on_lan("d", "ipvlan", mtu=1500),
+    "address-taken /plugins/0/ipam/ranges/0/0": on_lan("e", ipam=networks.host_local("192.168.7.0/24")),
+    "overlaps-route /plugins/0/ipam/ranges/0/0": routed("f", "172.17.0.0/16"),
+    "overlaps-route /plugins/0/ipam/ranges/0/0 ": routed("g", "10.8.0.0/16"),
+    "overlaps-network /plugins/0/ipam/ranges/0/0": routed("h", "10.50.0.0/16"),
+    "overlaps-route /plugins/0/ipam/ranges/0/0  ": routed("i", "fd00:8::/64"),
+}
+SUSPICIOUS: t.Final[dict[str, Json]] = {
+    "missing-device /plugins/0/device": named("j", {"type": "host-device", "device": "lan7"}),
+    "inside-route /plugins/0/ipam/ranges/0/0": routed("k", "192.168.7.128/25"),
+}
+LYING_ABOUT: t.Final = {
+    "05-first.conflist other-file-first /name",
+    "40-broken.conf broken-file",
+    "10-j.conflist shadowed-network /name",
+    ".ansible_tmpx1y2z3-net.conflist leftover-file",
+}
+
+
+def litter(node: Node) -> None:
+    node.plugins.write("old", versions=["0.4.0"])
+    node.write(named("first"), "05-first.conflist")
+    node.write(named("j"), "90-j.conflist")
+    node.write(routed("there", "10.50.0.0/24"), "50-there.conflist")
+    (node.conf_dir / "40-broken.conf").write_text("{", encoding="utf-8")
+    (node.conf_dir / ".ansible_tmpx1y2z3-net.conflist").write_text("", encoding="utf-8")
+
+
+def test_all_that_is_wrong_on_a_node_is_found_in_one_run_and_nothing_is_written(node: Node) -> None:
+    prepare()
+    litter(node)
+    items = [{"config": config} for config in (*WRONG.values(), *SUSPICIOUS.values())]
+    before = node.state()
+    done = node.run("conflists", conflists=items)
+    assert done.failed("9 errors in network configurations", "(overlaps-route)")
+    assert not before.difference(node.state())
+    expected = {f"10-{config['name']}.conflist {code.strip()}": "error" for code, config in WRONG.items()}
+    expected |= {f"10-{config['name']}.conflist {code}": "warning" for code, config in SUSPICIOUS.items()}
+    assert codes(done.result) == {**expected, **dict.fromkeys(LYING_ABOUT, "warning")}
+    predicted = node.run("conflists", conflists=items, _ansible_check_mode=True)
+    may_come = {key for key in expected if "missing-plugin" in key or "missing-link" in key}
+    assert predicted.failed("7 errors")
+    assert codes(predicted.result) == {**codes(done.result), **dict.fromkeys(may_come, "warning")}
+
+
+def test_warnings_are_shown_once_beside_those_of_the_controller(node: Node, project: Project) -> None:
+    prepare()
+    litter(node)
+    odd = named("j", {"type": "loopback", "colour": "red"})
+    items: Json = {"conflists": [{"config": odd}]}
+    strict = {**items, "validate": {"strict": True, "levels": ["node"]}}
+    played = project.play(
+        [
+            *thrice("lax", CONFLISTS, items),
+            task("strict", CONFLISTS, strict),
+            task("elsewhere", CONFLISTS, {**items, "validate": {"levels": ["specification"]}}),
+            task("missing", CONFLISTS, {"conflists": [{"config": WRONG["missing-plugin /plugins/0/type"]}]}),
+            task(
+                "to come",
+                CONFLISTS,
+                {"conflists": [{"config": on_lan("z", master="lan7")}], "validate": {"levels": ["node"]}},
+                check_mode=True,
+            ),
+        ]
+    )
+    done = played.settled("lax")
+    assert codes(done.result, "schema") == {"conflists[0] unknown-key /plugins/0/colour": "warning"}
+    assert set(codes(done.result)) == LYING_ABOUT
+    assert _told(done) == 5
+    assert codes(played["elsewhere"].result, "schema") == codes(played["elsewhere"].result) == {}
+    played["strict"].did_nothing().failed("4 errors in network configurations")
+    missing = played["missing"]
+    missing.did_nothing().failed("/plugins/0/type: plugin 'acme' is not installed")
+    assert (_told(missing), codes(missing.result)["10-a.conflist missing-plugin /plugins/0/type"]) == (3, "error")
+    assert codes(played["to come"].ok().result)["10-z.conflist missing-link /plugins/0/master"] == "warning"
+
+
+def _told(done: Done) -> int:
+    assert len(set(done.warnings)) == len(done.warnings)
+    return len(done.warnings)
+
+
+def test_what_networks_have_made_themselves_is_no_fault(node: Node) -> None:
+    prepare()
+    ptp = named("ptp", {**networks.PTP, "ipMasq": False})
+    device = named("device", {"type": "host-device", "device": "spare0"})
+    subprocess.run(["ip", "link", "add", "spare0", "type", "veth", "peer", "name", "other"], check=True)
+    configs = [routed("bridge", "10.1.0.0/16"), ptp, device]
+    items = [{"config": config} for config in configs]
+    assert node.run("conflists", conflists=items).succeeded().result["findings"] == []
+    node.run("netns", names=["blue"]).succeeded()
+    node.attach(*({"network": one["name"], "netns": "blue", "ifname": f"eth{n}"} for n, one in enumerate(configs)))
+    done = node.run("conflists", conflists=items).succeeded()
+    assert (done.result["changed"], done.result["findings"]) == (False, [])
+    moved = node.run("conflists", conflists=[{"config": routed("bridge", "10.1.0.0/16", "br9")}], probe=False)
+    assert moved.succeeded().result["findings"] == []

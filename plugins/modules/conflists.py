@@ -50,7 +50,8 @@ options:
     default: false
   probe:
     description:
-      - Ask each plugin of the networks, delegated plugins included, for the versions it supports before a file is written.
+      - Ask each plugin of the networks for the versions it supports before a file is written, whatever O(validate.levels)
+        are. Delegated plugins are asked too, which are those of C(ipam), and what C(flannel) and C(multus) run.
       - A plugin that is missing or supports none of the configuration's versions is an error. Nothing is written then.
       - In check mode a missing plugin is a warning, for another task may be about to install it.
     type: bool
@@ -58,14 +59,20 @@ options:
 
   validate:
     description:
-      - What is looked at on the controller before the node is asked for anything.
-      - All findings are returned at once. An error stops the task, a warning is shown.
+      - What is looked at before a file is written.
+      - All findings of the controller are returned at once, and all of the node. An error stops the task, a warning is shown.
     type: dict
     suboptions:
       levels:
         description:
-          - Which checks are made, as O(cni.node.conflist_findings#filter:levels) says.
+          - Which checks are made. All but V(node) are made on the controller, before the node is asked for anything, as
+            O(cni.node.conflist_findings#filter:levels) says.
           - V(schema) needs the Python package jsonschema, 4.17 or newer, on the controller.
+          - V(node) compares the networks with the node. Their masters have to be there, with an MTU that is large enough.
+            Their subnets must not have the node's own addresses, and must not be what the node's routes or the other files
+            of O(conf_dir) lead elsewhere. It also warns of files that other runtimes take before these, that define the same
+            network, that cannot be read, and that an interrupted program has left behind. In check mode a master that is
+            missing is a warning, for another task may be about to make it.
           - What the engine itself refuses is refused without any level.
         type: list
         elements: str
@@ -73,13 +80,15 @@ options:
           - schema
           - specification
           - sense
+          - node
         default:
           - schema
           - specification
           - sense
+          - node
       strict:
         description:
-          - Whether a warning stops the task as well.
+          - Whether a warning stops the task as well. What is a warning in check mode only does not.
         type: bool
         default: false
 
@@ -163,6 +172,7 @@ conflists:
 findings:
   description:
     - What was found when the configurations were validated, errors and warnings, as P(cni.node.conflist_findings#filter) returns it.
+      What is of the level V(node) has the path on the node as C(file).
   returned: always
   type: list
   elements: dict

@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import (
 )
 from ansible_collections.cni.node.plugins.plugin_utils._validation import (
     capability_args,
+    delegates,
     neighbours,
     schema_level,
     sense,
@@ -83,6 +84,8 @@ def _of_one(document: Document, levels: t.Collection[str]) -> list[Finding]:
     for level in (one for one in CONTROLLER_LEVELS if one in levels):
         said = {finding.path for finding in errors(found)} if level == SPECIFICATION else set()
         found += [finding for finding in _OF_ONE[level](document) if finding.path not in said]
+    for delegate in delegates.of(document):
+        found += delegate.outside(_of_one(delegate.document, levels))
     return found
 
 

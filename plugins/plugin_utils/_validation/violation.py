@@ -147,8 +147,9 @@ def _format(error: _Broken, path: str) -> Violation:
 
 def _not(error: _Broken, path: str) -> Violation:
     rule = error.wanted
+    which = "one of " if rule["required"][1:] else ""
     return Violation(
-        "exclusive-keys", path, str(rule["description"]), f"leave out one of {', '.join(rule['required'])}"
+        "exclusive-keys", path, str(rule["description"]), f"leave out {which}{', '.join(rule['required'])}"
     )
 
 

@@ -57,13 +57,12 @@ class Convergence:
                 return None
             if self._known.difference(record, network, one.attachment):
                 return None
-            if self._policy.check in _LOOKS:
-                self._look_for_drift(record)
+            looked = self._policy.check in _LOOKS and self._look_for_drift(record)
         except CniError:
             return None
         return Outcome(
             one.attachment,
-            action="checked" if self._policy.check in _LOOKS else "unchanged",
+            action="checked" if looked else "unchanged",
             result=record.result.keys if record.result else None,
             existed=True,
             exists=True,
@@ -134,9 +133,9 @@ class Convergence:
             return
         who = ""
         try:
-            self._look_for_drift(record)
+            looked = self._look_for_drift(record)
             who = "CHECK failed: "
-            self._check(record, outcome)
+            self._check(record, outcome, looked)
         except CniError as exc:
             outcome.reason = f"{who}{exc}"
             if self._policy.on_drift == "fail":
@@ -150,8 +149,7 @@ class Convergence:
             what = f"{outcome.attachment}: its record is gone right after ADD"
             raise CniError(Code.INTERNAL, what, "does another runtime share the cache?")
         try:
-            self._look_for_drift(record)
-            self._check(record, outcome)
+            self._check(record, outcome, self._look_for_drift(record))
         except CniError as exc:
             if self._policy.on_drift != "report":
                 advice = "it is attached; if the plugin is wrong, forbid CHECK by the option check or by disableCheck"
@@ -159,19 +157,19 @@ class Convergence:
                 raise CniError(exc.code, what, f"{exc.details}\n{advice}") from exc
             outcome.error = exc
 
-    def _look_for_drift(self, record: Record) -> None:
-        network = self._known.network(record)
-        found = () if network.disable_check else drift(record, network)
+    def _look_for_drift(self, record: Record) -> bool:
+        """Return whether there was something to look at."""
+        found = drift(record, self._known.network(record))
         if found:
             raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join(found), f"looked for in {record.attachment.netns}")
+        return found is not None
 
-    def _check(self, record: Record, outcome: Outcome) -> None:
-        if self._policy.check == "drift":
-            outcome.action = "checked"
-            return
-        checked = self._runtime.check(record, is_false_alarm)
-        outcome.false_alarms = checked.excused
-        if checked.asked:
+    def _check(self, record: Record, outcome: Outcome, looked: bool) -> None:
+        asked = False
+        if self._policy.check != "drift":
+            checked = self._runtime.check(record, is_false_alarm)
+            asked, outcome.false_alarms = checked.asked, checked.excused
+        if looked or asked:
             outcome.action = "checked"
 
     def _note(self, record: Record, one: Wanted, outcome: Outcome) -> None:

@@ -18,30 +18,36 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import L
 
 _Object = t.Mapping[str, t.Any]
 
-# What these have on the node are veths, and a bridge that they are ports of; others may name what is no link.
-_HAVE_VETHS: t.Final = frozenset(("bridge", "ptp"))
+# What these have on the node are veths, and a bridge that they are ports of.
+_HAVE_VETHS: t.Final = frozenset(("bridge", "flannel", "ptp"))
+# They return what they have made. Of others that is not known.
+_KEEP_THEIR_WORD: t.Final = _HAVE_VETHS | {"dummy", "host-device", "ipvlan", "loopback", "macvlan", "tap", "vlan"}
 # It changes the MTU of an interface, and not the result.
 _SETS_MTU: t.Final = "tuning"
 # With this key, bridge leaves the interface down for somebody else.
 _LEAVES_DOWN: t.Final = "disableContainerInterface"
 
 
-def drift(record: Record, network: NetworkConfiguration) -> tuple[str, ...]:
+def drift(record: Record, network: NetworkConfiguration) -> tuple[str, ...] | None:
     """Say what of an attachment is no longer in the kernel as its result has it; no plugin is run.
 
     Args:
         network: The configuration that is recorded.
 
+    Returns:
+        Nothing where the result does not tell what the kernel is to have.
+
     Raises:
         CniError: ``IO_FAILURE``; ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
     """
-    if record.result is None:
-        return ()
+    first = network.plugins[0].type
+    if record.result is None or network.disable_check or first not in _KEEP_THEIR_WORD:
+        return None
     result = record.result.to("1.1.0").keys
     if any(map(_is_no_link, result.get("interfaces") or ())):
-        return ()
+        return None
     found = _Inside(rtnetlink.look(record.attachment.netns), network).compared(result)
-    if any(plugin.type in _HAVE_VETHS for plugin in network.plugins):
+    if first in _HAVE_VETHS:
         found += _on_the_node(_interfaces(result, inside=False))
     return tuple(found)
 

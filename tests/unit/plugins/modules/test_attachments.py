@@ -12,9 +12,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import VIEW
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
 
 Json = dict[str, t.Any]
@@ -36,7 +35,6 @@ def ensure(run: Runner, plugins: PluginDirectory, tmp_path: pathlib.Path, monkey
     for name in ("blue", "red"):
         (tmp_path / "netns" / name).touch()
     monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
-    monkeypatch.setattr(rtnetlink, "look", lambda path: VIEW)
     plugin = {"type": "lab", "capabilities": {"mac": True}}
     network = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
     (tmp_path / "net.d" / "10-net.conflist").write_text(json.dumps(network), encoding="utf-8")

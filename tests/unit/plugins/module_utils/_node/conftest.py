@@ -10,8 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import VIEW, Laboratory
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
 
 Make = t.Callable[..., Laboratory]
 
@@ -20,7 +20,6 @@ Make = t.Callable[..., Laboratory]
 def make(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     """A laboratory with other plugins than usual. A real namespace cannot be had without root."""
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
-    monkeypatch.setattr(rtnetlink, "look", lambda path: VIEW)
     return lambda **plugins: Laboratory(tmp_path, **plugins)
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import pathlib
@@ -16,7 +15,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import (
@@ -28,17 +26,6 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory im
 
 Json = dict[str, t.Any]
 RESULT: Json = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}
-# What there is in each namespace.
-VIEW = View(
-    links=tuple(
-        Link(
-            ifindex=2, name=f"eth{number}", mac="02:00:00:00:00:01", mtu=1500, is_up=True, master=0, peer=7, kind="veth"
-        )
-        for number in range(4)
-    ),
-    addresses=(Address(2, ipaddress.ip_interface("10.1.0.2/16")),),
-    routes=(),
-)
 
 
 def gives_an_address(call: Call) -> Json | None:

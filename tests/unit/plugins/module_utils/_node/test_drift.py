@@ -17,8 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, View
+from ansible_collections.cni.node.plugins.module_utils._node import convergence
 from ansible_collections.cni.node.plugins.module_utils._node.drift import drift
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import VIEW, Json, Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
 
 MAC = "02:00:00:00:00:01"
 RESULT: Json = {
@@ -31,7 +32,7 @@ RESULT: Json = {
     "ips": [{"address": "10.1.0.2/16", "interface": 2}, {"address": "fd00:0::2/64", "interface": 2}],
     "routes": [{"dst": "0.0.0.0/0"}, {"dst": "10.9.1.1/16", "gw": "10.1.0.1"}],
 }
-ETH0 = VIEW.links[0]
+ETH0 = Link(ifindex=2, name="eth0", mac=MAC, mtu=1500, is_up=True, master=0, peer=7, kind="veth")
 INSIDE = View(
     links=(ETH0,),
     addresses=tuple(Address(2, ipaddress.ip_interface(text)) for text in ("10.1.0.2/16", "fd00::2/64")),
@@ -48,8 +49,8 @@ class Kernel:
         self.inside = INSIDE
         self.node: dict[str, Link] = {"cni0": CNI0, "veth7": VETH}
 
-    def found(self, result: Json | None = None, *plugins: Json) -> tuple[str, ...]:
-        document = {"cniVersion": "1.1.0", "name": "net", "plugins": plugins or [{"type": "bridge"}]}
+    def found(self, result: Json | None = None, *plugins: Json, **keys: object) -> tuple[str, ...] | None:
+        document = {"cniVersion": "1.1.0", "name": "net", "plugins": plugins or [{"type": "bridge"}], **keys}
         network = config.parse(json.dumps(document).encode(), "net")
         attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
         keys = RESULT if result is None else result
@@ -112,21 +113,10 @@ def test_what_is_missing_or_changed_on_the_node_is_named(kernel: Kernel, node: d
 def test_all_that_has_drifted_is_named_at_once(kernel: Kernel) -> None:
     kernel.inside = INSIDE._replace(links=(ETH0._replace(is_up=False),), routes=())
     kernel.node = {}
-    assert len(kernel.found()) == 5
+    assert len(kernel.found() or ()) == 5
 
 
-WHERE_NOTHING_IS_KNOWN = {
-    "another plugin's links of the node": (RESULT, [{"type": "calico"}], INSIDE, {}),
-    "a device that no link stands for": (
-        {
-            "cniVersion": "1.1.0",
-            "interfaces": [{"name": "net1", "sandbox": "/x", "pciID": "0000:00:01.0"}],
-            "ips": [{"address": "10.3.0.2/16"}],
-        },
-        [{"type": "host-device"}],
-        INSIDE,
-        {},
-    ),
+NOT_PROMISED = {
     "an MTU that tuning may have changed": (
         RESULT,
         [{"type": "bridge"}, {"type": "tuning", "mtu": 1400}],
@@ -148,14 +138,26 @@ WHERE_NOTHING_IS_KNOWN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("result", "plugins", "inside", "node"), WHERE_NOTHING_IS_KNOWN.values(), ids=WHERE_NOTHING_IS_KNOWN
-)
+@pytest.mark.parametrize(("result", "plugins", "inside", "node"), NOT_PROMISED.values(), ids=NOT_PROMISED)
 def test_what_the_result_does_not_promise_is_no_drift(
     kernel: Kernel, result: Json, plugins: list[Json], inside: View, node: dict[str, Link]
 ) -> None:
     kernel.inside, kernel.node = inside, node
     assert kernel.found(result, *plugins) == ()
+
+
+DEVICE = {"name": "net1", "sandbox": "/run/netns/blue", "pciID": "0000:00:01.0"}
+NOT_LOOKED_AT = {
+    "a plugin whose results are not known": (RESULT, [{"type": "calico"}]),
+    "a device that no link stands for": ({**RESULT, "interfaces": [DEVICE]}, [{"type": "host-device"}]),
+}
+
+
+@pytest.mark.parametrize(("result", "plugins"), NOT_LOOKED_AT.values(), ids=NOT_LOOKED_AT)
+def test_what_cannot_be_told_from_the_result_is_not_looked_at(
+    kernel: Kernel, result: Json, plugins: list[Json]
+) -> None:
+    assert kernel.found(result, *plugins) is None
 
 
 def test_a_result_without_interfaces_promises_addresses_and_routes(kernel: Kernel) -> None:
@@ -165,35 +167,44 @@ def test_a_result_without_interfaces_promises_addresses_and_routes(kernel: Kerne
     assert kernel.found(old) == ("address 10.1.0.2/16 is missing", "the route to 0.0.0.0/0 is missing")
 
 
-LOOKED = {"always": "recreated", "drift": "recreated", "changed": "unchanged", "never": "unchanged"}
-
-
-@pytest.mark.parametrize(("check", "action"), LOOKED.items())
-def test_drift_is_what_on_drift_is_about(
-    lab: Laboratory, monkeypatch: pytest.MonkeyPatch, check: str, action: str
-) -> None:
+@pytest.fixture
+def drifted(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
+    """An attachment that has."""
     lab.make_namespace()
     lab.ensure(lab.wanted())
-    monkeypatch.setattr(rtnetlink, "look", lambda path: VIEW._replace(addresses=()))
-    predicted = lab.ensure(lab.wanted(), check=check, dry_run=True)
-    assert (predicted.action, lab.commands()) == (action, [])
-    if action == "unchanged":
-        return
-    failed = lab.ensure(lab.wanted(), check=check, on_drift="fail")
-    assert (failed.action, failed.changed, failed.error and failed.error.msg) == (
-        "failed",
-        False,
-        "address 10.1.0.2/16 is missing",
-    )
-    reported = lab.ensure(lab.wanted(), check=check, on_drift="report")
-    assert (reported.action, reported.changed, reported.error is not None) == ("checked", False, True)
-    anew = lab.ensure(lab.wanted(), check=check)
-    assert lab.commands() == ["DEL", "ADD"]
-    assert (anew.action, anew.reason.startswith("address 10.1.0.2/16 is missing")) == ("failed", True)
-    assert "right after ADD, so making it anew will not help: address 10.1.0.2/16 is missing" in str(anew.error)
+    monkeypatch.setattr(convergence, "drift", lambda record, network: ("eth0 is gone", "so is its address"))
+    return lab
 
 
-def test_looking_for_drift_runs_no_plugin(lab: Laboratory) -> None:
+SAID = "eth0 is gone; so is its address"
+DECIDED = {
+    "recreate": ("recreated", True, False),
+    "fail": ("failed", False, True),
+    "report": ("checked", False, True),
+}
+
+
+@pytest.mark.parametrize("check", ["always", "drift"])
+@pytest.mark.parametrize(("on_drift", "expected"), DECIDED.items())
+def test_what_drift_leads_to(drifted: Laboratory, check: str, on_drift: str, expected: tuple[str, bool, bool]) -> None:
+    outcome = drifted.ensure(drifted.wanted(), check=check, on_drift=on_drift, dry_run=True)
+    assert (outcome.action, outcome.changed, outcome.error is not None) == expected
+    assert (outcome.reason.startswith(SAID), drifted.commands()) == (True, [])
+
+
+@pytest.mark.parametrize("check", ["changed", "never"])
+def test_drift_is_not_always_looked_for(drifted: Laboratory, check: str) -> None:
+    assert drifted.ensure(drifted.wanted(), check=check).action == "unchanged"
+
+
+def test_drift_right_after_add_is_not_made_anew_again_and_again(drifted: Laboratory) -> None:
+    outcome = drifted.ensure(drifted.wanted())
+    assert (outcome.action, drifted.commands()) == ("failed", ["DEL", "ADD"])
+    assert f"right after ADD, so making it anew will not help: {SAID}" in str(outcome.error)
+
+
+def test_looking_for_drift_runs_no_plugin(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convergence, "drift", lambda record, network: ())
     lab.make_namespace()
     assert lab.ensure(lab.wanted(), check="drift").action == "added"
     again = lab.ensure(lab.wanted(), check="drift")
@@ -201,9 +212,12 @@ def test_looking_for_drift_runs_no_plugin(lab: Laboratory) -> None:
     assert lab.executor.calls == []
 
 
-def test_where_check_is_disabled_nothing_is_looked_for(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_to_look_at_is_not_checked(lab: Laboratory) -> None:
     lab.make_namespace()
-    lab.write(disableCheck=True)
-    lab.ensure(lab.wanted())
-    monkeypatch.setattr(rtnetlink, "look", lambda path: View((), (), ()))
-    assert lab.ensure(lab.wanted()).action == "unchanged"
+    lab.ensure(lab.wanted(), check="drift")
+    assert lab.ensure(lab.wanted(), check="drift").action == "unchanged"
+
+
+def test_where_check_is_disabled_nothing_is_looked_for(kernel: Kernel) -> None:
+    kernel.inside = View((), (), ())
+    assert kernel.found(RESULT, disableCheck=True) is None

@@ -88,11 +88,25 @@ options:
           - present
           - absent
         default: present
+      persist:
+        description:
+          - Whether it comes back when the node is booted, with its network namespace and, as far as its leases allow,
+            with the addresses that it had.
+          - The namespace has to be in C(/run/netns), and the node needs systemd. C(cni-node-restore.service) runs this
+            collection's engine from C(/opt/cni.node/restore.pyz) before container runtimes are started. The
+            records in O(cache_dir) are what it goes by, so these have to be on a disk.
+          - Where its result has C(dns), C(/etc/netns/NAME/resolv.conf) is made of that.
+          - A service that is to live in the namespace has C(NetworkNamespacePath=/run/netns/NAME), and
+            C(cni-node-restore.service) in C(Requires=) and C(After=) of its unit.
+          - When the last such attachment is removed, so is all of this.
+        type: bool
+        default: false
   check:
     description:
       - V(always) looks for drift and runs CHECK for every attachment, those made by this run included.
       - V(drift) only looks for drift and runs no plugin, which takes less than a millisecond for each attachment. Links,
-        addresses and routes are to be in the kernel as the attachment's result has them.
+        addresses and routes are to be in the kernel as the attachment's result has them. Attachments are looked at that
+        begin with a reference plugin or flannel; what others return does not tell enough.
       - V(changed) does what V(always) does, only for attachments made by this run.
       - V(never) does neither.
       - Networks with C(disableCheck) or a version before 0.4.0 have no CHECK. C(disableCheck) forbids to look for drift as
@@ -132,6 +146,9 @@ seealso:
   - module: cni.node.conflists
   - module: cni.node.netns
   - module: cni.node.node_info
+  - plugin: cni.node.result_findings
+    plugin_type: filter
+    description: Compares the results that are returned with the specification, on the controller.
   - name: CNI specification
     description: The law that this module keeps.
     link: https://www.cni.dev/docs/spec/
@@ -161,6 +178,13 @@ EXAMPLES = r"""
       - network: dbnet
         netns: red
     on_drift: fail
+
+- name: Have an attachment that comes back after a reboot, before the services that need it
+  cni.node.attachments:
+    attachments:
+      - network: dbnet
+        netns: red
+        persist: true
 
 - name: Remove an attachment, whatever has become of its network's configuration
   cni.node.attachments:
@@ -251,6 +275,26 @@ attachments:
       type: float
       returned: always
       sample: 0.061
+files:
+  description:
+    - What has become of the files that a reboot needs, or would in check mode; empty where they are as they should be.
+  returned: when an attachment has O(attachments[].persist), or one had
+  type: list
+  elements: dict
+  contains:
+    path:
+      description: The file.
+      type: str
+      returned: always
+      sample: /etc/systemd/system/cni-node-restore.service
+    action:
+      description: What was done.
+      type: str
+      returned: always
+      choices:
+        - created
+        - changed
+        - removed
 summary:
   description:
     - How many attachments each action was taken for.
@@ -288,6 +332,7 @@ def main() -> t.NoReturn:
         "args": {"type": "dict", "default": {}},
         "capability_args": {"type": "dict", "default": {}},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        "persist": {"type": "bool", "default": False},
     }
     module = AnsibleModule(
         argument_spec={

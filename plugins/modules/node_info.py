@@ -210,6 +210,10 @@ attachments:
       description: Whether this collection made it.
       type: bool
       returned: when the record can be read
+    persist:
+      description: Whether it comes back after a reboot.
+      type: bool
+      returned: when the record can be read
     interrupted:
       description: The operation that was begun and not finished, or nothing.
       type: str

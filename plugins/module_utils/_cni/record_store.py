@@ -14,12 +14,14 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, attachment_of, decode
+from ansible_collections.cni.node.plugins.module_utils._cni.record import RESTORE_KEY, Record, attachment_of, decode
 
 # Below libcni's cache directory, for what only this collection knows of.
 OWN_DIRECTORY: t.Final = "cni.node"
 
 _NAME_LIMIT: t.Final = 255
+# How a record that has this key is written.
+_LASTING: t.Final = f'"{RESTORE_KEY}":'.encode()
 
 
 class RecordStore:
@@ -102,6 +104,12 @@ class RecordStore:
     def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
         """Return every record, and what is wrong with each file that is none, by path."""
         return self._read(self._names())
+
+    def read_lasting(self) -> tuple[list[Record], dict[str, CniError]]:
+        """Return the records of what is restored after a reboot, as `read_all`, hardly looking at the others."""
+        paths = ((name, os.path.join(self.directory, name)) for name in self._names())
+        records, broken = self._read(name for name, path in paths if _LASTING in (durable.read(path) or b""))
+        return [record for record in records if record.restoration is not None], broken
 
     def _read(self, names: t.Iterable[str]) -> tuple[list[Record], dict[str, CniError]]:
         records, broken = [], {}

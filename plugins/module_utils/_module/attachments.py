@@ -16,10 +16,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import defa
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._node import boot
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
@@ -34,7 +36,10 @@ def converge(module: AnsibleModule) -> dict[str, t.Any]:
     runtime = Runtime(ProcessExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
     policy = Policy(params["check"], params["on_drift"], module.check_mode)
     attachments = Attachments(runtime, conf_dir.load(params["conf_dir"]), policy)
-    wanted = _wanted(params["attachments"])
+    wanted = _wanted(params["attachments"], Restoration(tuple(params["plugin_dirs"]), timeout))
+    lasting = any(one.restoration for one in wanted)
+    if lasting:
+        _require_systemd()
     if params["purge"]:
         unwanted, unknown = attachments.unwanted(wanted)
         wanted += unwanted
@@ -42,19 +47,38 @@ def converge(module: AnsibleModule) -> dict[str, t.Any]:
     workers = default_workers() if params["workers"] is None else int(positive("workers", params["workers"]))
     outcomes = attachments.converge(wanted, workers)
     warn(module, (str(outcome.awaited) for outcome in outcomes if outcome.awaited))
-    return _report(outcomes)
+    report = _report(outcomes)
+    if lasting or os.path.lexists(boot.UNIT):
+        _prepare_boot(module, outcomes, report)
+    return report
 
 
-def _wanted(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Wanted]:
-    wanted = [_one_wanted(item) for item in items]
+def _require_systemd() -> None:
+    # What is needed only where something is restored is loaded only there.
+    from ansible_collections.cni.node.plugins.module_utils._node import boot_unit
+
+    boot_unit.require_systemd()
+
+
+def _prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], report: dict[str, t.Any]) -> None:
+    from ansible_collections.cni.node.plugins.module_utils._module import boot_report
+
+    boot_report.prepare_boot(module, outcomes, report)
+
+
+def _wanted(items: t.Sequence[t.Mapping[str, t.Any]], restoration: Restoration) -> list[Wanted]:
+    wanted = [_one_wanted(item, restoration) for item in items]
     counted = collections.Counter(one.attachment.key for one in wanted)
     for position, one in enumerate(wanted):
         if counted[one.attachment.key] > 1:
             raise CniError(Code.INVALID_CONFIG, f"attachments[{position}]: the {one.attachment} is given twice")
+        if one.restoration and os.path.dirname(one.attachment.netns) not in ("", netns.DIRECTORY):
+            what = f"attachments[{position}]: persist: the network namespace {one.attachment.netns} has no name"
+            raise CniError(Code.INVALID_CONFIG, what, f"expected: one in {netns.DIRECTORY}, which can be made again")
     return wanted
 
 
-def _one_wanted(item: t.Mapping[str, t.Any]) -> Wanted:
+def _one_wanted(item: t.Mapping[str, t.Any], restoration: Restoration) -> Wanted:
     try:
         path, problem = item["netns"] if item["netns"].startswith("/") else netns.path_of(item["netns"]), None
     except CniError as exc:
@@ -67,7 +91,8 @@ def _one_wanted(item: t.Mapping[str, t.Any]) -> Wanted:
         args={str(key): value if isinstance(value, str) else str(value) for key, value in item["args"].items()},
         capability_args=item["capability_args"],
     )
-    return Wanted(attachment, item["state"] == "present", problem)
+    present = item["state"] == "present"
+    return Wanted(attachment, present, problem, restoration if present and item["persist"] else None)
 
 
 def _report(outcomes: t.Sequence[Outcome]) -> dict[str, t.Any]:
@@ -109,12 +134,18 @@ def _state(outcomes: t.Sequence[Outcome], *, after: bool) -> dict[str, str]:
 
 def _before(outcome: Outcome) -> str:
     reason = f", but {outcome.reason}" if outcome.reason else ""
-    return f"attached{reason}" if outcome.existed else "absent"
+    return f"attached{_lasting(outcome.restoration_before)}{reason}" if outcome.existed else "absent"
 
 
 def _after(outcome: Outcome) -> str:
-    anew = " anew" if outcome.existed else ""
-    return f"attached{anew}" if outcome.exists else "absent"
+    anew = " anew" if outcome.existed and (outcome.touched or outcome.action == "recreated") else ""
+    return f"attached{anew}{_lasting(outcome.restoration_after)}" if outcome.exists else "absent"
+
+
+def _lasting(restoration: Restoration | None) -> str:
+    if restoration is None:
+        return ""
+    return f", after a reboot too (by {':'.join(restoration.plugin_dirs)}, {restoration.timeout:g} s)"
 
 
 __all__ = ("converge",)

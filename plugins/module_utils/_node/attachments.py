@@ -26,25 +26,8 @@ class Attachments:
         self._convergence = Convergence(runtime, conf_dir, policy)
 
     def converge(self, wanted: t.Sequence[Wanted], workers: int) -> list[Outcome]:
-        """Work on all of them, different containers at once; one that fails does not stop the others.
-
-        Returns:
-            What became of each, in the order given.
-        """
-        outcomes = [self._convergence.glance(one) for one in wanted]
-        containers: dict[str, list[int]] = {}
-        for position, one in enumerate(wanted):
-            if outcomes[position] is None:
-                containers.setdefault(one.attachment.container_id, []).append(position)
-
-        def work(positions: list[int]) -> None:
-            for position in positions:
-                outcomes[position] = self._convergence.of(wanted[position])
-
-        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            for dummy in pool.map(work, containers.values()):
-                pass
-        return [outcome for outcome in outcomes if outcome is not None]
+        """As the function of this name."""
+        return converge(self._convergence, wanted, workers)
 
     def unwanted(self, wanted: t.Sequence[Wanted]) -> tuple[list[Wanted], list[CniError]]:
         """Return what this collection has attached, or begun to, and nobody wants any more.
@@ -64,4 +47,26 @@ class Attachments:
         return list(found.values()), unknown
 
 
-__all__ = ("Attachments",)
+def converge(convergence: Convergence, wanted: t.Sequence[Wanted], workers: int) -> list[Outcome]:
+    """Work on all of them, different containers at once; one that fails does not stop the others.
+
+    Returns:
+        What became of each, in the order given.
+    """
+    outcomes = [convergence.glance(one) for one in wanted]
+    containers: dict[str, list[int]] = {}
+    for position, one in enumerate(wanted):
+        if outcomes[position] is None:
+            containers.setdefault(one.attachment.container_id, []).append(position)
+
+    def work(positions: list[int]) -> None:
+        for position in positions:
+            outcomes[position] = convergence.of(wanted[position])
+
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for dummy in pool.map(work, containers.values()):
+            pass
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+__all__ = ("Attachments", "converge")

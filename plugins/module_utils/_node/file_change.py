@@ -7,7 +7,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
+import stat
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+
+_MODE: t.Final = 0o644
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,4 +42,36 @@ class FileChange:
         return self.action != "unchanged"
 
 
-__all__ = ("FileChange",)
+def planned(path: str, after: bytes | None) -> FileChange:
+    """Say what becomes of a file of the system that is to be so, or not to be there."""
+    before = durable.read(path)
+    mode = None if before is None else stat.S_IMODE(os.stat(path).st_mode)
+    wanted = None if after is None else _MODE
+    return FileChange("", path, _action(before, after, same_mode=mode == wanted), before, after, mode, wanted)
+
+
+def apply(change: FileChange) -> None:
+    """Carry out one change; the file is the old one or the new one at any moment."""
+    if change.action == "removed":
+        durable.remove(change.path)
+    elif change.changed and change.after is not None:
+        durable.make_directory(os.path.dirname(change.path))
+        durable.write(change.path, change.after, mode=_MODE)
+
+
+def remove_empty(*directories: str) -> None:
+    """Remove directories, one after the other, as far as there is nothing in them."""
+    for path in directories:
+        with contextlib.suppress(OSError):
+            os.rmdir(path)
+
+
+def _action(before: bytes | None, after: bytes | None, *, same_mode: bool) -> str:
+    if before is None:
+        return "unchanged" if after is None else "created"
+    if after is None:
+        return "removed"
+    return "unchanged" if before == after and same_mode else "changed"
+
+
+__all__ = ("FileChange", "apply", "planned", "remove_empty")

@@ -129,6 +129,7 @@ def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> _F
         else "present",
         "network_state": _network_state(record, directory),
         "own": record.is_own,
+        "persist": record.restoration is not None,
         "interrupted": intent.command if intent and (intent is record or intent.command != "ADD") else None,
         "result": record.result.keys if record.result else None,
         "error": None,

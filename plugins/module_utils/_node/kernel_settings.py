@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_module import State
 from ansible_collections.cni.node.plugins.module_utils._node import kernel_files
-from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange, apply
 from ansible_collections.cni.node.plugins.module_utils._node.kernel_memory import KernelMemory, Taken
 from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import Needs
 
@@ -106,7 +106,7 @@ class KernelSettings:
         self._memory.save(self._remembered(written))
         _write(written)
         for change in plan.files:
-            kernel_files.apply(change)
+            apply(change)
         wanted = {change.name for change in plan.settings if change.action in ("set", "unchanged")}
         self._memory.save({name: taken for name, taken in self._memory.settings.items() if name in wanted})
 

@@ -100,6 +100,8 @@ class RecordLeaks:
         doubt = ""
         if intent is not None and not record.is_own:
             doubt = "the record is another runtime's"
+        elif begun.restoration is not None:
+            doubt = "it is to be restored: cni-node-restore.service will finish it"
         elif self._valid.has(attachment.key) and not _why_gone(record):
             doubt = "it is called valid: let the module attachments finish it"
         return self._delete(record, leak, doubt)
@@ -118,6 +120,9 @@ class RecordLeaks:
 
 
 def _why_gone(record: Record) -> str:
+    """Say why nobody can have an attachment any more; one that is restored after a reboot is only waiting for that."""
+    if record.restoration is not None:
+        return ""
     path = record.attachment.netns
     identity = netns_identity(path) if path else ""
     if path and not identity:

@@ -106,6 +106,7 @@ def test_attachments_come_with_what_has_become_of_them(node: Node, project: Proj
         "netns_state": "present",
         "network_state": "same",
         "own": True,
+        "persist": False,
         "interrupted": None,
         "result": {"cniVersion": "1.0.0", **RESULT},
         "error": None,

@@ -26,9 +26,6 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory im
 )
 
 
-Json = dict[str, t.Any]
-
-
 def network(*types: str, **keys: object) -> NetworkConfiguration:
     plugins = [{"type": one} for one in types or ("a", "b", "c")]
     return config.parse(encoded({"name": "net", "cniVersion": "1.1.0", "plugins": plugins, **keys}), "10-net.conflist")
@@ -221,9 +218,8 @@ def test_what_is_to_be_restored_is_on_disk_at_every_moment_until_it_is(tmp_path:
     """Between DEL and ADD, and after an ADD that failed: nothing but the disk knows of it."""
     marks: list[bool] = []
 
-    def looks(call: Call) -> Json | None:
+    def looks(call: Call) -> None:
         marks.append(any(one is not None and one.restoration == RESTORATION for one in (node.record, node.intent)))
-        return succeeds(call)
 
     node = Node(tmp_path, a=looks, c=looks)
     node.runtime.add(network(), node.attachment, RESTORATION)
@@ -234,7 +230,9 @@ def test_what_is_to_be_restored_is_on_disk_at_every_moment_until_it_is(tmp_path:
     error_of(node.runtime.add, network("a", "nowhere"), node.attachment, RESTORATION, again=True)
     assert node.intent.restoration == RESTORATION
     node.runtime.add(network(), node.attachment, RESTORATION, again=True)
-    assert (node.record.restoration, node.intent) == (RESTORATION, None)  # type: ignore[attr-defined]
+    made = t.cast("Record | None", node.record)
+    assert made is not None
+    assert (made.restoration, t.cast("Record | None", node.intent)) == (RESTORATION, None)
     assert marks == [True] * 6
 
 

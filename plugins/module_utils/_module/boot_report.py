@@ -1,0 +1,56 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
+from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._node import boot
+from ansible_collections.cni.node.plugins.module_utils._node.boot_preparation import prepare
+from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], report: dict[str, t.Any]) -> None:
+    """Have what the next boot needs, and put it into the module's result: what was done to attachments stays told."""
+    try:
+        changes, warnings = prepare(module.params["cache_dir"], outcomes, dry_run=module.check_mode)
+    except CniError as exc:
+        report["msg"] += f"\nwhat is needed after a reboot is not all there: {exc}"
+        report.update(failed=True, error=exc.as_dict())
+        return
+    warn(module, warnings)
+    report["files"] = [{"path": change.path, "action": change.action} for change in changes]
+    if changes:
+        report["changed"] = True
+        report["diff"] = [report["diff"], *map(_diff, changes)]
+        counted = collections.Counter(change.action for change in changes)
+        summary = ", ".join(f"{number} {action}" for action, number in sorted(counted.items()))
+        first, *rest = report["msg"].split("\n")
+        report["msg"] = "\n".join([f"{first}; files for a reboot: {summary}", *rest])
+
+
+def _diff(change: FileChange) -> dict[str, t.Any]:
+    """A program says nothing to a reader, its digest whether it is another one."""
+    if change.path != boot.PROGRAM:
+        return file_diff(change)
+    before, after = (
+        f"SHA-256 {hashlib.sha256(content).hexdigest()}\n" if content else ""
+        for content in (change.before, change.after)
+    )
+    return {"before_header": change.path, "before": before, "after_header": change.path, "after": after}
+
+
+__all__ = ("prepare_boot",)

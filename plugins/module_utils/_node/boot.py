@@ -1,0 +1,20 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+# What brings attachments back after a reboot: a program, the unit that runs it, and what makes systemd start that.
+PROGRAM: t.Final = "/opt/cni.node/restore.pyz"
+UNIT: t.Final = "/etc/systemd/system/cni-node-restore.service"
+LINK: t.Final = "/etc/systemd/system/multi-user.target.wants/cni-node-restore.service"
+
+# Below it, a network namespace has its own files of /etc; that is where ``ip netns`` looks for them.
+NETNS_ETC: t.Final = "/etc/netns"
+
+__all__ = ("LINK", "NETNS_ETC", "PROGRAM", "UNIT")

@@ -1,0 +1,132 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._node import boot, restore_program
+from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange, apply, planned, remove_empty
+
+_RUNNING: t.Final = "/run/systemd/system"
+_INSTALLED: t.Final = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
+_LIST: t.Final = "# cache_dirs: "
+_PYTHON: t.Final = "/usr/bin/python3"
+_PLAIN: t.Final = re.compile(r"[A-Za-z0-9_./+-]+")
+
+# Firewalls come before network-pre.target and take rules away as they start; runtimes may want the same addresses.
+_TEXT: t.Final = """\
+# Written by cni.node for the attachments with persist: what is changed here gets lost, so use a drop-in.
+{listed}
+[Unit]
+Description=Restore the CNI attachments of network namespaces
+Wants=network-pre.target
+After=network-pre.target network.target
+Before=containerd.service crio.service docker.service podman.service podman-restart.service kubelet.service
+RequiresMountsFor={mounts}
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart={command}
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+def require_systemd() -> None:
+    """Refuse a node on which nothing would restore an attachment.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``.
+    """
+    if not any(map(os.path.exists, (_RUNNING, *_INSTALLED))):
+        raise CniError(
+            Code.INVALID_ENVIRONMENT,
+            "persist: there is no systemd on this node, and nothing else restores attachments after a reboot",
+            f"looked for {', '.join((_RUNNING, *_INSTALLED))}; leave out persist, and run this task after each boot",
+        )
+
+
+def cache_dirs() -> list[str]:
+    """Return the cache directories that the unit restores from."""
+    lines = (durable.read(boot.UNIT) or b"").decode("utf-8", "replace").splitlines()
+    listed = [json.loads(line[len(_LIST) :]) for line in lines if line.startswith(_LIST)]
+    return [path for paths in listed for path in paths]
+
+
+def changes(directories: t.Sequence[str]) -> list[FileChange]:
+    """Say what becomes of the program, the unit and its link, in the order in which they are to be carried out."""
+    files = {boot.PROGRAM: restore_program.content(), boot.UNIT: _unit(directories).encode()} if directories else {}
+    found = [planned(path, files.get(path)) for path in (boot.PROGRAM, boot.UNIT)]
+    found.append(_link(boot.UNIT if directories else None))
+    return [change for change in (found if directories else reversed(found)) if change.changed]
+
+
+def carry_out(changed: t.Sequence[FileChange]) -> None:
+    """Carry out changes, and tell systemd where it runs."""
+    for change in changed:
+        if change.path == boot.LINK:
+            _apply_link(change)
+        else:
+            apply(change)
+        if change.path == boot.PROGRAM and change.after is None:
+            remove_empty(os.path.dirname(boot.PROGRAM))
+    systemctl = program.find("systemctl")
+    if changed and systemctl and os.path.isdir(_RUNNING):
+        program.output([systemctl, "daemon-reload"])
+
+
+def _unit(directories: t.Sequence[str]) -> str:
+    command = [sys.executable or _PYTHON, "-I", boot.PROGRAM, *directories]
+    mounts = [os.path.dirname(boot.PROGRAM), *directories]
+    return _TEXT.format(
+        listed=f"{_LIST}{json.dumps(directories)}",
+        mounts=" ".join(map(_quoted, mounts)),
+        command=" ".join(_quoted(word).replace("$", "$$") for word in command),
+    )
+
+
+def _quoted(word: str) -> str:
+    """Write a word of a unit's line (systemd.syntax(7))."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return escaped if _PLAIN.fullmatch(word) else f'"{escaped}"'
+
+
+def _link(target: str | None) -> FileChange:
+    try:
+        before: bytes | None = os.readlink(boot.LINK).encode()
+    except FileNotFoundError:
+        before = None
+    except OSError as exc:
+        raise io_error("read the link", boot.LINK, exc) from exc
+    after = None if target is None else target.encode()
+    action = "unchanged" if before == after else "removed" if after is None else "changed" if before else "created"
+    return FileChange("", boot.LINK, action, before, after)
+
+
+def _apply_link(change: FileChange) -> None:
+    if change.before is not None:
+        durable.remove(change.path)
+    if change.after is not None:
+        durable.make_directory(os.path.dirname(change.path))
+        try:
+            os.symlink(change.after, change.path)
+            durable.sync_directory(os.path.dirname(change.path))
+        except OSError as exc:
+            raise io_error("make the link", change.path, exc) from exc
+
+
+__all__ = ("cache_dirs", "carry_out", "changes", "require_systemd")

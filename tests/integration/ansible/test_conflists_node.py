@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import typing as t
 
+from ansible_collections.cni.node.plugins.filter.result_findings import result_findings
 from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, named
 from ansible_collections.cni.node.tests.integration.engine import networks
@@ -144,7 +145,10 @@ def test_what_networks_have_made_themselves_is_no_fault(node: Node) -> None:
     items = [{"config": config} for config in configs]
     assert node.run("conflists", conflists=items).succeeded().result["findings"] == []
     node.run("netns", names=["blue"]).succeeded()
-    node.attach(*({"network": one["name"], "netns": "blue", "ifname": f"eth{n}"} for n, one in enumerate(configs)))
+    attached = node.attach(
+        *({"network": one["name"], "netns": "blue", "ifname": f"eth{n}"} for n, one in enumerate(configs))
+    )
+    assert result_findings(attached) == []
     done = node.run("conflists", conflists=items).succeeded()
     assert (done.result["changed"], done.result["findings"]) == (False, [])
     moved = node.run("conflists", conflists=[{"config": routed("bridge", "10.1.0.0/16", "br9")}], probe=False)

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import collections.abc
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses, schema_level
+from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.quick import is_integer
+
+_Keys = collections.abc.Mapping[str, t.Any]
+
+
+def findings(attachments: t.Any) -> list[Finding]:
+    """Find what is wrong with results of ADD.
+
+    Args:
+        attachments: One or a list of them, as the module `attachments` returns them, or results by themselves. An
+            attachment without a result has nothing to be wrong.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: they are of another form.
+        AnsibleError: The library for schemas is missing on the controller.
+    """
+    listed = list(attachments) if isinstance(attachments, (list, tuple)) else [attachments]
+    found: list[Finding] = []
+    for index, one in enumerate(listed):
+        if not isinstance(one, collections.abc.Mapping):
+            raise CniError(
+                Code.INVALID_CONFIG, f"found {type(one).__name__}", "expected: attachments, or their results"
+            )
+        if "result" not in one:
+            found += _of_result(dict(one), f"results[{index}]")
+        elif one["result"]:
+            found += _of_result(one["result"], _name(one, index))
+    return found
+
+
+def _name(attachment: _Keys, index: int) -> str:
+    if "container_id" not in attachment:
+        return f"attachments[{index}]"
+    interface = f"{attachment['container_id']} ({attachment.get('ifname')})"
+    return f"attachment of {interface} to network {attachment.get('network')}"
+
+
+def _of_result(result: t.Any, file: str) -> t.Iterator[Finding]:
+    yield from schema_level.result_findings(result, file)
+    if not isinstance(result, dict):
+        return
+    try:
+        spoken = version.require_known(str(result.get("cniVersion", "")), "")
+    except CniError as exc:
+        value = result.get("cniVersion")
+        yield Finding("unsupported-version", file, "/cniVersion", f"{value!r} is unknown", exc.details, value)
+        return
+    for key, family in (("ip4", 4), ("ip6", 6)):
+        if isinstance(result.get(key), dict):
+            yield from _address(file, join("", key), {**result[key], "address": result[key].get("ip")}, family, "ip")
+    for keys, path in addresses.objects(result.get("ips"), "/ips"):
+        yield from _ip(result, spoken, file, keys, path)
+    for keys, path in addresses.objects(result.get("routes"), "/routes"):
+        yield from _differ(file, join(path, "gw"), addresses.network(keys.get("dst")), keys.get("gw"))
+
+
+def _ip(result: dict[str, t.Any], spoken: str, file: str, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+    has_version = not version.at_least(spoken, "1.0.0")
+    if has_version and "version" not in keys:
+        message = f"an address of {spoken} has no 'version'"
+        yield Finding("missing-key", file, join(path, "version"), message, 'expected: "4" or "6"')
+    family = int(keys["version"]) if has_version and keys.get("version") in ("4", "6") else None
+    yield from _address(file, path, keys, family, "address")
+    interfaces, interface = result.get("interfaces"), keys.get("interface")
+    count = len(interfaces) if isinstance(interfaces, list) else 0
+    if is_integer(interface) and interface >= count:
+        message = f"there is no interface {interface}"
+        hint = f"expected: 0 to {count - 1}, a place in 'interfaces'" if count else "there are no 'interfaces'"
+        yield Finding("out-of-range", file, join(path, "interface"), message, hint, interface)
+
+
+def _address(file: str, path: str, keys: dict[str, t.Any], family: int | None, key: str) -> t.Iterator[Finding]:
+    address = addresses.interface(keys.get("address"))
+    if address is None:
+        return
+    if family not in (None, address.version):
+        message = f"{address} is no IPv{family} address"
+        yield Finding("family-mismatch", file, join(path, key), message, "", keys["address"])
+    yield from _differ(file, join(path, "gateway"), address.network, keys.get("gateway"))
+
+
+def _differ(file: str, path: str, network: addresses.Network | None, gateway: t.Any) -> t.Iterator[Finding]:
+    found = addresses.address(gateway)
+    if network and found and network.version != found.version:
+        message = f"the gateway {found} is not of the same address family as {network}"
+        yield Finding("family-mismatch", file, path, message, f"expected: IPv{network.version}", gateway)
+
+
+__all__ = ("findings",)

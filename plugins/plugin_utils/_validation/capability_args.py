@@ -8,14 +8,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
+from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import Keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.links import limits
 from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.quick import is_integer
+from ansible_collections.cni.node.plugins.plugin_utils._validation.violation import violation
 
+_SCHEMA: t.Final = "capability-args"
 _ANY_ADDRESS: t.Final = ("", "0.0.0.0", "::")
 
 
@@ -31,9 +36,27 @@ class _Given:
         return join("", "capability_args", *parts)
 
 
+def malformed(dummy: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> list[Finding]:
+    """Compare capability arguments with what the conventions say of those that are well known.
+
+    Raises:
+        AnsibleError: The library is missing on the controller.
+    """
+    found: list[Finding] = []
+    for given in _given(attachments):
+        if not given.arguments:
+            continue
+        keys = Keys(functools.partial(_notice, found, given.file))
+        read = keys.read(given.arguments, schemas.load(_SCHEMA), given.path())
+        for one in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
+            _notice(found, given.file, one.code, f"{given.path()}{one.path}", one.message, one.hint, one.value)
+    return found
+
+
 def undeclared(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
     """Find capability arguments that no plugin of the network declares; runtimes drop them without a word."""
-    declared = {document.name: _declared(document) for document in documents}
+    # What is in the directory beside a file is not known here.
+    declared = {document.name: _declared(document) for document in documents if document.plugins}
     for given in _given(attachments):
         for name in given.arguments if given.network in declared else ():
             if name not in declared[given.network]:
@@ -53,6 +76,12 @@ def senseless(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -
             yield Finding(code, given.file, path, message, hint)
         for index, mapping in enumerate(_list(given.arguments.get("portMappings"))):
             yield from _mapping(mapping, given, given.path("portMappings", index), taken)
+
+
+def _notice(
+    into: list[Finding], file: str, code: str, path: str, message: str, hint: str = "", value: t.Any = None
+) -> None:
+    into.append(Finding(code, file, path, message, hint, value))
 
 
 def _mapping(
@@ -88,4 +117,4 @@ def _list(value: t.Any) -> list[t.Any]:
     return value if isinstance(value, list) else []
 
 
-__all__ = ("senseless", "undeclared")
+__all__ = ("malformed", "senseless", "undeclared")

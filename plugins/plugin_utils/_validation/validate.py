@@ -32,7 +32,11 @@ CONTROLLER_LEVELS: t.Final = (SCHEMA, SPECIFICATION, SENSE)
 
 _OF_ONE: t.Final = {SCHEMA: schema_level.findings, SPECIFICATION: specification.findings, SENSE: sense.findings}
 _OF_ALL: t.Final = {SPECIFICATION: neighbours.duplicates, SENSE: neighbours.overlaps}
-_OF_ATTACHMENTS: t.Final = {SPECIFICATION: capability_args.undeclared, SENSE: capability_args.senseless}
+_OF_ATTACHMENTS: t.Final = {
+    SCHEMA: capability_args.malformed,
+    SPECIFICATION: capability_args.undeclared,
+    SENSE: capability_args.senseless,
+}
 
 
 @dataclasses.dataclass(frozen=True)

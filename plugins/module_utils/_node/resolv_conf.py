@@ -80,7 +80,7 @@ def _signed(lines: bytes) -> bytes:
 
 
 def _is_ours(content: bytes) -> bool:
-    return content == _signed(content.partition(b"\n")[2])
+    return content != b"" and content == _signed(content.partition(b"\n")[2])
 
 
 def _path(name: str) -> str:

@@ -1,0 +1,120 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The option `persist` of the module attachments: turned on and off, foretold, shown, refused; and what a role leaves."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.ansible.laboratory import configuration, open_network
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.test_reboot import FILES, LINK, PROGRAM, clean, command
+from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
+from ansible_collections.cni.node.tests.support.namespaces import namespaces
+
+__all__ = ("clean",)
+
+NEEDS_SYSTEMD = pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").exists(), reason="install systemd")
+
+
+def item(name: str = "red", **keys: t.Any) -> Json:
+    return {"network": "lab", "netns": name, **keys}
+
+
+def paths(*changes: tuple[pathlib.Path, str]) -> list[Json]:
+    return [{"path": str(path), "action": action} for path, action in changes]
+
+
+@NEEDS_SYSTEMD
+def test_it_is_turned_on_and_off_without_touching_the_attachment(clean: Node, project: Project) -> None:
+    open_network(clean, "lab")
+    with namespaces("red"):
+        played = project.play(
+            [
+                task("attach", ATTACHMENTS, {"attachments": [item()], "check": "never"}),
+                *thrice("on", ATTACHMENTS, {"attachments": [item(persist="yes")], "check": "never"}),
+                *thrice("other means", ATTACHMENTS, {"attachments": [item(persist=True)], "timeout": 30}),
+                *thrice("off", ATTACHMENTS, {"attachments": [item()]}),
+            ],
+            "--diff",
+        ).succeeded()
+    reports = {name: played.settled(name) for name in ("on", "other means", "off")}
+    assert [done.actions() for done in reports.values()] == [
+        {"red": "unchanged"},
+        {"red": "checked"},
+        {"red": "checked"},
+    ]
+    assert all(done.changed and done.entries[0]["changed"] for done in reports.values())
+    assert [call.command for call in clean.plugins.calls() if call.command in ("ADD", "DEL")] == ["ADD"]
+    assert reports["on"].result["files"] == paths(*((path, "created") for path in FILES))
+    assert reports["other means"].result["files"] == []
+    assert reports["off"].result["files"] == paths(*((path, "removed") for path in reversed(FILES)))
+    assert "files for a reboot: 3 created" in reports["on"].msg
+    attached = "attachment of red (eth0) to network lab"
+    dirs = "/opt/cni/bin:/usr/lib/cni:/usr/libexec/cni"
+    for name, before, after in (
+        ("on", "attached", f"attached, after a reboot too (by {dirs}, 60 s)"),
+        ("off", f"attached, after a reboot too (by {dirs}, 30 s)", "attached"),
+    ):
+        first, *files = reports[name].result["diff"]
+        assert (first["before"][attached], first["after"][attached]) == (before, after)
+        assert {one["before_header"] for one in files} == set(map(str, FILES))
+    assert "+ExecStart=" in played.output
+
+
+@NEEDS_SYSTEMD
+def test_what_a_module_leaves_is_the_program_that_the_collection_makes(clean: Node, project: Project) -> None:
+    """The module runs from Ansible's own archive, and yet its sources are there; any later Python runs them."""
+    open_network(clean, "lab")
+    with namespaces("red"):
+        project.play([task("attach", ATTACHMENTS, {"attachments": [item(persist=True)]})]).succeeded()
+        made = PROGRAM.read_bytes()
+        assert clean.run("attachments", attachments=[item(persist=True)]).succeeded().result["files"] == []
+        assert PROGRAM.read_bytes() == made
+        PROGRAM.write_bytes(made + b"x")
+        LINK.unlink()
+        played = project.play(thrice("mend", ATTACHMENTS, {"attachments": [item(persist=True)]})).succeeded()
+        assert played.settled("mend").result["files"] == paths((PROGRAM, "changed"), (LINK, "created"))
+        assert PROGRAM.read_bytes() == made
+        told = subprocess.run(command(), check=True, capture_output=True, text=True, env={}, cwd="/").stdout
+        assert told == "unchanged: the attachment of red (eth0) to network lab, 10.9.0.2\n"
+
+
+def test_it_is_refused_where_it_could_not_be_kept(clean: Node, project: Project) -> None:
+    open_network(clean, "lab")
+    elsewhere = item("/run/elsewhere/blue", persist=True)
+    with namespaces("red"):
+        played = project.play([task("no name", ATTACHMENTS, {"attachments": [item(), elsewhere]})])
+        played["no name"].did_nothing().failed(
+            "attachments[1]: persist: the network namespace /run/elsewhere/blue has no name; expected: one in /run/netns"
+        )
+        with tmpfs("/usr/lib/systemd"):
+            played = project.play([task("no systemd", ATTACHMENTS, {"attachments": [item(persist=True)]})])
+        played["no systemd"].did_nothing().failed("persist: there is no systemd on this node")
+
+
+@NEEDS_SYSTEMD
+def test_the_roles_hand_it_on_and_take_all_of_it_away(clean: Node, project: Project) -> None:
+    open_network(clean, "lab")
+    (clean.conf_dir / "10-lab.conflist").unlink()
+    project.write("inventory/hosts", "node ansible_connection=local\n")
+    variables: Json = {
+        "cni_node_concerns": ["networks", "attachments"],
+        "cni_node_conflists": [{"config": {**configuration("lab"), "plugins": [{"type": "lab-lab"}]}}],
+        "cni_node_attachments": [item(persist=True)],
+        "cni_node_verify": False,
+        "cni_node_become": False,
+    }
+    project.run("cni.node.provision", **variables).succeeded()
+    assert all(os.path.lexists(path) for path in FILES)
+    project.run("cni.node.remove", **variables).succeeded()
+    assert not any(os.path.lexists(path) for path in (*FILES, PROGRAM.parent))

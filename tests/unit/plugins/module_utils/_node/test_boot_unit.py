@@ -1,0 +1,73 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The unit that restores attachments, its link and its program: all there or not there at all."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._node import boot, boot_unit, restore_program
+
+DIRECTORIES = ["/var/lib/cni", '/var/a b/"%$\\']
+
+
+@pytest.fixture
+def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    for name in ("PROGRAM", "UNIT", "LINK"):
+        monkeypatch.setattr(boot, name, f"{tmp_path}{getattr(boot, name)}")
+    monkeypatch.setattr(boot_unit, "_RUNNING", str(tmp_path / "nowhere"))
+    return tmp_path
+
+
+def settle(*directories: str) -> list[str]:
+    changes = boot_unit.changes(directories)
+    boot_unit.carry_out(changes)
+    return [change.action for change in changes]
+
+
+def test_all_of_it_comes_once_and_goes_again(root: pathlib.Path) -> None:
+    assert settle(*DIRECTORIES) == ["created"] * 3
+    assert settle(*DIRECTORIES) == []
+    assert boot_unit.cache_dirs() == DIRECTORIES
+    assert settle("/var/lib/cni") == ["changed"]
+    assert os.readlink(boot.LINK) == boot.UNIT
+    assert settle() == ["removed"] * 3
+    assert settle() == []
+    assert boot_unit.cache_dirs() == []
+    assert not (root / "opt" / "cni.node").exists()
+
+
+def test_a_link_to_elsewhere_is_set_right(root: pathlib.Path) -> None:
+    settle("/var/lib/cni")
+    os.unlink(boot.LINK)
+    os.symlink("/dev/null", boot.LINK)
+    assert settle("/var/lib/cni") == ["changed"]
+    assert os.readlink(boot.LINK) == boot.UNIT
+
+
+def test_a_path_is_one_word_of_the_unit_whatever_is_in_it(root: pathlib.Path) -> None:
+    settle(*DIRECTORIES)
+    lines = pathlib.Path(boot.UNIT).read_text(encoding="utf-8").splitlines()
+    (command,) = (line for line in lines if line.startswith("ExecStart="))
+    assert command.endswith(f'-I {boot.PROGRAM} /var/lib/cni "/var/a b/\\"%%$$\\\\"')
+    (mounts,) = (line for line in lines if line.startswith("RequiresMountsFor="))
+    assert mounts.endswith('/var/lib/cni "/var/a b/\\"%%$\\\\"')
+
+
+def test_the_program_is_the_same_each_time_and_needs_nothing_beside_it(root: pathlib.Path) -> None:
+    assert restore_program.content() == restore_program.content()
+    settle("/var/lib/cni")
+    with zipfile.ZipFile(boot.PROGRAM) as archive:
+        names = archive.namelist()
+    assert not [name for name in names if "/_module/" in name or "/modules/" in name or "restore_program" in name]
+    argv = [sys.executable, "-I", "-S", boot.PROGRAM, str(root / "cache")]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, env={}, cwd="/")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -90,7 +90,7 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     failed = project.run(VERIFY, **variables)
     assert failed.status != 0
     assert all(one.left_alone() for one in failed.tasks)
-    assert "plugin bridge failed (CHECK)" in failed["Bring the attachments about"].failed("to network dbnet: ")
+    assert "interface eth0 is gone" in failed["Bring the attachments about"].failed("to network dbnet: ")
 
     mended = project.run(PROVISION, "-e", "cni_node_purge=true", **variables)
     assert _changing(mended) == {"conflists", "attachments"}

@@ -109,7 +109,7 @@ def test_drift_that_is_to_fail_fails_and_stays(node: Node, blue: Namespace) -> N
     item = attachment("net", blue)
     node.attach(item)
     FLUSH(blue)
-    node.refusal(item, "plugin bridge failed (CHECK)", on_drift="fail")
+    node.refusal(item, "address 10.1.0.", "is missing", on_drift="fail")
     assert blue.addresses("eth0") == set()
 
 

@@ -15,6 +15,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.validate impo
 
 _Keys = dict[str, t.Any]
 
+# Ansible imports this file before it forks a process for each task and host.
+load_library()
+_LEVELS: t.Final = (*CONTROLLER_LEVELS, NODE)
+
 
 class ActionModule(ConflistItemsAction):
     """Validates network configurations before the node is asked for anything."""
@@ -40,13 +44,22 @@ class ActionModule(ConflistItemsAction):
             CniError: ``INVALID_CONFIG``, with all that stops.
             AnsibleError: The library for schemas is missing on the controller.
         """
-        asked = self._task.args.get("validate")
-        asked = asked if isinstance(asked, dict) else {}
-        levels = asked.get("levels")
-        if isinstance(levels, list):
-            levels = [level for level in levels if level != NODE]
-        self._findings = validate(sources, checked_levels(CONTROLLER_LEVELS if levels is None else levels))
+        asked = self._asked()
+        levels, attachments = asked.get("levels"), asked.get("attachments")
+        wanted = checked_levels(_LEVELS if levels is None else levels, _LEVELS)
+        self._findings = validate(sources, wanted, attachments if isinstance(attachments, list) else ())
         self._stopping = errors(self._findings, strict=boolean(asked.get("strict", False), strict=False))
         if self._stopping:
             raise refusal(self._stopping)
         super().check(sources)
+
+    def for_node(self, arguments: _Keys) -> _Keys:
+        """Keep here what only the controller looks at."""
+        asked = self._asked()
+        if not isinstance(asked.get("attachments"), list):
+            return arguments
+        return {**arguments, "validate": {key: value for key, value in asked.items() if key != "attachments"}}
+
+    def _asked(self) -> _Keys:
+        asked = self._task.args.get("validate")
+        return asked if isinstance(asked, dict) else {}

@@ -91,6 +91,13 @@ options:
           - Whether a warning stops the task as well. What is a warning in check mode only does not.
         type: bool
         default: false
+      attachments:
+        description:
+          - Attachments as O(cni.node.attachments#module:attachments) has them, to check their capability arguments against
+            these networks. Those of other networks are passed over.
+        type: list
+        elements: dict
+        default: []
 
 seealso:
   - plugin: cni.node.conflist_findings

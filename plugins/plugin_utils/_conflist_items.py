@@ -42,7 +42,11 @@ class ConflistItemsAction(ActionBase):
                 arguments["conflists"] = self.prepared(items, task_vars or {})
             except CniError as exc:
                 return {**result, "failed": True, "msg": str(exc), "error": exc.as_dict()}
-        return {**result, **self._execute_module(module_args=arguments, task_vars=task_vars)}
+        return {**result, **self._execute_module(module_args=self.for_node(arguments), task_vars=task_vars)}
+
+    def for_node(self, arguments: _Keys) -> _Keys:
+        """Return the module's arguments as the node gets them."""
+        return arguments
 
     def prepared(self, items: list[t.Any], task_vars: _Keys) -> list[t.Any]:
         """Return the items as the node gets them.

@@ -34,7 +34,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.prospect import Pro
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-# Of these, the controller has done what it can when this gets here: all but the last.
+# The controller has looked at all but the last when this gets here, and at the attachments, which stay there.
 _LEVELS: t.Final = [SCHEMA, SPECIFICATION, SENSE, NODE]
 
 VALIDATE: t.Final = {
@@ -43,6 +43,7 @@ VALIDATE: t.Final = {
     "options": {
         "levels": {"type": "list", "elements": "str", "choices": _LEVELS, "default": _LEVELS},
         "strict": {"type": "bool", "default": False},
+        "attachments": {"type": "list", "elements": "dict", "default": []},
     },
 }
 

@@ -73,16 +73,14 @@ def fleet_findings(nodes: t.Any) -> list[Finding]:
     return [*found, *fleet.findings(documents)]
 
 
-def checked_levels(levels: t.Any) -> list[str]:
-    """Return levels if all of them are.
+def checked_levels(levels: t.Any, known: t.Sequence[str] = CONTROLLER_LEVELS) -> list[str]:
+    """Return levels if all of them are known.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    if not isinstance(levels, (list, tuple)) or not all(level in CONTROLLER_LEVELS for level in levels):
-        raise CniError(
-            Code.INVALID_CONFIG, f"levels: {levels!r}", f"expected: a list of {', '.join(CONTROLLER_LEVELS)}"
-        )
+    if not isinstance(levels, (list, tuple)) or not all(level in known for level in levels):
+        raise CniError(Code.INVALID_CONFIG, f"levels: {levels!r}", f"expected: a list of {', '.join(known)}")
     return list(levels)
 
 
@@ -117,7 +115,8 @@ def _of_files(paths: list[t.Any], levels: list[str], attachments: list[t.Any]) -
                 sources.append(Source(path, _read(path)))
             except CniError as exc:
                 found.append(Finding("unreadable", path, "", exc.msg, exc.details))
-        found += validate(sources, levels, attachments)
+        # What is wrong with an attachment by itself is found with each directory.
+        found += [finding for finding in validate(sources, levels, attachments) if finding not in found]
     return found
 
 

@@ -65,6 +65,17 @@ def test_variables_and_templates_are_validated_as_the_module_does(project: Proje
     assert "templates/net.j2, rendered, line 7: /plugins/0/isGatway: " in played.output
 
 
+def test_attachments_are_validated_with_their_networks_in_files_and_in_variables(project: Project) -> None:
+    given: Json = {
+        "cni_node_attachments": [{"network": "good", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}],
+        "cni_node_validate_levels": ["specification", "node"],
+    }
+    for networks in ({"cni_node_conflist_files": written(project, GOOD)}, {"cni_node_conflists": [{"config": GOOD}]}):
+        played = project.run(VALIDATE, **networks, **given)
+        assert played.status != 0
+        assert "attachments[0]: /capability_args/mac: " in played.output
+
+
 def test_nothing_to_validate_is_no_success(project: Project) -> None:
     played = project.run(VALIDATE)
     assert played.status != 0

@@ -35,10 +35,11 @@ class Action(ActionModule):
     """Its module answers with what it was given."""
 
     sent: Json | None = None
+    answer: t.ClassVar[Json] = {}
 
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> Json:
         self.sent = keywords["module_args"]
-        return {"changed": True, "msg": "from the node"}
+        return {"changed": True, "msg": "from the node", **self.answer}
 
 
 class Controller:
@@ -277,10 +278,39 @@ def test_only_the_levels_asked_for_are_looked_at(controller: Controller) -> None
     assert "'a/b' is not a network name" in result["msg"]
 
 
+def test_what_the_node_finds_comes_with_what_is_found_here(
+    controller: Controller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_the_node = {"file": "/etc/cni/net.d/10-net.conflist", "code": "shadowed-network"}
+    monkeypatch.setattr(Action, "answer", {"findings": [of_the_node], "warnings": ["it is shadowed"]})
+    result, dummy = controller.validated({"config": ODD}, levels=["schema", "node"])
+    assert codes(result) == [("conflists[0]", "unknown-key"), tuple(of_the_node.values())]
+    assert [warning.rpartition(" ")[2] for warning in result["warnings"]] == ["shadowed", "(unknown-key)"]
+
+
+def test_attachments_are_looked_at_with_their_network_and_stay_here(controller: Controller) -> None:
+    attachment = {"network": "net", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}
+    result, sent = controller.validated({"config": CONFIG}, attachments=[attachment])
+    assert (codes(result), sent) == ([("attachments[0]", "undeclared-capability")], None)
+    result, sent = controller.validated(
+        {"config": CONFIG}, attachments=[{**attachment, "network": "other"}], strict=True
+    )
+    assert (result["findings"], sent and sent["validate"]) == ([], {"strict": True})
+    result, sent = controller.validated({"config": CONFIG}, attachments=[])
+    assert sent is not None
+    assert sent["validate"] == {}
+
+
+def test_attachments_of_a_wrong_form_are_for_the_node_to_refuse(controller: Controller) -> None:
+    dummy, sent = controller.validated({"config": CONFIG}, attachments="all")
+    assert sent is not None
+    assert sent["validate"] == {"attachments": "all"}
+
+
 def test_a_level_that_is_none_is_refused(controller: Controller) -> None:
     result, sent = controller.validated({"config": CONFIG}, levels=["scheme"])
     assert (result["failed"], sent) == (True, None)
-    assert "expected: a list of schema, specification, sense" in result["msg"]
+    assert "expected: a list of schema, specification, sense, node" in result["msg"]
 
 
 def test_a_finding_in_rendered_text_has_the_template_and_the_line(controller: Controller) -> None:

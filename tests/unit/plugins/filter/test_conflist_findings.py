@@ -71,6 +71,18 @@ def test_levels_are_chosen() -> None:
 def test_attachments_are_looked_at_with_their_network() -> None:
     items = [{"network": "net", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}]
     assert codes(GOOD, attachments=items) == [("attachments[0]", "undeclared-capability")]
+    elsewhere = {"cniVersion": "1.0.0", "name": "net"}
+    assert codes(elsewhere, attachments=items) == [("conflists[0]", "no-inlined-plugins")]
+
+
+def test_what_is_wrong_with_an_attachment_is_said_once_for_all_directories(tmp_path: pathlib.Path) -> None:
+    files = [tmp_path / place / "10-net.conflist" for place in ("a", "b")]
+    for path in files:
+        path.parent.mkdir()
+        path.write_text(json.dumps(GOOD), encoding="utf-8")
+    items = [{"network": "other", "netns": "a", "capability_args": {"mac": 5}}]
+    found = codes([str(path) for path in files], files=True, attachments=items)
+    assert found == [("attachments[0]", "wrong-type")]
 
 
 def test_long_values_are_cut() -> None:

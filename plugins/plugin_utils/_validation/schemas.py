@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -82,6 +83,13 @@ def validator(name: str) -> jsonschema.protocols.Validator:
     return _validator_class()(_without_annotations(load(name)), format_checker=_formats())
 
 
+def load_library() -> None:
+    """Load the library now where the controller has it: a process that forks later hands it on."""
+    with contextlib.suppress(AnsibleError):
+        _validator_class()
+        _formats()
+
+
 @functools.cache
 def _validator_class() -> t.Callable[..., jsonschema.protocols.Validator]:
     try:
@@ -152,6 +160,7 @@ __all__ = (
     "Schema",
     "annotation",
     "load",
+    "load_library",
     "name_for_ipam",
     "name_for_plugin",
     "plugin_types",

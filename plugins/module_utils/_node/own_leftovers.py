@@ -13,7 +13,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._node.host_local import changed, list_directory
@@ -55,6 +55,7 @@ class OwnLeftovers:
             for path in sorted(self._directories, reverse=True):
                 leaks += self._directory(path, away)
                 away |= {leak.subject for leak in leaks if leak.collected}
+            self._drop_locks()
             self._drop(path for path in (self._lock_dir, self._top) if not self._is_young(path))
         return leaks
 
@@ -67,6 +68,13 @@ class OwnLeftovers:
             for path in sorted(directories, reverse=True):
                 with contextlib.suppress(OSError):
                     os.rmdir(path)
+
+    def _drop_locks(self) -> None:
+        """Remove locks of networks that there are: verifying leaves one, and nobody needs it where nothing is attached."""
+        for path in (os.path.join(self._lock_dir, name) for name in list_directory(self._lock_dir)):
+            if not self._scope.dry_run and not self._scope.is_young(changed(path)):
+                with contextlib.suppress(CniError):
+                    _remove_lock(path)
 
     def _is_young(self, path: str) -> bool:
         return self._scope.is_young(self._directories.get(path, 0))
@@ -86,12 +94,8 @@ class OwnLeftovers:
         return self._scope.settle(leak, doubt, lambda: durable.remove(path, flush=False))
 
     def _lock(self, path: str) -> Leak:
-        def remove() -> None:
-            with locked(path, exclusive=True, timeout=0, what="a lock that was free"):
-                pass
-
         evidence = "nobody holds it, and there is no network or container that it could be for"
-        return self._scope.settle(Leak("lock", "", path, evidence), "", remove)
+        return self._scope.settle(Leak("lock", "", path, evidence), "", lambda: _remove_lock(path))
 
     def _directory(self, path: str, away: t.Collection[str]) -> list[Leak]:
         """Collect an empty directory; a young one is what a run at work has just made."""
@@ -113,6 +117,11 @@ def _is_held(path: str) -> bool:
     except OSError:  # held, or gone
         return True
     return False
+
+
+def _remove_lock(path: str) -> None:
+    with locked(path, exclusive=True, timeout=0, what="a lock that was free"):
+        pass
 
 
 def _remove_directory(path: str) -> None:

@@ -269,6 +269,19 @@ def test_what_this_collection_leaves_goes_when_nothing_is_attached(node: Node, p
     assert not own.exists()
 
 
+def test_locks_of_networks_that_stay_are_no_reason_to_keep_its_directory(node: Node, project: Project) -> None:
+    full_network(node)
+    own = node.cache_dir / "cni.node"
+    with namespaces("blue", "red"):
+        node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
+        node.detach({"network": "net", "netns": "blue"})
+        collected(project, networks=["other"], **NOW)
+        assert list((own / "locks").glob("network-*"))
+        node.detach({"network": "net", "netns": "red"})
+    collected(project, networks=["other"], **NOW)
+    assert not own.exists()
+
+
 def test_only_the_networks_that_are_named_are_looked_at(node: Node, project: Project) -> None:
     full_network(node)
     lease("net", "10.1.9.1", "nobody\r\neth0")

@@ -31,7 +31,6 @@ _TEXT: t.Final = """\
 {listed}
 [Unit]
 Description=Restore the CNI attachments of network namespaces
-Wants=network-pre.target
 After=network-pre.target network.target
 Before=containerd.service crio.service docker.service podman.service podman-restart.service kubelet.service
 RequiresMountsFor={mounts}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import tempfile
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
@@ -33,22 +32,19 @@ def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -
         CniError: ``IO_FAILURE``; the old file is as it was and the temporary one is gone.
     """
     directory = os.path.dirname(path)
-    temporary = None
+    temporary = os.path.join(directory, f"{TEMPORARY_PREFIX}{os.urandom(8).hex()}{TEMPORARY_SUFFIX}")
     try:
-        descriptor, temporary = tempfile.mkstemp(TEMPORARY_SUFFIX, TEMPORARY_PREFIX, directory)
-        with open(descriptor, "wb") as stream:
-            os.fchmod(descriptor, mode)
-            stream.write(content)
-            stream.flush()
+        with open(temporary, "xb", buffering=0, opener=_open_for_its_owner) as stream:
+            os.fchmod(stream.fileno(), mode)
+            _write_all(stream, content)
             if flush:
-                os.fsync(descriptor)
+                os.fsync(stream.fileno())
         os.rename(temporary, path)
         if flush:
             sync_directory(directory)
     except OSError as exc:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
         raise io_error("write", path, exc) from exc
 
 
@@ -99,6 +95,16 @@ def _read_at_most(stream: io.FileIO, size: int) -> bytes | None:
         pieces.append(piece)
         size -= len(piece)
     return b"".join(pieces)
+
+
+def _write_all(stream: io.FileIO, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[stream.write(rest) :]
+
+
+def _open_for_its_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _open_without_waiting(path: str, flags: int) -> int:

@@ -28,6 +28,7 @@ from ansible_collections.cni.node.tests.bench import (
     own_cost,
     page,
     peers,
+    validation,
 )
 from ansible_collections.cni.node.tests.bench.effort import QUICK, WHOLE, Bench
 from ansible_collections.cni.node.tests.bench.node import Node
@@ -42,6 +43,7 @@ CHAPTERS: dict[str, t.Callable[[Bench], str]] = {
     "drift": drift.chapter,
     "looping": looping.chapter,
     "no-op": no_op.chapter,
+    "validation": validation.chapter,
     "fleet": fleet.chapter,
 }
 

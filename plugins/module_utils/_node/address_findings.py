@@ -19,6 +19,13 @@ from ansible_collections.cni.node.plugins.module_utils._node.address_ranges impo
     static_addresses,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
+from ansible_collections.cni.node.plugins.module_utils._node.segment import (
+    DEFAULT_BRIDGE,
+    OF_ONE,
+    Segment,
+    is_routed,
+    segment_of,
+)
 
 _MAIN_TABLE: t.Final = 254
 
@@ -37,7 +44,7 @@ class _Span(t.NamedTuple):
     network: NetworkConfiguration
     plugin: PluginConfiguration
     range: Range
-    segment: tuple[t.Any, ...]
+    segment: Segment
     links: frozenset[str]
     routed: bool
     gateways: frozenset[t.Any]
@@ -74,7 +81,7 @@ def findings(prospect: Prospect, view: View) -> t.Iterator[Finding]:
 
 def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
     for plugin in network.plugins:
-        segment = _segment(plugin)
+        segment = segment_of(plugin.type, plugin.keys)
         ipam = plugin.keys.get("ipam")
         if segment is None or not isinstance(ipam, dict):
             continue
@@ -87,29 +94,16 @@ def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
         place = f"/plugins/{plugin.index}" if network.is_list else ""
         for one in ranges:
             path = f"{place}/ipam{one.path}"
-            yield _Span(network, plugin, one, segment, _links(plugin), _is_routed(plugin), gateways, path)
-
-
-def _segment(plugin: PluginConfiguration) -> tuple[t.Any, ...] | None:
-    keys = plugin.keys
-    if plugin.type == "bridge":
-        return "bridge", keys.get("bridge") or "cni0", keys.get("vlan") or 0
-    if plugin.type in ("macvlan", "ipvlan"):
-        return "master", keys.get("master") or "", 0
-    if plugin.type == "vlan":
-        return "master", keys.get("master"), keys.get("vlanId") or 0
-    return ("ptp",) if plugin.type == "ptp" else None
+            yield _Span(
+                network, plugin, one, segment, _links(plugin), is_routed(plugin.type, plugin.keys), gateways, path
+            )
 
 
 def _links(plugin: PluginConfiguration) -> frozenset[str]:
     if plugin.type != "bridge":
         return frozenset()
-    bridge = plugin.keys.get("bridge") or "cni0"
+    bridge = plugin.keys.get("bridge") or DEFAULT_BRIDGE
     return frozenset((bridge, f"{bridge}.{plugin.keys.get('vlan')}"))
-
-
-def _is_routed(plugin: PluginConfiguration) -> bool:
-    return plugin.type == "ptp" or any(plugin.keys.get(key) is True for key in ("isGateway", "isDefaultGateway"))
 
 
 def _places(view: View) -> list[_Place]:
@@ -138,7 +132,7 @@ def _taken(span: _Span, view: View, names: t.Mapping[int, str]) -> t.Iterator[Fi
 
 
 def _collide(one: _Span, other: _Span) -> bool:
-    if one.segment == other.segment and one.segment != ("ptp",):
+    if one.segment == other.segment and one.segment != OF_ONE:
         return one.range.overlaps(other.range)
     return one.routed and other.routed and one.range.subnet.overlaps(other.range.subnet)
 

@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
+from ansible_collections.cni.node.plugins.module_utils._node.segment import DEFAULT_BRIDGE
 
 # Plugins that put a link on one of the node's.
 _ON_MASTER: t.Final = ("ipvlan", "macvlan", "vlan")
@@ -29,7 +30,7 @@ def findings(prospect: Prospect, view: View, *, may_come: bool) -> t.Iterator[Fi
         may_come: Another task may be about to make what is missing.
     """
     bridges = {
-        plugin.keys.get("bridge") or "cni0"
+        plugin.keys.get("bridge") or DEFAULT_BRIDGE
         for network in (*prospect.wanted, *prospect.others)
         for plugin in network.plugins
         if plugin.type == "bridge"

@@ -11,6 +11,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._node.segment import Segment, is_routed, segment_of
 from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
 
@@ -27,7 +28,7 @@ class _Span:
 
     document: Document
     path: str
-    segment: tuple[t.Any, ...]
+    segment: Segment
     routed: bool
     subnet: bool
     text: str
@@ -68,7 +69,7 @@ def _finding(one: _Span, other: _Span) -> Finding:
 
 
 def _spans(document: Document, plugin: Plugin) -> t.Iterator[_Span]:
-    segment, routed = _segment(plugin), _is_routed(plugin)
+    segment, routed = segment_of(plugin.type, plugin.keys), is_routed(plugin.type, plugin.keys)
     if segment is None:
         return
     for one in addresses.ranges(plugin):
@@ -76,21 +77,6 @@ def _spans(document: Document, plugin: Plugin) -> t.Iterator[_Span]:
         version = one.subnet.version
         yield _Span(*kept, False, f"{one.first} to {one.last}", version, int(one.first), int(one.last))
         yield _Span(*kept, True, str(one.subnet), version, int(one.subnet[0]), int(one.subnet[-1]))
-
-
-def _segment(plugin: Plugin) -> tuple[t.Any, ...] | None:
-    keys = plugin.keys
-    if plugin.type == "bridge":
-        return "bridge", keys.get("bridge", "cni0"), keys.get("vlan") or 0
-    if plugin.type in ("macvlan", "ipvlan"):
-        return "master", keys.get("master") or "", 0
-    if plugin.type == "vlan":
-        return "master", keys.get("master"), keys.get("vlanId") or 0
-    return ("ptp",) if plugin.type == "ptp" else None
-
-
-def _is_routed(plugin: Plugin) -> bool:
-    return plugin.type == "ptp" or any(plugin.keys.get(key) is True for key in ("isGateway", "isDefaultGateway"))
 
 
 def _crossing(spans: list[_Span]) -> t.Iterator[tuple[_Span, _Span]]:

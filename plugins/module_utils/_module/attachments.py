@@ -15,7 +15,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
@@ -23,6 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node import boot
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
 if t.TYPE_CHECKING:
@@ -33,7 +33,7 @@ def converge(module: AnsibleModule) -> dict[str, t.Any]:
     """Do what the module `attachments` is asked for and return its result."""
     params = module.params
     timeout = positive("timeout", params["timeout"])
-    runtime = Runtime(ProcessExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
+    runtime = Runtime(NodeExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
     policy = Policy(params["check"], params["on_drift"], module.check_mode)
     attachments = Attachments(runtime, conf_dir.load(params["conf_dir"]), policy)
     wanted = _wanted(params["attachments"], Restoration(tuple(params["plugin_dirs"]), timeout))

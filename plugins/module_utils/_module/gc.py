@@ -12,13 +12,13 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Valid
 from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
 from ansible_collections.cni.node.plugins.module_utils._node.leak import FAILED, KEPT, Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -30,7 +30,7 @@ def collect(module: AnsibleModule) -> dict[str, t.Any]:
     timeout = positive("timeout", params["timeout"])
     names = [check_network_name(name, f"networks[{position}]") for position, name in enumerate(params["networks"])]
     scope = Scope(params["min_age"] and positive("min_age", params["min_age"]), module.check_mode)
-    runtime = Runtime(ProcessExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
+    runtime = Runtime(NodeExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
     networks = conf_dir.load(params["conf_dir"])
     garbage = Garbage(runtime, params["cache_dir"], networks, _valid(params["valid_attachments"]), scope, timeout)
     return _report(garbage.collect(names))

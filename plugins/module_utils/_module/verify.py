@@ -13,10 +13,10 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.verification import Trial, Verification
 
 if t.TYPE_CHECKING:
@@ -27,7 +27,7 @@ def verify(module: AnsibleModule) -> dict[str, t.Any]:
     """Do what the module `verify` is asked for and return its result."""
     params = module.params
     timeout = positive("timeout", params["timeout"])
-    runtime = Runtime(ProcessExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
+    runtime = Runtime(NodeExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
     gateway_timeout = params["gateway_timeout"] and positive("gateway_timeout", params["gateway_timeout"])
     verification = Verification(runtime, conf_dir.load(params["conf_dir"]), gateway_timeout)
     trials = verification.plan(params["networks"])

@@ -16,7 +16,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -25,6 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node import host_local
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
 
@@ -102,7 +102,7 @@ def _restore(
     workers: int,
 ) -> list[Outcome]:
     try:
-        runtime = Runtime(ProcessExecutor(means.plugin_dirs, means.timeout), cache_dir, means.timeout)
+        runtime = Runtime(NodeExecutor(means.plugin_dirs, means.timeout), cache_dir, means.timeout)
     except CniError as exc:
         return [Outcome(one.attachment, "failed", error=exc) for one in wanted]
     return converge(_AsRecorded(runtime, records), wanted, workers)

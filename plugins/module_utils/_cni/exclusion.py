@@ -28,11 +28,14 @@ class Exclusion:
 
     One operation per container; many containers of a network at once; GC of a network alone. It holds
     between processes and between the threads of one, and a thread that holds a lock may ask for it again.
+
+    Attributes:
+        timeout: Seconds to wait for others.
     """
 
     def __init__(self, directory: str, timeout: float) -> None:
         self._directory = directory
-        self._timeout = timeout
+        self.timeout = timeout
         self._held = threading.local()
 
     @contextlib.contextmanager
@@ -64,7 +67,7 @@ class Exclusion:
             yield
             return
         with locked(
-            os.path.join(self._directory, file), exclusive=exclusive, timeout=self._timeout, what=f"{kind} {name}"
+            os.path.join(self._directory, file), exclusive=exclusive, timeout=self.timeout, what=f"{kind} {name}"
         ):
             held[file] = exclusive
             try:

@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 
 
 class Known:
@@ -34,7 +35,7 @@ class Known:
 
         Raises:
             CniError: The record is there and cannot be read at all, or it is broken and there is no
-                configuration that could stand in for its own.
+                configuration that could stand in for its own; ``TRY_AGAIN`` for a plugin that cannot be ended.
         """
         try:
             record = self._record(attachment)
@@ -45,6 +46,8 @@ class Known:
             return self._from_configuration(attachment, exc), f"its record is broken: {exc.msg}"
         if intent is None:
             return record, ""
+        if locked:
+            self._outlive(intent)
         if record is not None and intent.command == "ADD":
             if locked:
                 self._runtime.intents.remove(attachment.key)
@@ -87,6 +90,13 @@ class Known:
             if needed:
                 raise
             return Record(Attachment(*key), b"", command="DEL")  # a loss of power may leave an empty file of DEL's
+
+    def _outlive(self, intent: Record) -> None:
+        """Wait for the plugin of a run that was killed: it does not know of that, and goes on."""
+        if intent.config:
+            attachment = intent.attachment
+            environment = {"CNI_CONTAINERID": attachment.container_id, "CNI_IFNAME": attachment.ifname}
+            process_table.end(environment, self.network(intent).plugin_types, self._runtime.exclusion.timeout)
 
     def _from_configuration(self, attachment: Attachment, broken: CniError) -> Record:
         """Make up for a record that says nothing, as well as today's configuration allows."""

@@ -6,15 +6,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import pathlib
+import time
 import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
 from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment, remove, replace
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment, finished, remove, replace
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.plugins import Answer, Call
 from ansible_collections.cni.node.tests.support.state import State
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -99,16 +103,57 @@ def test_an_add_is_undone_with_the_configuration_it_began_with(node: Node, item:
     assert before.difference(node.state()) == ""
 
 
-def test_an_add_whose_plugin_is_still_running_is_undone(node: Node, item: Json) -> None:
-    """The plugin outlives the run that started it."""
-    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+@contextlib.contextmanager
+def outlived(node: Node, item: Json) -> t.Iterator[Call]:
+    """A plugin in its ADD whose run has been killed; it goes on at the end of the block."""
+    node.plugins.forget()
     with node.plugins.gate() as gate:
         node.plugins.write("stall", ADD=Answer(hold=gate))
         running = node.start("attachments", attachments=[item])
-        node.plugins.wait_for_held(1)
+        (call,) = node.plugins.wait_for_held(1)
         running.kill()
         running.communicate()
-        assert node.detach(item)[0]["action"] == "removed"
+        yield call
+
+
+def _is_locked(path: pathlib.Path) -> bool:
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _until_it_has_looked_again_and_again(pid: int) -> None:
+    read = set()
+
+    def often() -> bool | None:
+        read.add(pathlib.Path(f"/proc/{pid}/io").read_text(encoding="ascii").splitlines()[0])
+        return len(read) > 40 or None
+
+    until(often)
+
+
+def test_a_plugin_that_outlives_its_run_is_waited_for(node: Node, item: Json) -> None:
+    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    lock = node.cache_dir / "cni.node" / "locks" / file_name("container", item["container_id"])
+    with outlived(node, item):
+        running = node.start("attachments", attachments=[{**item, "state": "absent"}])
+        until(lambda: _is_locked(lock) or None)
+        _until_it_has_looked_again_and_again(running.pid)
+        let_go = time.monotonic()
+    assert finished(running).succeeded().entries[0]["action"] == "removed"
+    add, delete = node.plugins.calls("stall")
+    assert (add.command, delete.command, delete.started > let_go) == ("ADD", "DEL", True)
+    assert before.difference(node.state()) == ""
+
+
+def test_a_plugin_that_outlives_its_run_for_too_long_is_ended(node: Node, item: Json) -> None:
+    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    with outlived(node, item) as orphan:
+        assert node.detach(item, timeout=0.5)[0]["action"] == "removed"
+        assert not pathlib.Path(f"/proc/{orphan.pid}").exists()
         assert before.difference(node.state()) == ""
 
 

@@ -1,0 +1,67 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+
+_FIRST_PAUSE: t.Final = 0.001
+_LONGEST_PAUSE: t.Final = 0.05
+
+
+def end(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: float) -> None:
+    """Wait for the processes to end that were started with these variables, and kill their groups when time is over.
+
+    Args:
+        programs: Names of files; a process counts that runs one of them.
+        timeout: Seconds that they may take, and that the kernel may take to end them.
+
+    Raises:
+        CniError: ``TRY_AGAIN`` for one that cannot be killed.
+    """
+    started, pause = time.monotonic(), _FIRST_PAUSE
+    while pids := _running(environment, programs):
+        waited = time.monotonic() - started
+        if waited >= 2 * timeout:
+            what = f"process {pids[0]}, which an interrupted run has left behind, cannot be ended"
+            raise CniError(Code.TRY_AGAIN, what, "does it wait for a file system that is gone?")
+        if waited >= timeout:
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(os.getpgid(pid), signal.SIGKILL)
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _running(environment: t.Mapping[str, str], programs: t.Collection[str]) -> list[int]:
+    wanted = {os.fsencode(f"{name}={value}") for name, value in environment.items()}
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [pid for pid in pids if wanted <= _strings(pid, "environ").keys() and _runs(pid, programs)]
+
+
+def _runs(pid: int, programs: t.Collection[str]) -> bool:
+    """Tell by the arguments: a script's name comes after that of its interpreter and maybe an option."""
+    first = list(_strings(pid, "cmdline"))[:3]
+    return any(os.path.basename(os.fsdecode(argument)) in programs for argument in first)
+
+
+def _strings(pid: int, name: str) -> dict[bytes, None]:
+    """Return what the kernel tells of a process in such a list; nothing of one that has ended, collected or not."""
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as stream:
+            return dict.fromkeys(stream.read().split(b"\0"))
+    except OSError:
+        return {}
+
+
+__all__ = ("end",)

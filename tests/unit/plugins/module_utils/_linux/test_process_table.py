@@ -1,0 +1,69 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A process is known by what it was started with, and nobody else's is waited for or ended."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import process_table
+
+WANTED = {"CNI_TEST": "blue", "CNI_MORE": "eth0"}
+
+
+class Sleeper(t.NamedTuple):
+    process: subprocess.Popen[bytes]
+    path: pathlib.Path
+
+    @property
+    def status(self) -> int:
+        """As soon as it has ended."""
+        return self.process.wait(20)
+
+
+@pytest.fixture
+def start(tmp_path: pathlib.Path) -> t.Iterator[t.Callable[..., Sleeper]]:
+    started: list[Sleeper] = []
+
+    def make(**environment: str) -> Sleeper:
+        path = tmp_path / "sleeper"
+        path.write_text("#!/bin/sh\nread forever\n", encoding="utf-8")
+        path.chmod(0o755)
+        process = subprocess.Popen(
+            [path], stdin=subprocess.PIPE, env={**os.environ, **environment}, start_new_session=True
+        )
+        started.append(Sleeper(process, path))
+        return started[-1]
+
+    yield make
+    for one in started:
+        one.process.kill()
+        one.process.communicate()
+
+
+def test_one_that_does_not_end_is_ended_when_its_time_is_over(start: t.Callable[..., Sleeper]) -> None:
+    mine, others = start(**WANTED), start(**{**WANTED, "CNI_MORE": "eth1"})
+    process_table.end(WANTED, ["sleeper"], 0.2)
+    assert mine.status == -9
+    assert others.process.poll() is None
+
+
+def test_one_of_another_program_is_left_alone(start: t.Callable[..., Sleeper]) -> None:
+    other = start(**WANTED)
+    process_table.end(WANTED, ["bridge"], 0.2)
+    assert other.process.poll() is None
+
+
+def test_one_that_has_ended_and_is_not_collected_is_not_waited_for(start: t.Callable[..., Sleeper]) -> None:
+    ended = start(**WANTED)
+    ended.process.stdin.close()  # type: ignore[union-attr]
+    os.waitid(os.P_PID, ended.process.pid, os.WEXITED | os.WNOWAIT)
+    process_table.end(WANTED, ["sleeper"], 20)
+    assert ended.status == 1

@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.address_ranges import (
+    Address,
     Network,
     Range,
     range_sets,
@@ -56,8 +58,16 @@ class _Span(t.NamedTuple):
 
 
 class _Place(t.NamedTuple):
-    """Where the node sends what is for a network."""
+    """Where the node sends what is for a network, or for an address of its own.
 
+    Attributes:
+        version, first, last: Of the destination, in numbers, for there may be thousands to be looked through.
+        is_direct: Whether it goes there without a router.
+    """
+
+    version: int
+    first: int
+    last: int
     destination: Network
     link: str
     is_direct: bool
@@ -66,17 +76,18 @@ class _Place(t.NamedTuple):
 def findings(prospect: Prospect, view: View) -> t.Iterator[Finding]:
     """Find addresses of networks that the node has, that it sends elsewhere, or that another file's network has too."""
     others = [span for network in prospect.others for span in _spans(network)]
-    names, places = {link.ifindex: link.name for link in view.links}, _places(view)
+    own, places = _own_addresses(view), _places(view)
     for network in prospect.wanted:
         before = prospect.before.get(network.name)
         mine = frozenset(name for span in (_spans(before) if before else ()) for name in span.links)
         for span in _spans(network):
-            yield from _taken(span, view, names)
+            yield from _taken(span, _inside(own, span.range.first, span.range.last))
             overlapping = [other for other in others if other.network.name != network.name and _collide(span, other)]
             yield from _networks(span, overlapping)
             if span.routed:
                 known = span.links.union(mine, *(other.links for other in overlapping))
-                yield from _elsewhere(span, [place for place in places if not _is_own(place, span, known)])
+                there = _inside(places, span.range.subnet[0], span.range.subnet[-1])
+                yield from _elsewhere(span, [place for place in there if not _is_own(place, span, known)])
 
 
 def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
@@ -107,13 +118,33 @@ def _links(plugin: PluginConfiguration) -> frozenset[str]:
 
 
 def _places(view: View) -> list[_Place]:
-    """Return what is sent where; the default route, and those of other tables, say nothing of a network."""
+    """Return what is sent where, the narrowest first; the default route and other tables say nothing of a network."""
     names = {link.ifindex: link.name for link in view.links}
-    found = [_Place(one.interface.network, names.get(one.link, ""), True) for one in view.addresses]
+    found = [_place(one.interface.network, names.get(one.link, ""), is_direct=True) for one in view.addresses]
     for route in view.routes:
-        if route.table == _MAIN_TABLE:
-            found.append(_Place(route.destination, names.get(route.link, ""), route.gateway is None))
-    return [place for place in dict.fromkeys(found) if place.destination.prefixlen and place.link not in ("", "lo")]
+        if route.table == _MAIN_TABLE and route.destination.prefixlen:
+            is_direct = route.gateway is None
+            found.append(_place(route.destination, names.get(route.link, ""), is_direct=is_direct))
+    known = (place for place in dict.fromkeys(found) if place.link not in ("", "lo"))
+    return sorted(known, key=lambda place: place.last - place.first)
+
+
+def _own_addresses(view: View) -> list[_Place]:
+    names = {link.ifindex: link.name for link in view.links}
+    return [
+        _place(ipaddress.ip_network(one.interface.ip), names.get(one.link, ""), is_direct=True)
+        for one in view.addresses
+    ]
+
+
+def _place(destination: Network, link: str, *, is_direct: bool) -> _Place:
+    first, last = int(destination.network_address), int(destination.broadcast_address)
+    return _Place(destination.version, first, last, destination, link, is_direct)
+
+
+def _inside(places: list[_Place], first: Address, last: Address) -> list[_Place]:
+    version, low, high = first.version, int(first), int(last)
+    return [place for place in places if place.first <= high and place.last >= low and place.version == version]
 
 
 def _is_own(place: _Place, span: _Span, links: t.Collection[str]) -> bool:
@@ -122,12 +153,11 @@ def _is_own(place: _Place, span: _Span, links: t.Collection[str]) -> bool:
     return place.link in links or (is_host and span.plugin.type == "ptp")
 
 
-def _taken(span: _Span, view: View, names: t.Mapping[int, str]) -> t.Iterator[Finding]:
-    for address in view.addresses:
-        ip, link = address.interface.ip, names.get(address.link, "")
-        is_right = ip in span.gateways or (span.routed and link in span.links)
-        if span.range.holds(ip) and not is_right:
-            message = f"{ip}, which would be given to a container, is the node's own address on {link}"
+def _taken(span: _Span, own: t.Sequence[_Place]) -> t.Iterator[Finding]:
+    for one in own:
+        ip = one.destination.network_address
+        if ip not in span.gateways and not (span.routed and one.link in span.links):
+            message = f"{ip}, which would be given to a container, is the node's own address on {one.link}"
             yield span.finding("address-taken", message, "leave it out of the range")
 
 
@@ -148,13 +178,14 @@ def _elsewhere(span: _Span, places: t.Sequence[_Place]) -> t.Iterator[Finding]:
     subnet = span.range.subnet
     said: set[str] = set()
     for place in places:
-        if place.link in said or not place.destination.overlaps(subnet):
+        is_inside = place.destination.prefixlen >= subnet.prefixlen
+        if place.link in said or not (is_inside or place.is_direct):
             continue
         said.add(place.link)
-        if place.destination.prefixlen >= subnet.prefixlen:
+        if is_inside:
             message = f"the node sends what is for {place.destination}, of the subnet {subnet}, to {place.link}"
             yield span.finding("overlaps-route", message, f"choose another subnet, or free it on {place.link}")
-        elif place.is_direct:
+        else:
             message = f"the subnet {subnet} is cut out of {place.destination}, which the node has on {place.link}"
             yield span.finding("inside-route", message, f"the node no longer reaches {subnet} on {place.link}")
 

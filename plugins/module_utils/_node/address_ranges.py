@@ -28,9 +28,6 @@ class Range(t.NamedTuple):
     gateway: Address
     path: str
 
-    def holds(self, address: Address) -> bool:
-        return address.version == self.subnet.version and int(self.first) <= int(address) <= int(self.last)
-
     def overlaps(self, other: Range) -> bool:
         begin, end = max(int(self.first), int(other.first)), min(int(self.last), int(other.last))
         return self.subnet.version == other.subnet.version and begin <= end

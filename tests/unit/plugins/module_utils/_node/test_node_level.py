@@ -163,6 +163,18 @@ ON_NODE: t.Final[dict[str, tuple[Json, list[str], list[str], list[str]]]] = {
     ),
     "a part of the LAN": (bridge("10.1.0.0/24"), ["10.9.9.9/8 dev eth0"], [], [f"warning inside-route {RANGE}"]),
     "behind a router": (bridge("10.1.0.0/24"), [], ["10.0.0.0/8 via 192.168.1.7 dev eth0"], []),
+    "behind a router, but for a part": (
+        bridge("10.1.0.0/24"),
+        [],
+        ["10.0.0.0/8 via 192.168.1.7 dev eth0", "10.1.0.64/26 via 192.168.1.8 dev eth0"],
+        [ROUTED],
+    ),
+    "a part of the LAN, and a part of that": (
+        bridge("10.1.0.0/24"),
+        ["10.9.9.9/8 dev eth0"],
+        ["10.1.0.64/26 via 192.168.1.8 dev eth0"],
+        [ROUTED],
+    ),
     "another table": (bridge("10.1.0.0/16"), [], ["10.1.0.0/16 dev eth0 table 100"], []),
     "IPv6": (bridge("fd00:1::/64"), [], ["fd00:1::/64 dev eth0"], [ROUTED]),
     "another family": (bridge("10.1.0.0/16"), [], ["::/1 dev eth0"], []),

@@ -17,7 +17,8 @@ description:
     Container Network Interface specification, versions 0.1.0 to 1.1.0. Any number of attachments takes one call.
   - What to do is decided by facts. An attachment without a record is added. One whose network namespace is another
     one now, or whose configuration or arguments are not those it was made with, is deleted as it was made and added
-    anew. All others are checked.
+    anew. All others are checked. Where another configuration or other arguments cannot be added, the attachment is put
+    back as it was, and the task fails.
   - Records are kept in the format of the reference runtime, so that C(cnitool), CRI-O and Podman see these
     attachments, and this module sees theirs. What is about to be done is on disk before a plugin runs; the next run
     finishes what was interrupted.

@@ -50,6 +50,8 @@ class Attachments:
 def converge(convergence: Convergence, wanted: t.Sequence[Wanted], workers: int) -> list[Outcome]:
     """Work on all of them, different containers at once; one that fails does not stop the others.
 
+    A container leaves networks before it joins others, for the interface may have the same name.
+
     Returns:
         What became of each, in the order given.
     """
@@ -60,7 +62,7 @@ def converge(convergence: Convergence, wanted: t.Sequence[Wanted], workers: int)
             containers.setdefault(one.attachment.container_id, []).append(position)
 
     def work(positions: list[int]) -> None:
-        for position in positions:
+        for position in sorted(positions, key=lambda position: wanted[position].present):
             outcomes[position] = convergence.of(wanted[position])
 
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:

@@ -13,7 +13,7 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
@@ -105,10 +105,31 @@ class Convergence:
             outcome.result = record.result.keys if record.result else None
             self._check_existing(record, outcome)
         if outcome.reason and outcome.action == "unchanged":
-            self._delete(record, outcome, one.restoration)
-            self._add(network, one, outcome, "recreated")
+            self._make_anew(record, network, one, outcome)
         elif record.restoration != one.restoration:
             self._note(record, one, outcome)
+
+    def _make_anew(self, record: Record, network: NetworkConfiguration, one: Wanted, outcome: Outcome) -> None:
+        if not self._policy.dry_run:
+            self._runtime.require_plugins(network)  # while nothing has been taken away yet
+        is_to_be_another = self._known.is_to_be_another(record, network, one.attachment)
+        self._delete(record, outcome, one.restoration)
+        try:
+            self._add(network, one, outcome, "recreated")
+        except CniError as exc:
+            if outcome.exists or not is_to_be_another:
+                raise
+            raise self._put_back(record, exc, outcome) from exc
+
+    def _put_back(self, record: Record, failure: CniError, outcome: Outcome) -> CniError:
+        """Attach as it was before; return what is to be said of the failure then."""
+        try:
+            self._runtime.add(self._known.network(record), record.attachment, record.restoration, again=True)
+            said = "the attachment has been put back as it was before"
+            outcome.exists, outcome.restoration_after = True, record.restoration
+        except CniError as exc:
+            said = f"the attachment could not be put back as it was before either: {exc}"
+        return CniError(failure.code, failure.msg, "\n".join(filter(None, [failure.details, said])))
 
     def _required(self, attachment: Attachment) -> NetworkConfiguration:
         """Return the network's configuration where both it and the namespace are there."""
@@ -175,7 +196,9 @@ class Convergence:
     def _note(self, record: Record, one: Wanted, outcome: Outcome) -> None:
         """Record that it is to be restored after a reboot, or that it is not any more."""
         if not self._policy.dry_run:
-            self._runtime.records.write(dataclasses.replace(record, restoration=one.restoration))
+            identity = record.netns_identity or netns_identity(record.attachment.netns)  # other runtimes keep none
+            noted = dataclasses.replace(record, restoration=one.restoration, netns_identity=identity)
+            self._runtime.records.write(noted)
         outcome.restoration_after = one.restoration
 
     def _add(self, network: NetworkConfiguration | None, one: Wanted, outcome: Outcome, action: str) -> None:

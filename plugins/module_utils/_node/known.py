@@ -56,10 +56,21 @@ class Known:
 
     def difference(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
         """Say what of a recorded attachment is not as wanted, or nothing."""
-        was = record.attachment
+        return self._other_namespace(record, attachment) or self._other_wish(record, network, attachment)
+
+    def is_to_be_another(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> bool:
+        """Tell an attachment that could stay in its namespace, but for what is wanted of it now."""
+        same_namespace = record.result is not None and not self._other_namespace(record, attachment)
+        return same_namespace and bool(self._other_wish(record, network, attachment))
+
+    def _other_namespace(self, record: Record, attachment: Attachment) -> str:
         current = netns_identity(attachment.netns)
-        if current != (record.netns_identity or netns_identity(was.netns)):
-            return "its network namespace is gone" if not current else "its network namespace is another one now"
+        if current == (record.netns_identity or netns_identity(record.attachment.netns)):
+            return ""
+        return "its network namespace is another one now" if current else "its network namespace is gone"
+
+    def _other_wish(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
+        was = record.attachment
         if self.network(record) != network:
             return "the network's configuration has changed"
         if dict(was.args) != dict(attachment.args):

@@ -53,8 +53,8 @@ class Kernel:
         document = {"cniVersion": "1.1.0", "name": "net", "plugins": plugins or [{"type": "bridge"}], **keys}
         network = config.parse(json.dumps(document).encode(), "net")
         attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
-        keys = RESULT if result is None else result
-        return drift(Record(attachment, network.content, Result(keys["cniVersion"], keys)), network)
+        given = RESULT if result is None else result
+        return drift(Record(attachment, network.content, Result(given["cniVersion"], given)), network)
 
 
 @pytest.fixture

@@ -1,0 +1,94 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An attachment that is to become another one is not lost on the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call, fails_at, succeeds
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import (
+    Json,
+    Laboratory,
+    gives_an_address,
+)
+
+NEW = [{"type": "a"}, {"type": "new"}]
+
+
+def _moved(lab: Laboratory) -> Outcome:
+    """After the network has got another plugin."""
+    lab.make_namespace()
+    lab.ensure(lab.wanted(args={"K": "V"}), check="never")
+    lab.write(plugins=NEW)
+    return lab.ensure(lab.wanted(args={"K": "V"}), check="never")
+
+
+def test_it_is_put_back_where_the_new_one_cannot_be_made(make: Make) -> None:
+    lab = make(new=fails_at("ADD"))
+    failed = _moved(lab)
+    assert (failed.action, failed.changed, failed.exists) == ("failed", True, True)
+    assert "the attachment has been put back as it was before" in str(failed.error)
+    record = lab.record()
+    assert record is not None
+    assert [plugin.type for plugin in record.network().plugins] == ["a", "b"]
+    assert (record.attachment.args, lab.intent()) == ({"K": "V"}, None)
+    assert lab.commands() == ["DEL", "ADD", "DEL", "ADD"]
+
+
+def test_the_next_run_tries_again(make: Make) -> None:
+    lab = make(new=fails_at("ADD"))
+    _moved(lab)
+    lab.executor.plugins["new"] = succeeds
+    again = lab.ensure(lab.wanted(args={"K": "V"}))
+    assert (again.action, again.reason) == ("recreated", "the network's configuration has changed")
+
+
+def test_where_neither_can_be_made_both_errors_are_told(make: Make) -> None:
+    calls: list[str] = []
+
+    def works_once(call: Call) -> Json | CniError | None:
+        calls.append(call.command)
+        if call.command == "ADD" and calls.count("ADD") > 1:
+            return CniError(100, "once is enough")
+        return gives_an_address(call)
+
+    lab = make(a=works_once, new=fails_at("ADD"))
+    failed = _moved(lab)
+    assert (failed.action, failed.exists, lab.record()) == ("failed", False, None)
+    assert "the attachment could not be put back as it was before either: " in str(failed.error)
+
+
+def test_nothing_is_taken_away_for_a_network_whose_plugin_is_missing(lab: Laboratory) -> None:
+    failed = _moved(lab)
+    assert (failed.action, failed.changed, lab.commands()) == ("failed", False, [])
+    assert lab.record() is not None
+
+
+def test_one_that_is_made_anew_as_it_was_is_not_put_back(make: Make) -> None:
+    """It would be the same ADD once more."""
+    lab = make(b=lambda call: CniError(100, "no") if call.command in fails else None)
+    fails: set[str] = set()
+    lab.make_namespace()
+    lab.ensure(lab.wanted())
+    fails |= {"CHECK", "ADD"}
+    failed = lab.ensure(lab.wanted())
+    assert (failed.action, failed.exists) == ("failed", False)
+    assert lab.commands() == ["CHECK", "DEL", "ADD", "DEL"]
+
+
+@pytest.mark.parametrize("old_is_first", [True, False])
+def test_a_container_leaves_networks_before_it_joins_others(lab: Laboratory, old_is_first: bool) -> None:
+    """The interface is to have the same name."""
+    lab.make_namespace()
+    lab.ensure(lab.wanted())
+    lab.write("other")
+    wanted = [Wanted(lab.wanted(), present=False), Wanted(lab.wanted(network="other"))]
+    outcomes = lab.converge(*(wanted if old_is_first else reversed(wanted)), check="never")
+    assert sorted(outcome.action for outcome in outcomes) == ["added", "removed"]
+    assert lab.commands() == ["DEL", "ADD"]

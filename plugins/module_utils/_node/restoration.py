@@ -115,6 +115,14 @@ class _AsRecorded(Convergence):
         super().__init__(runtime, ConfDir("", {}, (), {}), Policy(check="never"))
         self._records = records
 
+    def _decide(self, one: Wanted, outcome: Outcome) -> None:
+        """Do nothing where another run has been at it: it knows better than what was read before the lock was had."""
+        key = one.attachment.key
+        if (self._runtime.records.read(key) or self._runtime.intents.read(key)) == self._records[key]:
+            super()._decide(one, outcome)
+        else:
+            outcome.reason = "another run has just been at it"
+
     def _required(self, attachment: Attachment) -> NetworkConfiguration:
         netns.require_foreign(attachment.netns)
         return self._known.network(self._records[attachment.key])

@@ -105,10 +105,31 @@ class Convergence:
             outcome.result = record.result.keys if record.result else None
             self._check_existing(record, outcome)
         if outcome.reason and outcome.action == "unchanged":
-            self._delete(record, outcome, one.restoration)
-            self._add(network, one, outcome, "recreated")
+            self._make_anew(record, network, one, outcome)
         elif record.restoration != one.restoration:
             self._note(record, one, outcome)
+
+    def _make_anew(self, record: Record, network: NetworkConfiguration, one: Wanted, outcome: Outcome) -> None:
+        if not self._policy.dry_run:
+            self._runtime.require_plugins(network)  # while nothing has been taken away yet
+        is_to_be_another = self._known.is_to_be_another(record, network, one.attachment)
+        self._delete(record, outcome, one.restoration)
+        try:
+            self._add(network, one, outcome, "recreated")
+        except CniError as exc:
+            if outcome.exists or not is_to_be_another:
+                raise
+            raise self._put_back(record, exc, outcome) from exc
+
+    def _put_back(self, record: Record, failure: CniError, outcome: Outcome) -> CniError:
+        """Attach as it was before; return what is to be said of the failure then."""
+        try:
+            self._runtime.add(self._known.network(record), record.attachment, record.restoration, again=True)
+            said = "the attachment has been put back as it was before"
+            outcome.exists, outcome.restoration_after = True, record.restoration
+        except CniError as exc:
+            said = f"the attachment could not be put back as it was before either: {exc}"
+        return CniError(failure.code, failure.msg, "\n".join(filter(None, [failure.details, said])))
 
     def _required(self, attachment: Attachment) -> NetworkConfiguration:
         """Return the network's configuration where both it and the namespace are there."""

@@ -77,6 +77,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "overlaps-route": (NODE, ERROR),
     "overlaps-network": (NODE, ERROR),
     "inside-route": (NODE, WARNING),
+    "idle-bridge": (NODE, WARNING),
     "shadowed-network": (NODE, WARNING),
     "other-file-first": (NODE, WARNING),
     "broken-file": (NODE, WARNING),

@@ -76,18 +76,18 @@ class _Place(t.NamedTuple):
 def findings(prospect: Prospect, view: View) -> t.Iterator[Finding]:
     """Find addresses of networks that the node has, that it sends elsewhere, or that another file's network has too."""
     others = [span for network in prospect.others for span in _spans(network)]
-    own, places = _own_addresses(view), _places(view)
+    own, places, idle = _own_addresses(view), _places(view), _idle_bridges(view)
     for network in prospect.wanted:
         before = prospect.before.get(network.name)
-        mine = frozenset(name for span in (_spans(before) if before else ()) for name in span.links)
+        was = list(_spans(before)) if before else []
         for span in _spans(network):
             yield from _taken(span, _inside(own, span.range.first, span.range.last))
             overlapping = [other for other in others if other.network.name != network.name and _collide(span, other)]
             yield from _networks(span, overlapping)
             if span.routed:
-                known = span.links.union(mine, *(other.links for other in overlapping))
                 there = _inside(places, span.range.subnet[0], span.range.subnet[-1])
-                yield from _elsewhere(span, [place for place in there if not _is_own(place, span, known)])
+                known = [span, *was, *overlapping]
+                yield from _elsewhere(span, [place for place in there if not _is_of(place, known)], idle)
 
 
 def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
@@ -147,10 +147,16 @@ def _inside(places: list[_Place], first: Address, last: Address) -> list[_Place]
     return [place for place in places if place.first <= high and place.last >= low and place.version == version]
 
 
-def _is_own(place: _Place, span: _Span, links: t.Collection[str]) -> bool:
-    """Tell what leads to the network itself: its links, and the routes to single containers that ptp makes."""
-    is_host = place.destination.prefixlen == place.destination.max_prefixlen
-    return place.link in links or (is_host and span.plugin.type == "ptp")
+def _idle_bridges(view: View) -> set[str]:
+    """Return those without a port: bridge leaves its own behind."""
+    in_use = {link.master for link in view.links}
+    return {link.name for link in view.links if link.kind == "bridge" and link.ifindex not in in_use}
+
+
+def _is_of(place: _Place, spans: t.Sequence[_Span]) -> bool:
+    """Tell what leads to networks themselves: their links, and the routes to single containers that ptp makes."""
+    is_host = place.first == place.last
+    return any(place.link in span.links or (is_host and span.plugin.type == "ptp") for span in spans)
 
 
 def _taken(span: _Span, own: t.Sequence[_Place]) -> t.Iterator[Finding]:
@@ -174,7 +180,7 @@ def _networks(span: _Span, overlapping: t.Sequence[_Span]) -> t.Iterator[Finding
         yield span.finding("overlaps-network", message, "give each network addresses of its own")
 
 
-def _elsewhere(span: _Span, places: t.Sequence[_Place]) -> t.Iterator[Finding]:
+def _elsewhere(span: _Span, places: t.Sequence[_Place], idle: t.Collection[str]) -> t.Iterator[Finding]:
     subnet = span.range.subnet
     said: set[str] = set()
     for place in places:
@@ -182,7 +188,11 @@ def _elsewhere(span: _Span, places: t.Sequence[_Place]) -> t.Iterator[Finding]:
         if place.link in said or not (is_inside or place.is_direct):
             continue
         said.add(place.link)
-        if is_inside:
+        if place.link in idle:
+            message = f"the bridge {place.link}, of which nothing is a port, has {place.destination}"
+            hint = f"remove it, or the node may send there what is for {subnet}"
+            yield span.finding("idle-bridge", message, hint)
+        elif is_inside:
             message = f"the node sends what is for {place.destination}, of the subnet {subnet}, to {place.link}"
             yield span.finding("overlaps-route", message, f"choose another subnet, or free it on {place.link}")
         else:

@@ -26,6 +26,9 @@ route add fd00:8::/64 via fd00:7::1 dev lan0
 route add default via 192.168.7.1 dev lan0
 link add docker0 type bridge
 address add 172.17.0.1/16 dev docker0
+link add idle0 type bridge
+address add 172.18.0.1/16 dev idle0
+link add port0 master docker0 type veth peer name port0-peer
 """
 
 
@@ -64,6 +67,7 @@ WRONG: t.Final[dict[str, Json]] = {
 SUSPICIOUS: t.Final[dict[str, Json]] = {
     "missing-device /plugins/0/device": named("j", {"type": "host-device", "device": "lan7"}),
     "inside-route /plugins/0/ipam/ranges/0/0": routed("k", "192.168.7.128/25"),
+    "idle-bridge /plugins/0/ipam/ranges/0/0": routed("l", "172.18.0.0/16"),
 }
 LYING_ABOUT: t.Final = {
     "05-first.conflist other-file-first /name",
@@ -151,5 +155,8 @@ def test_what_networks_have_made_themselves_is_no_fault(node: Node) -> None:
     assert result_findings(attached) == []
     done = node.run("conflists", conflists=items).succeeded()
     assert (done.result["changed"], done.result["findings"]) == (False, [])
-    moved = node.run("conflists", conflists=[{"config": routed("bridge", "10.1.0.0/16", "br9")}], probe=False)
-    assert moved.succeeded().result["findings"] == []
+    moved = [{"config": routed("bridge", "10.1.0.0/16", "br9")}]
+    assert node.run("conflists", conflists=moved).succeeded().result["findings"] == []
+    node.attach({"network": "bridge", "netns": "blue"})
+    again = node.run("conflists", conflists=moved).succeeded()
+    assert codes(again.result) == {"10-bridge.conflist idle-bridge /plugins/0/ipam/ranges/0/0": "warning"}

@@ -23,12 +23,16 @@ LINKS: t.Final = {"lo": 65536, "eth0": 1500, "eth1": 9000, "cni0": 1500, "docker
 DEFAULT_ROUTE: t.Final = "0.0.0.0/0 via 192.168.1.1 dev eth0"
 
 
-def view(addresses: t.Sequence[str] = (), routes: t.Sequence[str] = (DEFAULT_ROUTE,)) -> View:
-    """Addresses as `ADDRESS dev LINK`, routes as `NETWORK [via GATEWAY] dev LINK [table NUMBER]`."""
+def view(
+    addresses: t.Sequence[str] = (), routes: t.Sequence[str] = (DEFAULT_ROUTE,), ports: t.Collection[str] = ("veth7",)
+) -> View:
+    """Addresses as `ADDRESS dev LINK`, routes as `NETWORK [via GATEWAY] dev LINK [table NUMBER]`, ports of docker0."""
     numbers = {name: number for number, name in enumerate(LINKS, 1)}
+    masters = dict.fromkeys(ports, numbers["docker0"])
+    kinds = dict.fromkeys(("cni0", "docker0"), "bridge")
     links = [
-        Link(numbers[name], name, f"02:00:00:00:00:0{numbers[name]}", mtu, True, 0, 0, "")
-        for name, mtu in LINKS.items()
+        Link(number, name, f"02:00:00:00:00:0{number}", LINKS[name], True, masters.get(name, 0), 0, kinds.get(name, ""))
+        for name, number in numbers.items()
     ]
     given = [text.split() for text in addresses]
     words = [text.split() for text in routes]
@@ -234,9 +238,18 @@ def test_a_subnet_is_nobody_elses_on_the_node(
     assert lab.found(plugin) == expected
 
 
+def test_a_bridge_without_ports_is_in_the_way_and_stops_nothing(lab: Lab) -> None:
+    lab.has(view(["10.1.0.1/16 dev docker0"], [DEFAULT_ROUTE, "10.1.0.0/16 dev docker0"], ports=()))
+    assert lab.found(bridge("10.1.0.0/16")) == [f"warning idle-bridge {RANGE}"]
+
+
 def test_what_the_network_was_before_is_its_own(lab: Lab) -> None:
     lab.has(view(["10.1.0.1/16 dev docker0"], [DEFAULT_ROUTE, "10.1.0.0/16 dev docker0"]))
     lab.net_d.put("10-net.conflist", network("net", bridge("10.1.0.0/16", "docker0")))
+    assert lab.found(bridge("10.1.0.0/16")) == []
+    lab.has(view(["10.1.0.1/32 dev veth7"], [DEFAULT_ROUTE, "10.1.0.5/32 dev veth7"]))
+    assert lab.found(bridge("10.1.0.0/16")) == [ROUTED]
+    lab.net_d.put("10-net.conflist", network("net", {"type": "ptp", "ipam": host_local("10.1.0.0/16")}))
     assert lab.found(bridge("10.1.0.0/16")) == []
 
 

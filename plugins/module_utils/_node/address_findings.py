@@ -11,7 +11,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.address_ranges import (
     Address,
@@ -20,6 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.address_ranges impo
     range_sets,
     static_addresses,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.delegates import Configured, configured
 from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
 from ansible_collections.cni.node.plugins.module_utils._node.segment import (
     DEFAULT_BRIDGE,
@@ -44,7 +45,7 @@ class _Span(t.NamedTuple):
     """
 
     network: NetworkConfiguration
-    plugin: PluginConfiguration
+    plugin: Configured
     range: Range
     segment: Segment
     links: frozenset[str]
@@ -53,8 +54,8 @@ class _Span(t.NamedTuple):
     path: str
 
     def finding(self, code: str, message: str, hint: str) -> Finding:
-        of = (self.plugin.index, self.plugin.type)
-        return Finding(code, self.network.source, self.path, message, hint, str(self.range.subnet), of)
+        subnet = str(self.range.subnet)
+        return Finding(code, self.network.source, self.path, message, hint, subnet, self.plugin.plugin)
 
 
 class _Place(t.NamedTuple):
@@ -91,7 +92,7 @@ def findings(prospect: Prospect, view: View) -> t.Iterator[Finding]:
 
 
 def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
-    for plugin in network.plugins:
+    for plugin in configured(network):
         segment = segment_of(plugin.type, plugin.keys)
         ipam = plugin.keys.get("ipam")
         if segment is None or not isinstance(ipam, dict):
@@ -102,15 +103,13 @@ def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
             sets = range_sets(ipam) if ipam.get("type") == "host-local" else []
             ranges = [one for members in sets for one in members]
         gateways = frozenset(one.gateway for one in ranges)
-        place = f"/plugins/{plugin.index}" if network.is_list else ""
+        routed = is_routed(plugin.type, plugin.keys)
         for one in ranges:
-            path = f"{place}/ipam{one.path}"
-            yield _Span(
-                network, plugin, one, segment, _links(plugin), is_routed(plugin.type, plugin.keys), gateways, path
-            )
+            path = f"{plugin.path}/ipam{one.path}"
+            yield _Span(network, plugin, one, segment, _links(plugin), routed, gateways, path)
 
 
-def _links(plugin: PluginConfiguration) -> frozenset[str]:
+def _links(plugin: Configured) -> frozenset[str]:
     if plugin.type != "bridge":
         return frozenset()
     bridge = plugin.keys.get("bridge") or DEFAULT_BRIDGE

@@ -32,35 +32,69 @@ class Executable(t.NamedTuple):
     plugin: tuple[int, str]
 
 
+class Configured(t.NamedTuple):
+    """A plugin configuration of a network, or one inside of another's, which that is going to run.
+
+    Attributes:
+        keys: With what is added to them: a type, at least.
+        path: JSON pointer of it.
+        place: How many plugins of the same network run before it.
+        plugin: Index and type of the plugin of the network that runs it, or is it.
+    """
+
+    type: str
+    keys: _Keys
+    versions: tuple[str, ...]
+    path: str
+    place: int
+    plugin: tuple[int, str]
+
+
 def executables(network: NetworkConfiguration) -> t.Iterator[Executable]:
     """Return every plugin that a network makes run: its own, their IPAM plugins, and what flannel and Multus run."""
-    for plugin in network.plugins:
-        place = f"/plugins/{plugin.index}" if network.is_list else ""
-        for name, versions, path in _types(plugin.keys, network.versions, place):
-            yield Executable(name, versions, path, (plugin.index, plugin.type))
+    for one in configured(network):
+        ipam = _object(one.keys.get("ipam")).get("type")
+        for name, place in ((one.type, "type"), (ipam, "ipam/type")):
+            if isinstance(name, str) and name:
+                yield Executable(name, one.versions, f"{one.path}/{place}", one.plugin)
+        if one.type == "flannel" and not ipam:
+            yield Executable("host-local", one.versions, f"{one.path}/ipam", one.plugin)
 
 
-def _types(keys: _Keys, versions: tuple[str, ...], path: str) -> t.Iterator[tuple[str, tuple[str, ...], str]]:
-    plugin_type, ipam = keys.get("type"), _object(keys.get("ipam"))
-    for name, place in ((plugin_type, f"{path}/type"), (ipam.get("type"), f"{path}/ipam/type")):
-        if isinstance(name, str) and name:
-            yield name, versions, place
-    if plugin_type == "flannel":
-        yield from _types({"type": "bridge", **_object(keys.get("delegate"))}, versions, f"{path}/delegate")
-        if not ipam.get("type"):
-            yield "host-local", versions, f"{path}/ipam"
-    elif plugin_type == "multus":
-        for index, delegate in enumerate(_list(keys.get("delegates"))):
-            yield from _network(_object(delegate), versions, f"{path}/delegates/{index}")
+def configured(network: NetworkConfiguration) -> t.Iterator[Configured]:
+    """Return every plugin configuration of a network, those inside of others included."""
+    for place, plugin in enumerate(network.plugins):
+        path = f"/plugins/{plugin.index}" if network.is_list else ""
+        yield from _with_delegates(
+            Configured(plugin.type, plugin.keys, network.versions, path, place, (plugin.index, plugin.type))
+        )
 
 
-def _network(keys: _Keys, versions: tuple[str, ...], path: str) -> t.Iterator[tuple[str, tuple[str, ...], str]]:
-    if keys.get("cniVersion") or keys.get("cniVersions"):
+def _with_delegates(one: Configured) -> t.Iterator[Configured]:
+    yield one
+    if one.type == "flannel":
+        keys = {"type": "bridge", "isGateway": True, **_object(one.keys.get("delegate"))}
+        yield from _with_delegates(_inner(one, keys, f"{one.path}/delegate"))
+    elif one.type == "multus":
+        for index, delegate in enumerate(_list(one.keys.get("delegates"))):
+            yield from _of_multus(one, _object(delegate), f"{one.path}/delegates/{index}")
+
+
+def _of_multus(one: Configured, network: _Keys, path: str) -> t.Iterator[Configured]:
+    if network.get("cniVersion") or network.get("cniVersions"):
         with contextlib.suppress(CniError):
-            versions = config.parse_versions(keys, "")
-    yield from _types(keys, versions, path)
-    for index, plugin in enumerate(_list(keys.get("plugins"))):
-        yield from _types(_object(plugin), versions, f"{path}/plugins/{index}")
+            one = one._replace(versions=config.parse_versions(network, ""))
+    listed = _list(network["plugins"]) if "plugins" in network else []
+    for place, plugin in enumerate(listed):
+        yield from _with_delegates(_inner(one, _object(plugin), f"{path}/plugins/{place}", place))
+    if not listed:
+        yield from _with_delegates(_inner(one, network, path))
+
+
+def _inner(one: Configured, keys: _Keys, path: str, place: int = 0) -> Configured:
+    plugin_type = keys.get("type")
+    name = plugin_type if isinstance(plugin_type, str) else ""
+    return one._replace(type=name, keys=keys, path=path, place=place)
 
 
 def _object(value: t.Any) -> _Keys:
@@ -71,4 +105,4 @@ def _list(value: t.Any) -> list[t.Any]:
     return value if isinstance(value, list) else []
 
 
-__all__ = ("Executable", "executables")
+__all__ = ("Configured", "Executable", "configured", "executables")

@@ -11,9 +11,10 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
+from ansible_collections.cni.node.plugins.module_utils._node.delegates import Configured, configured
 from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
 from ansible_collections.cni.node.plugins.module_utils._node.segment import DEFAULT_BRIDGE
 
@@ -32,11 +33,11 @@ def findings(prospect: Prospect, view: View, *, may_come: bool) -> t.Iterator[Fi
     bridges = {
         plugin.keys.get("bridge") or DEFAULT_BRIDGE
         for network in (*prospect.wanted, *prospect.others)
-        for plugin in network.plugins
+        for plugin in configured(network)
         if plugin.type == "bridge"
     }
     for network in prospect.wanted:
-        for plugin in network.plugins:
+        for plugin in configured(network):
             if plugin.type in _ON_MASTER and not plugin.keys.get("linkInContainer"):
                 yield from _on_master(network, plugin, view, may_come=may_come)
             elif plugin.type == "tap" and plugin.keys.get("bridge") not in bridges:
@@ -46,13 +47,11 @@ def findings(prospect: Prospect, view: View, *, may_come: bool) -> t.Iterator[Fi
                 yield from _device(network, plugin, view)
 
 
-def _on_master(
-    network: NetworkConfiguration, plugin: PluginConfiguration, view: View, *, may_come: bool
-) -> t.Iterator[Finding]:
+def _on_master(network: NetworkConfiguration, plugin: Configured, view: View, *, may_come: bool) -> t.Iterator[Finding]:
     if plugin.keys.get("master"):
         yield from _named(network, plugin, "master", view, may_come=may_come)
         master = _link(plugin.keys["master"], view)
-    elif plugin.type == "vlan" or plugin.index:  # the schema speaks of the one; the other has the link before it
+    elif plugin.type == "vlan" or plugin.place:  # the schema speaks of the one; the other has the link before it
         return
     else:
         master = _of_default_route(view)
@@ -67,7 +66,7 @@ def _on_master(
 
 
 def _named(
-    network: NetworkConfiguration, plugin: PluginConfiguration, key: str, view: View, *, may_come: bool
+    network: NetworkConfiguration, plugin: Configured, key: str, view: View, *, may_come: bool
 ) -> t.Iterator[Finding]:
     name = plugin.keys.get(key)
     if isinstance(name, str) and name and _link(name, view) is None:
@@ -77,7 +76,7 @@ def _named(
         yield _finding("missing-link", network, plugin, f"/{key}", message, hint, name, may_come=may_come)
 
 
-def _device(network: NetworkConfiguration, plugin: PluginConfiguration, view: View) -> t.Iterator[Finding]:
+def _device(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:
     keys = plugin.keys
     there: dict[str, t.Callable[[str], object]] = {
         "device": lambda name: _link(name, view),
@@ -106,7 +105,7 @@ def _of_default_route(view: View) -> Link | None:
 def _finding(
     code: str,
     network: NetworkConfiguration,
-    plugin: PluginConfiguration,
+    plugin: Configured,
     path: str,
     message: str,
     hint: str,
@@ -114,17 +113,8 @@ def _finding(
     *,
     may_come: bool = False,
 ) -> Finding:
-    place = f"/plugins/{plugin.index}" if network.is_list else ""
-    return Finding(
-        code,
-        network.source,
-        f"{place}{path}",
-        message,
-        hint,
-        value,
-        (plugin.index, plugin.type),
-        may_come=may_come,
-    )
+    place = f"{plugin.path}{path}"
+    return Finding(code, network.source, place, message, hint, value, plugin.plugin, may_come=may_come)
 
 
 __all__ = ("findings",)

@@ -7,15 +7,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
 
-@dataclasses.dataclass(frozen=True)
-class Prospect:
+class Prospect(t.NamedTuple):
     """A directory of network configurations as it is going to be.
 
     Attributes:

@@ -119,6 +119,18 @@ ON_LINKS: t.Final[dict[str, tuple[Json, list[str]]]] = {
         ["warning missing-device /plugins/0/pciBusID"],
     ),
     "another plugin": ({"type": "acme", "master": "eth7"}, []),
+    "what Multus runs": (
+        {"type": "multus", "delegates": [{"type": "macvlan", "master": "eth7"}]},
+        ["error missing-link /plugins/0/delegates/0/master"],
+    ),
+    "what Multus runs one after the other": (
+        {"type": "multus", "delegates": [{"plugins": [{"type": "bridge"}, {"type": "ipvlan", "mtu": 9999}]}]},
+        [],
+    ),
+    "what flannel runs": (
+        {"type": "flannel", "delegate": {"type": "macvlan", "master": "eth0", "mtu": 9999}},
+        ["error mtu-above-master /plugins/0/delegate/mtu"],
+    ),
 }
 
 
@@ -219,6 +231,12 @@ ON_NODE: t.Final[dict[str, tuple[Json, list[str], list[str], list[str]]]] = {
         [],
         ["10.1.0.0/16 dev eth0"],
         ["error overlaps-route /plugins/0/ipam"],
+    ),
+    "what Multus runs": (
+        {"type": "multus", "delegates": [{"name": "inner", "plugins": [bridge("10.1.0.0/16")]}]},
+        [],
+        ["10.1.0.0/16 dev eth0"],
+        ["error overlaps-route /plugins/0/delegates/0/plugins/0/ipam/ranges/0/0"],
     ),
     "nothing that can be told": (bridge("10.1.0.0/16", ipam={"type": "dhcp"}), [], ["10.1.0.0/16 dev eth0"], []),
     "two families in one range": (

@@ -57,8 +57,8 @@ FAULTS: t.Final[dict[str, tuple[Json, list[str]]]] = {
         {"type": "flannel", "delegate": {"type": "old"}},
         [
             "error missing-plugin /plugins/0/type",
-            "error incompatible-plugin /plugins/0/delegate/type",
             "error missing-plugin /plugins/0/ipam",
+            "error incompatible-plugin /plugins/0/delegate/type",
         ],
     ),
     "flannel's own": (

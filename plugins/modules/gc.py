@@ -16,6 +16,7 @@ description:
   - Finds what crashes, reboots and lost network namespaces leave behind on a node, says how it knows, and collects it.
   - Attachments of this collection whose network namespace is gone, and those that were begun and not finished, are deleted
     by their records with DEL. Networks of version 1.1.0 or later are told to collect with GC.
+    Those with O(cni.node.attachments#module:attachments[].persist) wait to be restored and stay.
   - What no plugin collects is removed by this module. These are addresses that C(host-local) has given away and nobody has,
     its directories of networks that are gone, chains of C(iptables) and rules of C(nftables) that masquerade or map ports for
     lost containers, ports of bridges that lead nowhere, and temporary files and locks of killed runs.

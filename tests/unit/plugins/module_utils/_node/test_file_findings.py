@@ -70,6 +70,8 @@ def test_a_file_of_somebody_that_comes_first_is_what_pods_get(net_d: NetD) -> No
     assert list(found(net_d, wanted("a"))) == ["other-file-first 05-cilium.conflist"]
     assert found(net_d, wanted("a", priority=1)) == {}
     assert found(net_d, absent("x")) == {}
+    net_d.put("00-old.conflist", text("old"))
+    assert list(found(net_d, wanted("a"), absent("old"))) == ["other-file-first 05-cilium.conflist"]
 
 
 @pytest.mark.parametrize("priority", [0, 9])

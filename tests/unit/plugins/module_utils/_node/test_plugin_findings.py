@@ -43,6 +43,11 @@ def test_plugins_that_are_as_they_should_be_are_asked_once(plugins: PluginDirect
     assert len(plugins.calls("lab", "VERSION")) == 1
 
 
+def test_a_plugin_that_fails_is_asked_once_too(plugins: PluginDirectory) -> None:
+    assert len(found(plugins, {"type": "bad"}, {"type": "bad"})) == 2
+    assert len(plugins.calls("bad", "VERSION")) == 1
+
+
 FAULTS: t.Final[dict[str, tuple[Json, list[str]]]] = {
     "missing": ({"type": "none"}, ["error missing-plugin /plugins/0/type"]),
     "no executable": ({"type": "text"}, ["error missing-plugin /plugins/0/type"]),

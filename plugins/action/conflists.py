@@ -11,6 +11,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.cni.node.plugins.module_utils._base.finding import NODE, Finding, errors, refusal
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import checked_levels
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schemas import load_library
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
 
 _Keys = dict[str, t.Any]

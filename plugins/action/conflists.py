@@ -16,9 +16,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.validate impo
 
 _Keys = dict[str, t.Any]
 
+_LEVELS: t.Final = (*CONTROLLER_LEVELS, NODE)
+
 # Ansible imports this file before it forks a process for each task and host.
 load_library()
-_LEVELS: t.Final = (*CONTROLLER_LEVELS, NODE)
 
 
 class ActionModule(ConflistItemsAction):

@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node import boot_unit, resolv_conf
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.restoration import lasting
 
 
 def prepare(cache_dir: str, outcomes: t.Sequence[Outcome], *, dry_run: bool) -> tuple[list[FileChange], list[str]]:
@@ -30,24 +30,20 @@ def prepare(cache_dir: str, outcomes: t.Sequence[Outcome], *, dry_run: bool) -> 
     Raises:
         CniError: ``IO_FAILURE``, ``DECODE_FAILURE``.
     """
-    lasting = {path: _lasting(path) for path in sorted({cache_dir, *boot_unit.cache_dirs()})}
+    cache_dir = os.path.abspath(cache_dir)
+    kept = {path: lasting(path) for path in sorted({cache_dir, *boot_unit.cache_dirs()})}
     undecided = [outcome for outcome in outcomes if outcome.changed] if dry_run else []
     keys = {outcome.attachment.key for outcome in undecided}
-    lasting[cache_dir] = [record for record in lasting[cache_dir] if record.attachment.key not in keys]
+    kept[cache_dir] = [record for record in kept[cache_dir] if record.attachment.key not in keys]
     awaited = {cache_dir} if any(outcome.restoration_after for outcome in undecided) else set()
-    unit = boot_unit.changes([path for path, records in lasting.items() if records or path in awaited])
-    records = [record for found in lasting.values() for record in found]
+    unit = boot_unit.changes([path for path, records in kept.items() if records or path in awaited])
+    records = [record for found in kept.values() for record in found]
     resolving, warnings = resolv_conf.changes(records, [outcome.attachment.netns for outcome in undecided])
     if not dry_run:
         for change in resolving:
             resolv_conf.carry_out(change)
         boot_unit.carry_out(unit)
     return [*unit, *resolving], warnings
-
-
-def _lasting(cache_dir: str) -> list[Record]:
-    stores = (RecordStore.of_records(cache_dir), RecordStore.of_intents(cache_dir))
-    return [record for store in stores for record in store.read_lasting()[0]]
 
 
 __all__ = ("prepare",)

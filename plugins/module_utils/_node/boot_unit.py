@@ -62,8 +62,11 @@ def require_systemd() -> None:
 def cache_dirs() -> list[str]:
     """Return the cache directories that the unit restores from."""
     lines = (durable.read(boot.UNIT) or b"").decode("utf-8", "replace").splitlines()
-    listed = [json.loads(line[len(_LIST) :]) for line in lines if line.startswith(_LIST)]
-    return [path for paths in listed for path in paths]
+    try:
+        listed = [json.loads(line[len(_LIST) :]) for line in lines if line.startswith(_LIST)]
+        return [str(path) for paths in listed for path in paths]
+    except (TypeError, ValueError):  # somebody has changed it, and it is about to be written anew
+        return []
 
 
 def changes(directories: t.Sequence[str]) -> list[FileChange]:

@@ -50,6 +50,12 @@ def restore(cache_dir: str, workers: int) -> tuple[list[Outcome], list[CniError]
     return outcomes, broken
 
 
+def lasting(cache_dir: str) -> list[Record]:
+    """Return what is recorded as to be restored, be it attached, begun or waiting."""
+    stores = (RecordStore.of_records(cache_dir), RecordStore.of_intents(cache_dir))
+    return [record for store in stores for record in store.read_lasting()[0]]
+
+
 def addresses(result: Result | None) -> tuple[str, ...]:
     """Return the addresses of an attachment, without their prefixes."""
     with contextlib.suppress(CniError):
@@ -164,4 +170,4 @@ def _with_request(plugin: PluginConfiguration, network: str, had: t.Iterable[str
     return dataclasses.replace(plugin, keys={**plugin.keys, "args": asking}) if free else plugin
 
 
-__all__ = ("addresses", "restore")
+__all__ = ("addresses", "lasting", "restore")

@@ -12,36 +12,42 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._node import resolv_conf
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
-from ansible_collections.cni.node.plugins.module_utils._node.restoration import addresses, restore
+from ansible_collections.cni.node.plugins.module_utils._node.restoration import addresses, lasting, restore
+
+T = t.TypeVar("T")
 
 
 def main(cache_dirs: t.Sequence[str]) -> int:
     """Restore what is recorded in these directories, and say so, a line each; the status is 0 if nothing failed."""
-    failed = False
+    went_well = [_attempt(_restore, path) for path in cache_dirs]
+    return 0 if all([*went_well, _attempt(_resolve, cache_dirs)]) else 1
+
+
+def _attempt(step: t.Callable[[T], bool], subject: T) -> bool:
     try:
-        for cache_dir in cache_dirs:
-            outcomes, broken = restore(cache_dir, default_workers())
-            failed |= any(outcome.error for outcome in outcomes)
-            for line in (*map(_line, outcomes), *(f"not restored: {error}" for error in broken)):
-                _say(line)
-        changes, warnings = resolv_conf.changes([record for path in cache_dirs for record in _lasting(path)])
-        for warning in warnings:
-            _say(warning)
-        for change in changes:
-            resolv_conf.carry_out(change)
+        return step(subject)
     except CniError as exc:
         _say(f"failed: {exc}")
-        failed = True
-    return int(failed)
+        return False
 
 
-def _lasting(cache_dir: str) -> list[Record]:
-    return RecordStore.of_records(cache_dir).read_lasting()[0]
+def _restore(cache_dir: str) -> bool:
+    outcomes, broken = restore(cache_dir, default_workers())
+    for line in (*map(_line, outcomes), *(f"not restored: {error}" for error in broken)):
+        _say(line)
+    return not any(outcome.error for outcome in outcomes)
+
+
+def _resolve(cache_dirs: t.Sequence[str]) -> bool:
+    changes, warnings = resolv_conf.changes(record for path in cache_dirs for record in lasting(path))
+    for warning in warnings:
+        _say(warning)
+    for change in changes:
+        resolv_conf.carry_out(change)
+    return True
 
 
 def _line(outcome: Outcome) -> str:

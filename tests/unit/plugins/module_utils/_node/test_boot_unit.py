@@ -71,3 +71,11 @@ def test_the_program_is_the_same_each_time_and_needs_nothing_beside_it(root: pat
     argv = [sys.executable, "-I", "-S", boot.PROGRAM, str(root / "cache")]
     done = subprocess.run(argv, check=False, capture_output=True, text=True, env={}, cwd="/")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("line", ["# cache_dirs: [", "# cache_dirs: 5", "nothing of ours"])
+def test_a_unit_that_somebody_has_changed_is_written_anew(root: pathlib.Path, line: str) -> None:
+    settle("/var/lib/cni")
+    pathlib.Path(boot.UNIT).write_text(f"{line}\n", encoding="utf-8")
+    assert boot_unit.cache_dirs() == []
+    assert settle("/var/lib/cni") == ["changed"]

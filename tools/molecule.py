@@ -46,9 +46,10 @@ def chosen() -> list[str]:
     return asked or there
 
 
-def play(name: str) -> bool:
+def play(name: str, limit: float | None = None) -> bool:
+    """Whether it passed, within `limit` seconds; the sandbox takes all that runs in it along when it is killed."""
     start = time.monotonic()
-    status = run([sandbox.PROGRAM, tool("molecule"), "test", "--scenario-name", name], env=ENVIRONMENT)
+    status = run([sandbox.PROGRAM, tool("molecule"), "test", "--scenario-name", name], env=ENVIRONMENT, limit=limit)
     verdict = "passed" if status == 0 else f"FAILED with status {status}"
     print(f"scenario {name}: {verdict} after {time.monotonic() - start:.0f} s", flush=True)
     return status == 0

@@ -26,10 +26,15 @@ class Unavailable(Exception):
     """What was asked for cannot be done on this machine; the message is one sentence on what to do."""
 
 
-def run(argv: Words, cwd: Path = ROOT, env: t.Mapping[str, str] | None = None) -> int:
-    """Run a command in the open and give back its exit status."""
+def run(argv: Words, cwd: Path = ROOT, env: t.Mapping[str, str] | None = None, limit: float | None = None) -> int:
+    """Run a command in the open and give back its exit status; 124 if it was killed after `limit` seconds."""
     print("+", *(shown(word) for word in argv), flush=True)
-    return subprocess.run([str(word) for word in argv], cwd=cwd, env=_environment(env), check=False).returncode
+    words = [str(word) for word in argv]
+    try:
+        return subprocess.run(words, cwd=cwd, env=_environment(env), check=False, timeout=limit).returncode
+    except subprocess.TimeoutExpired:
+        print(f"{shown(words[0])} was killed: it took longer than {limit} s", flush=True)
+        return 124
 
 
 def output(argv: Words, cwd: Path = ROOT) -> str:

@@ -10,6 +10,8 @@ from tools import molecule, report, sandbox
 from tools.paths import ROOT, run
 
 PROGRAM = ROOT / "tests" / "vm" / "vm"
+# Seconds; several times what they take, emulated on two processors.
+IMAGE_TIME, SCENARIO_TIME = 600, 1800
 # What mounts while the disk is made goes with these namespaces.
 APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
@@ -17,10 +19,10 @@ APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"
 def suite() -> report.Outcome:
     outcome = report.Outcome("vm")
     reason = sandbox.unavailable("vm", "node", "fleet", "vm")
-    if not reason and run([*APART, PROGRAM, "image"]) != 0:
+    if not reason and run([*APART, PROGRAM, "image"], limit=IMAGE_TIME) != 0:
         reason = "the machine's disk could not be made; the message is above"
     if reason:
         outcome.skip(reason)
     else:
-        outcome.check(f"scenario {molecule.BOOTED}", molecule.play(molecule.BOOTED))
+        outcome.check(f"scenario {molecule.BOOTED}", molecule.play(molecule.BOOTED, limit=SCENARIO_TIME))
     return outcome

@@ -22,6 +22,8 @@ from ansible_collections.cni.node.tests.vm.image import Refused, ready
 
 DIRECTORY = pathlib.Path("/run/vm")
 PORT = 2222
+# An emulated processor has one clock, and translates a program again for each address that it is loaded at.
+KERNEL_OPTIONS = "root=/dev/vda rw console=ttyS0 net.ifnames=0 quiet tsc=reliable norandmaps no5lvl mitigations=off"
 # Seconds; emulated without help of the processor, on a busy machine.
 BOOT_TIME, PROBE_TIME = 300, 15
 
@@ -37,7 +39,12 @@ def up() -> None:
     host_key = (image / "host_key.pub").read_text(encoding="utf-8")
     (DIRECTORY / "known_hosts").write_text(f"[127.0.0.1]:{PORT} {host_key}", encoding="utf-8")
     subprocess.run(_command(image), check=True)
-    until(_answers, seconds=BOOT_TIME)
+    try:
+        until(_answers, seconds=BOOT_TIME)
+    except TimeoutError as error:
+        last_words = _last_words()
+        down()
+        raise Refused(f"the machine does not answer after {BOOT_TIME} s, and was switched off: {last_words}") from error
 
 
 def down() -> None:
@@ -52,7 +59,7 @@ def _command(image: pathlib.Path) -> list[str]:
     forward = f"hostfwd=tcp:127.0.0.1:{PORT}-:22"
     return [
         *_emulator(image, _accelerator(image)),
-        *("-initrd", str(image / "initrd.img"), "-append", "root=/dev/vda rw console=ttyS0 net.ifnames=0 quiet"),
+        *("-initrd", str(image / "initrd.img"), "-append", KERNEL_OPTIONS),
         *("-drive", f"file={image / 'disk.img'},format=raw,if=virtio,snapshot=on,cache=unsafe"),
         *("-netdev", f"user,id=net0,restrict=on,{forward}", "-device", "virtio-net-pci,netdev=net0"),
         *("-device", "virtio-rng-pci", "-serial", f"file:{DIRECTORY / 'console'}"),
@@ -96,11 +103,13 @@ def _pid() -> int | None:
 
 def _answers() -> bool | None:
     if not _pid():
-        raise Refused(
-            f"the machine ended: {(DIRECTORY / 'console').read_text(encoding='utf-8', errors='replace')[-500:]}"
-        )
+        raise Refused(f"the machine ended: {_last_words()}")
     try:
         with socket.create_connection(("127.0.0.1", PORT), timeout=5) as connection:
             return True if connection.recv(4) == b"SSH-" else None
     except OSError:
         return None
+
+
+def _last_words() -> str:
+    return (DIRECTORY / "console").read_text(encoding="utf-8", errors="replace")[-500:]

@@ -49,7 +49,16 @@ FILES = {
 }
 ENABLED = ("systemd-networkd.service", "ssh.service", "containerd.service")
 # They would work on the machine at times of their own.
-MASKED = ("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer")
+MASKED = (
+    *("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer"),
+    *(
+        "e2scrub_reap.service",
+        "podman-auto-update.service",
+        "podman-auto-update.timer",
+        "podman.service",
+        "podman.socket",
+    ),
+)
 SIZE = "3G"
 
 

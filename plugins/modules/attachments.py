@@ -78,6 +78,7 @@ options:
       capability_args:
         description:
           - Values for the capabilities that plugins of the network declare, such as C(portMappings), C(mac), C(ips) or C(bandwidth).
+          - What no plugin of the network declares reaches nobody. There is a warning then.
         type: dict
         default: {}
       state:

@@ -35,8 +35,10 @@ def converge(module: AnsibleModule) -> dict[str, t.Any]:
     timeout = positive("timeout", params["timeout"])
     runtime = Runtime(NodeExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
     policy = Policy(params["check"], params["on_drift"], module.check_mode)
-    attachments = Attachments(runtime, conf_dir.load(params["conf_dir"]), policy)
+    networks = conf_dir.load(params["conf_dir"])
+    attachments = Attachments(runtime, networks, policy)
     wanted = _wanted(params["attachments"], Restoration(tuple(params["plugin_dirs"]), timeout))
+    warn(module, _undeclared(wanted, networks))
     lasting = any(one.restoration for one in wanted)
     if lasting:
         _require_systemd()
@@ -51,6 +53,21 @@ def converge(module: AnsibleModule) -> dict[str, t.Any]:
     if lasting or os.path.lexists(boot.UNIT):
         _prepare_boot(module, outcomes, report)
     return report
+
+
+def _undeclared(wanted: t.Iterable[Wanted], networks: conf_dir.ConfDir) -> list[str]:
+    """Name the capabilities that no plugin takes the values of; once for all attachments to a network."""
+    given = {
+        (one.attachment.network, capability)
+        for one in wanted
+        if one.present and one.attachment.network in networks.networks
+        for capability in one.attachment.capability_args
+    }
+    return [
+        f"network {name} has no plugin that declares the capability {capability}: its values reach nobody"
+        for name, capability in sorted(given)
+        if not any(capability in plugin.capabilities for plugin in networks.networks[name].plugins)
+    ]
 
 
 def _require_systemd() -> None:

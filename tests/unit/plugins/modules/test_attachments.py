@@ -117,6 +117,14 @@ def test_the_diff_says_why_something_is_made_anew(ensure: Ensure) -> None:
     assert done["attachments"][0]["reason"] == "its arguments have changed"
 
 
+def test_a_capability_that_no_plugin_declares_is_warned_of(ensure: Ensure) -> None:
+    args = {"mac": "02:00:00:00:00:01", "portMappings": []}
+    items = [{"network": "net", "netns": name, "capability_args": args} for name in ("blue", "red")]
+    assert ensure(*items).warnings == [
+        "network net has no plugin that declares the capability portMappings: its values reach nobody"
+    ]
+
+
 def test_a_failed_item_is_in_the_message_and_the_others_are_done(ensure: Ensure) -> None:
     items = [
         {"network": "none", "netns": "blue"},

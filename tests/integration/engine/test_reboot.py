@@ -13,6 +13,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import typing as t
@@ -78,7 +79,12 @@ def addresses(node: Node) -> dict[str, list[str]]:
 
 
 def records(node: Node) -> list[pathlib.Path]:
-    return sorted((node.cache_dir / "results").glob("*"))
+    return sorted((node.cache_dir / "results").glob("[!.]*"))
+
+
+def begun(node: Node) -> list[str]:
+    """What is not finished; half-written files of killed runs are for gc."""
+    return [path.name for path in node.intents() if path.name[0] != "."]
 
 
 def inside(name: str, ifname: str = "eth0") -> list[str]:
@@ -89,7 +95,7 @@ def inside(name: str, ifname: str = "eth0") -> list[str]:
 
 def test_attachments_come_back_with_their_namespaces_and_addresses(clean: Node) -> None:
     node = clean
-    node.write(networks.network(networks.bridge(ipMasq=True, dns=DNS), networks.TUNING, networks.PORTMAP))
+    node.write(networks.network({**networks.bridge(ipMasq=True), "dns": DNS}, networks.TUNING, networks.PORTMAP))
     node.write({**networks.network(networks.PTP), "name": "nat"})
     make(node, "red", "blue", "green")
     mapped = item("blue", capability_args=networks.CAPABILITY_ARGS)
@@ -205,9 +211,68 @@ def test_whenever_restorations_are_killed_nothing_is_lost(clean: Node) -> None:
                 running.kill()
                 running.wait()
             boot()
-            assert (node.leases("net"), [path for path in node.intents() if path.name[0] != "."]) == (leases, [])
+            assert (node.leases("net"), begun(node)) == (leases, [])
             assert addresses(node) == had
             assert [inside(name) for name in names] == [had[f"net-{name}-eth0"] for name in names]
+
+
+# Runs the program, and ends as by SIGKILL right before or right after what changes something outside of it.
+KILLER = """
+import importlib, os, runpy, signal, sys
+moments, program = int(sys.argv[1]), sys.argv[2]
+def counted(operation):
+    def run(*arguments, **keywords):
+        count()
+        try:
+            return operation(*arguments, **keywords)
+        finally:
+            count()
+    return run
+def count():
+    global moments
+    moments -= 1
+    if moments < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.path.insert(0, program)
+base = "ansible_collections.cni.node.plugins.module_utils."
+for place, names in (
+    (os, ("fsync", "mkdir", "rename", "unlink")),
+    (importlib.import_module(base + "_base.process"), ("run",)),
+    (importlib.import_module(base + "_linux.syscall"), ("mount",)),
+):
+    for name in names:
+        setattr(place, name, counted(getattr(place, name)))
+sys.argv = sys.argv[2:]
+runpy.run_path(program, run_name="__main__")
+"""
+
+
+def test_at_whichever_boundary_a_restoration_is_killed_the_next_has_all_as_it_was(clean: Node) -> None:
+    """Before and after each plugin, each flush, each rename and each removal."""
+    node = clean
+    node.write(networks.network({**networks.bridge(), "dns": DNS}))
+    make(node, "blue")
+    node.attach(item())
+    had, resolv_conf = addresses(node), RESOLV_CONF.read_bytes()
+    python, dummy, *program = command()
+    survived = 0
+    for moments in range(1000):
+        RESOLV_CONF.unlink()
+        with rebooted():
+            killed = subprocess.run(
+                [python, "-I", "-c", KILLER, str(moments), *program], check=False, capture_output=True
+            )
+            assert killed.returncode in (0, -signal.SIGKILL), killed.stderr
+            boot()
+            assert (addresses(node), node.leases("net"), inside("blue")) == (had, ["10.1.0.2"], had["net-blue-eth0"])
+            assert begun(node) == []
+            assert RESOLV_CONF.read_bytes() == resolv_conf
+        if killed.returncode == 0:
+            break
+        survived += 1
+    assert survived > 20
+    node.run("gc", min_age=0).succeeded()
+    assert [path for path in node.cache_dir.rglob(".*") if path.is_file()] == []
 
 
 def test_an_address_that_another_has_by_now_is_given_up(clean: Node) -> None:

@@ -16,14 +16,18 @@ import pytest
 from ansible_collections.cni.node.tests.integration.ansible.laboratory import configuration, open_network
 from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
+from ansible_collections.cni.node.tests.integration.engine.booting import FILES, LINK, PROGRAM, command, swept
 from ansible_collections.cni.node.tests.integration.engine.node import Node
-from ansible_collections.cni.node.tests.integration.engine.test_reboot import FILES, LINK, PROGRAM, clean, command
 from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
 from ansible_collections.cni.node.tests.support.namespaces import namespaces
 
-__all__ = ("clean",)
-
 NEEDS_SYSTEMD = pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").exists(), reason="install systemd")
+
+
+@pytest.fixture
+def clean(node: Node) -> t.Iterator[Node]:
+    with swept(node):
+        yield node
 
 
 def item(name: str = "red", **keys: t.Any) -> Json:

@@ -10,6 +10,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.tests.integration.engine.booting import swept
 from ansible_collections.cni.node.tests.integration.engine.node import PLUGIN_DIRS, Engine, Node
 from ansible_collections.cni.node.tests.integration.engine.throwaway import (
     empty_node,
@@ -41,6 +42,13 @@ def node() -> t.Iterator[Node]:
         made = Node()
         yield made
         made.end_processes()
+
+
+@pytest.fixture
+def clean(node: Node) -> t.Iterator[Node]:
+    """A node to which attachments with `persist` may do what they do."""
+    with swept(node):
+        yield node
 
 
 @pytest.fixture

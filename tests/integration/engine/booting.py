@@ -1,0 +1,95 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the tests of a reboot have in common: the files that bring attachments back, and the command that does it."""
+
+from __future__ import annotations
+
+import configparser
+import contextlib
+import json
+import pathlib
+import shlex
+import shutil
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+UNIT = pathlib.Path("/etc/systemd/system/cni-node-restore.service")
+LINK = UNIT.parent / "multi-user.target.wants" / UNIT.name
+PROGRAM = pathlib.Path("/opt/cni.node/restore.pyz")
+RESOLV_CONF = pathlib.Path("/etc/netns/blue/resolv.conf")
+FILES = [PROGRAM, UNIT, LINK]
+DNS = {"nameservers": ["10.1.0.1"], "search": ["example.org"]}
+# Of each test that restores.
+RESTORES = (
+    pytest.mark.requires_root,
+    pytest.mark.requires_plugins,
+    pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").exists(), reason="install systemd"),
+)
+
+
+@contextlib.contextmanager
+def swept(node: Node) -> t.Iterator[Node]:
+    """What an attachment with `persist` puts outside of the directories of CNI goes, whatever becomes of the test."""
+    try:
+        yield node
+    finally:
+        for path in (PROGRAM.parent, RESOLV_CONF.parent):
+            shutil.rmtree(path, ignore_errors=True)
+        for path in (UNIT, LINK):
+            path.unlink(missing_ok=True)
+
+
+def item(name: str = "blue", network: str = "net", **keys: t.Any) -> Json:
+    return {"network": network, "netns": name, "persist": True, **keys}
+
+
+def boot(*, status: int = 0) -> str:
+    """What the unit's command prints, run as systemd runs it."""
+    done = subprocess.run(command(), check=False, capture_output=True, text=True, timeout=60, cwd="/", env={})
+    assert (done.returncode, done.stderr) == (status, ""), done.stdout
+    return done.stdout
+
+
+def command() -> list[str]:
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.read(UNIT)
+    return shlex.split(unit["Service"]["ExecStart"])
+
+
+def make(node: Node, *names: str) -> None:
+    node.run("netns", names=list(names)).succeeded()
+
+
+def addresses(node: Node) -> dict[str, list[str]]:
+    return {
+        path.name: [ip["address"] for ip in json.loads(path.read_text())["result"]["ips"]] for path in records(node)
+    }
+
+
+def records(node: Node) -> list[pathlib.Path]:
+    return sorted((node.cache_dir / "results").glob("[!.]*"))
+
+
+def begun(node: Node) -> list[str]:
+    """What is not finished; half-written files of killed runs are for gc."""
+    return [path.name for path in node.intents() if path.name[0] != "."]
+
+
+def inside(name: str, ifname: str = "eth0") -> list[str]:
+    """The addresses of an interface, as the kernel has them."""
+    found = Namespace(name)
+    return sorted(found.addresses(ifname)) if ifname in found.links() else []
+
+
+def stalling(node: Node, **answers: t.Any) -> None:
+    """The network of bridge and a plugin that can be held."""
+    node.plugins.write("stall", **answers)
+    node.write(networks.network(networks.bridge(), {"type": "stall"}))

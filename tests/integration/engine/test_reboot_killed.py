@@ -1,0 +1,146 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A restoration that is killed, wherever that may be, is finished by the next, and nothing is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.booting import (
+    DNS,
+    RESOLV_CONF,
+    RESTORES,
+    addresses,
+    begun,
+    boot,
+    command,
+    inside,
+    item,
+    make,
+    stalling,
+)
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
+from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.until import until
+
+pytestmark = list(RESTORES)
+
+
+def killed_in(node: Node, command_held: str) -> None:
+    """Restore, and kill that while `stall` is in the middle of a command."""
+    with node.plugins.gate() as gate:
+        stalling(node, **{command_held: Answer(hold=gate)})
+        running = subprocess.Popen(command(), stdout=subprocess.DEVNULL)
+        (call,) = node.plugins.wait_for_held(1)
+        running.kill()
+        running.wait()
+    until(lambda: not pathlib.Path(f"/proc/{call.pid}").exists() or None)
+    stalling(node)
+
+
+@pytest.mark.parametrize("held", ["DEL", "ADD"])
+def test_a_restoration_that_is_killed_is_finished_by_the_next_with_the_same_address(clean: Node, held: str) -> None:
+    node = clean
+    stalling(node)
+    make(node, "red", "blue")
+    node.attach(item("red"), item("blue"))
+    node.detach(item("red"))
+    had, leases = addresses(node), node.leases("net")
+    with rebooted():
+        killed_in(node, held)
+        assert "blue" in boot()
+        assert (addresses(node), node.leases("net"), node.intents()) == (had, leases, [])
+        assert inside("blue") == had["net-blue-eth0"]
+    with rebooted():
+        boot()
+        assert (addresses(node), node.leases("net")) == (had, leases)
+
+
+def test_whenever_restorations_are_killed_nothing_is_lost(clean: Node) -> None:
+    """Each a little later than the one before, from reboot to reboot."""
+    node = clean
+    names = [f"c{number}" for number in range(4)]
+    node.write(networks.network(networks.bridge(ipMasq=True), networks.PORTMAP))
+    make(node, *names)
+    node.attach(*(item(name) for name in names))
+    had, leases = addresses(node), node.leases("net")
+    for step in range(8):
+        with rebooted():
+            for pause in (0.15 + 0.05 * step, 0.25 + 0.04 * step):
+                running = subprocess.Popen(command(), stdout=subprocess.DEVNULL)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    running.wait(pause)
+                running.kill()
+                running.wait()
+            boot()
+            assert (node.leases("net"), begun(node)) == (leases, [])
+            assert addresses(node) == had
+            assert [inside(name) for name in names] == [had[f"net-{name}-eth0"] for name in names]
+
+
+# Runs the program, and ends as by SIGKILL right before or right after what changes something outside of it.
+KILLER = """
+import importlib, os, runpy, signal, sys
+moments, program = int(sys.argv[1]), sys.argv[2]
+def counted(operation):
+    def run(*arguments, **keywords):
+        count()
+        try:
+            return operation(*arguments, **keywords)
+        finally:
+            count()
+    return run
+def count():
+    global moments
+    moments -= 1
+    if moments < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.path.insert(0, program)
+base = "ansible_collections.cni.node.plugins.module_utils."
+for place, names in (
+    (os, ("fsync", "mkdir", "rename", "unlink")),
+    (importlib.import_module(base + "_base.process"), ("run",)),
+    (importlib.import_module(base + "_linux.syscall"), ("mount",)),
+):
+    for name in names:
+        setattr(place, name, counted(getattr(place, name)))
+sys.argv = sys.argv[2:]
+runpy.run_path(program, run_name="__main__")
+"""
+
+
+def test_at_whichever_boundary_a_restoration_is_killed_the_next_has_all_as_it_was(clean: Node) -> None:
+    """Before and after each plugin, each flush, each rename and each removal."""
+    node = clean
+    node.write(networks.network({**networks.bridge(), "dns": DNS}))
+    make(node, "blue")
+    node.attach(item())
+    had, resolv_conf = addresses(node), RESOLV_CONF.read_bytes()
+    python, dummy, *program = command()
+    survived = 0
+    for moments in range(1000):
+        RESOLV_CONF.unlink()
+        with rebooted():
+            killed = subprocess.run(
+                [python, "-I", "-c", KILLER, str(moments), *program], check=False, capture_output=True
+            )
+            assert killed.returncode in (0, -signal.SIGKILL), killed.stderr
+            boot()
+            assert (addresses(node), node.leases("net"), inside("blue")) == (had, ["10.1.0.2"], had["net-blue-eth0"])
+            assert begun(node) == []
+            assert RESOLV_CONF.read_bytes() == resolv_conf
+        if killed.returncode == 0:
+            break
+        survived += 1
+    assert survived > 20
+    node.run("gc", min_age=0).succeeded()
+    assert [path for path in node.cache_dir.rglob(".*") if path.is_file()] == []

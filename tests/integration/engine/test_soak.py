@@ -1,0 +1,94 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whatever several runs at once have done, and however they ended: the next run has things as they are wanted."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import threading
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment, finished
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+# `CNI_SOAK=1000 ... test_soak.py` is the long one; a failure tells the seed to repeat it with.
+OPERATIONS = int(os.environ.get("CNI_SOAK", "60"))
+SEED = int(os.environ.get("CNI_SOAK_SEED", random.randrange(1_000_000)))
+CONTAINERS, AT_ONCE = 8, 3
+LONGEST_RUN = 1.0  # seconds; it is killed at some moment before
+
+
+class Disorder:
+    """Runs that attach and detach, some of which are killed, and somebody who takes interfaces away."""
+
+    def __init__(self, node: Node, made: t.Sequence[Namespace], seed: int) -> None:
+        self._node, self._made, self._random = node, made, random.Random(seed)
+        self.items = [self._item(number, one) for number, one in enumerate(made)]
+
+    def _item(self, number: int, one: Namespace) -> Json:
+        mapping = {"hostPort": 9000 + number, "containerPort": 80, "protocol": "tcp"}
+        if number % 2:
+            return attachment("routed", one)
+        return attachment("net", one, capability_args={"portMappings": [mapping]})
+
+    def reign(self, operations: int) -> None:
+        running: list[tuple[subprocess.Popen[str], threading.Timer | None]] = []
+        while operations > 0 or running:
+            if operations > 0:
+                chosen = self._random.sample(self.items, self._random.randint(1, 4))
+                operations -= len(chosen)
+                running.append(self._start(chosen))
+            if len(running) == AT_ONCE or operations <= 0:
+                self._end(*running.pop(0))
+            if self._random.random() < 0.3:
+                one = self._random.choice(self._made)
+                subprocess.run(["ip", "-n", one.name, "link", "delete", "eth0"], check=False, capture_output=True)
+
+    def _start(self, chosen: list[Json]) -> tuple[subprocess.Popen[str], threading.Timer | None]:
+        wanted = [{**item, "state": self._random.choice(["present", "absent"])} for item in chosen]
+        process = self._node.start("attachments", attachments=wanted, check=self._random.choice(["always", "drift"]))
+        if self._random.random() < 0.6:
+            return process, None
+        killer = threading.Timer(self._random.uniform(0, LONGEST_RUN), process.kill)
+        killer.start()
+        return process, killer
+
+    def _end(self, process: subprocess.Popen[str], killer: threading.Timer | None) -> None:
+        if killer is None:
+            finished(process)
+        else:
+            process.communicate(timeout=60)
+            killer.cancel()
+
+
+def test_after_disorder_there_is_what_is_wanted_and_nothing_else(node: Node) -> None:
+    node.write(networks.network(networks.bridge(), networks.PORTMAP))
+    node.write(networks.network(networks.PTP, name="routed"))
+    with namespaces(*(f"soak{number}" for number in range(CONTAINERS))) as made:
+        disorder = Disorder(node, made, SEED)
+        before = node.come_and_go(*disorder.items)
+        disorder.reign(OPERATIONS)
+        wanted = disorder.items[: CONTAINERS // 2]
+        unwanted = [{**item, "state": "absent"} for item in disorder.items[CONTAINERS // 2 :]]
+        node.attach(*wanted, *unwanted)
+        again = node.attach(*wanted, *unwanted)
+        assert {(entry["action"], entry["changed"]) for entry in again} <= {("checked", False), ("unchanged", False)}
+        assert sorted(path.name for path in (node.cache_dir / "results").iterdir()) == sorted(
+            node.record_of(item).name for item in wanted
+        ), f"seed {SEED}"
+        attached = sorted(one.name for one in made if "eth0" in one.links())
+        assert attached == sorted(item["container_id"] for item in wanted), f"seed {SEED}"
+        for name in ("net", "routed"):
+            count = sum(item["network"] == name for item in wanted)
+            assert len(node.leases(name)) == count, f"seed {SEED}"
+        node.detach(*wanted)
+        assert before.difference(node.state()) == "", f"seed {SEED}"

@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 # PYTHON names the interpreter of .venv; left empty, the distribution's own is taken where it fits.
 PYTHON ?=
 BOOTSTRAP := $(firstword $(wildcard /usr/bin/python3) python3)
-SUITES := lint types unit units-all conformance integration molecule sanity
+SUITES := lint types unit units-all conformance integration molecule vm sanity
 
 # What runs from here finds the tools in .venv, and this collection before any other copy of it.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -44,15 +44,12 @@ units-all:    ## tests/unit on every other Python at hand, 3.9 and newer
 conformance:  ## the specification's behaviours, one case for each
 integration:  ## the real plugins in a throw-away sandbox (root)
 molecule:     ## roles and playbooks on a fleet of nodes over SSH (root); SCENARIO="NAME..." for some
+vm:           ## the whole life of a booted machine, reboot included, in some minutes (root)
 sanity:       ## ansible-test sanity on ansible-core 2.16, 2.19 and 2.21, as far as the Pythons at hand go
 
 .PHONY: $(SUITES)
 $(SUITES): venv
 	@.venv/bin/python -m tools.check $@
-
-.PHONY: vm
-vm: venv  ## the whole life of a booted machine, reboot included, in some minutes (root)
-	@.venv/bin/python -m tools.check vm
 
 .PHONY: fleet
 fleet: venv  ## a shell in a sandbox, in which molecule's steps and tests/fleet/fleet are run by hand (root)

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import os
 import typing as t
 from pathlib import Path
 
@@ -44,20 +46,30 @@ def units_all() -> report.Outcome:
     for version, path in found.items():
         if path is None:
             outcome.skip(f"units on Python {pythons.text(version)}: none at hand that can make environments")
-    for version, python in at_hand.items():
-        name = f"unit-{pythons.text(version)}"
-        interpreter = envs.ensure(CACHE / "venvs" / name, python, _pins(version))
-        outcome.add(_pytest(name, interpreter, "tests/unit"))
+    interpreters = {
+        name: envs.ensure(CACHE / "venvs" / name, python, _pins(version))
+        for version, python in at_hand.items()
+        for name in [f"unit-{pythons.text(version)}"]
+    }
+    # They take one processor each; their output is mixed, and each tells its failures in the end.
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for one in pool.map(_units_of, interpreters.items()):
+            outcome.add(one)
     return outcome
 
 
-def _pytest(name: str, python: Path, *directories: str, prefix: t.Sequence[Path] = ()) -> report.Outcome:
+def _units_of(named: tuple[str, Path]) -> report.Outcome:
+    name, interpreter = named
+    return _pytest(name, interpreter, "tests/unit", "-q", f"-ocache_dir={CACHE / 'pytest' / name}")
+
+
+def _pytest(name: str, python: Path, *arguments: str, prefix: t.Sequence[Path] = ()) -> report.Outcome:
     results = REPORTS / f"{name}.xml"
     results.parent.mkdir(parents=True, exist_ok=True)
     results.unlink(missing_ok=True)
     # What the sandbox is to keep, wherever this tree lies.
     kept = {"CNI_SANDBOX_OUT": str(REPORTS)}
-    status = run([*prefix, python, "-m", "pytest", f"--junit-xml={results}", *directories], env=kept)
+    status = run([*prefix, python, "-m", "pytest", f"--junit-xml={results}", *arguments], env=kept)
     outcome = report.from_junit(name, [results] if results.is_file() else [])
     if status != 0 and not outcome.failed:
         outcome.fail(f"{name}: pytest ended with status {status}")

@@ -114,7 +114,8 @@ def _open_without_waiting(path: str, flags: int) -> int:
 def make_directory(path: str, *, mode: int = 0o755) -> None:
     """Make a directory and its parents where they are missing; existing ones keep their mode."""
     try:
-        os.makedirs(path, mode, exist_ok=True)
+        if not os.path.isdir(path):
+            os.makedirs(path, mode, exist_ok=True)
     except OSError as exc:
         raise io_error("make the directory", path, exc) from exc
 

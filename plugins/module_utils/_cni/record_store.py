@@ -47,6 +47,8 @@ class RecordStore:
         Raises:
             CniError: ``DECODE_FAILURE`` when the file that would be its own cannot be understood.
         """
+        if not self.may_have(key):
+            return None
         try:
             record = self._read_file(self._usual_path(key))
         except CniError:
@@ -167,7 +169,9 @@ class RecordStore:
 
     def _key_of(self, path: str) -> Key | None:
         """Return whose file it is; nothing for one that is not there or does not tell."""
-        if path in self._occupants and os.path.exists(path):
+        if not os.path.lexists(path):
+            return None
+        if path in self._occupants:
             return self._occupants[path]
         try:
             content = durable.read(path) or b""

@@ -7,12 +7,12 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: fleet_findings
 
-short_description: Find where the CNI networks of several nodes do not go together
+short_description: Find where the CNI networks and plugins of several nodes do not go together
 
 version_added: 1.0.0
 
 description:
-  - Compares the network configurations of nodes with those of the others. What is wrong with one by itself
+  - Compares the network configurations of nodes with those of the others, and their plugins. What is wrong with one by itself
     P(cni.node.conflist_findings#filter) finds.
   - A network that has the same addresses on all nodes is taken for one that ends at each node; one that has not, for a network
     that is cut into a subnet for each node.
@@ -25,8 +25,14 @@ options:
       - The network configurations of each node, as data or as JSON text, by the node's name.
     type: dict
     required: true
+  node_info:
+    description:
+      - What M(cni.node.node_info) has returned on each node, by the node's name.
+      - Releases in the same directory are compared, and the versions of the specification that plugins of a name support.
+    type: dict
 
 seealso:
+  - module: cni.node.node_info
   - plugin: cni.node.conflist_findings
     plugin_type: filter
   - plugin: cni.node.node_subnets
@@ -47,6 +53,20 @@ EXAMPLES = r"""
     that: (networks | cni.node.fleet_findings | selectattr('severity', 'eq', 'error')) == []
   vars:
     networks: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, ['pods', 'content']) | map('b64decode'))) }}"
+  run_once: true
+
+- name: Look at the plugins of every node
+  cni.node.node_info:
+    gather:
+      - plugins
+      - releases
+  register: found
+
+- name: Every node has the same plugins
+  ansible.builtin.assert:
+    that: ({} | cni.node.fleet_findings(node_info=nodes)) == []
+  vars:
+    nodes: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'found'))) }}"
   run_once: true
 """
 
@@ -81,9 +101,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
 
 
-def fleet_findings(nodes: object) -> list[dict[str, t.Any]]:
+def fleet_findings(nodes: object, node_info: object = None) -> list[dict[str, t.Any]]:
     try:
-        return [finding.as_dict() for finding in inputs.fleet_findings(nodes)]
+        return [finding.as_dict() for finding in inputs.fleet_findings(nodes, node_info)]
     except CniError as exc:
         raise AnsibleFilterError(f"fleet_findings: {exc}") from exc
 

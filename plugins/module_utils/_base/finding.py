@@ -84,6 +84,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "leftover-file": (NODE, WARNING),
     "node-subnets-collide": (FLEET, ERROR),
     "network-differs": (FLEET, WARNING),
+    "plugin-differs": (FLEET, WARNING),
 }
 
 _VALUE_LIMIT: t.Final = 200

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import to_content
-from ansible_collections.cni.node.plugins.plugin_utils._validation import fleet
+from ansible_collections.cni.node.plugins.plugin_utils._validation import fleet, fleet_plugins
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import SIZE_LIMIT, Document, read
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import (
     CONTROLLER_LEVELS,
@@ -51,10 +51,13 @@ def findings(
     return validate([_source(one, f"conflists[{index}]") for index, one in enumerate(listed)], wanted, given)
 
 
-def fleet_findings(nodes: t.Any) -> list[Finding]:
+def fleet_findings(nodes: t.Any, node_info: t.Any = None) -> list[Finding]:
     """Compare the network configurations of several nodes, given as data or as JSON text by the nodes' names.
 
     What cannot be read is found too; what else is wrong with a configuration by itself is not.
+
+    Args:
+        node_info: What the module of this name has returned, by the nodes' names: their plugins are compared too.
 
     Raises:
         CniError: ``INVALID_CONFIG``: an argument is not of its form.
@@ -70,7 +73,8 @@ def fleet_findings(nodes: t.Any) -> list[Finding]:
             document, unreadable = read(source.content, source.file, is_text=source.is_text)
             found += [dataclasses.replace(finding, file=f"{node}: {finding.file}") for finding in unreadable]
             documents.setdefault(str(node), []).extend([document] if document else [])
-    return [*found, *fleet.findings(documents)]
+    plugins = fleet_plugins.findings({} if node_info is None else node_info)
+    return [*found, *fleet.findings(documents), *plugins]
 
 
 def checked_levels(levels: t.Any, known: t.Sequence[str] = CONTROLLER_LEVELS) -> list[str]:

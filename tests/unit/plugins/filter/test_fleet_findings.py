@@ -42,3 +42,18 @@ def test_a_broken_network_is_found_and_stops_no_other() -> None:
 def test_anything_else_is_refused_in_a_sentence(nonsense: t.Any) -> None:
     with pytest.raises(AnsibleFilterError, match=r"fleet_findings: .*found "):
         fleet_findings(nonsense)
+
+
+def test_plugins_are_compared_as_well() -> None:
+    info = {
+        node: {"plugins": [{"type": "bridge", "path": "/opt/cni/bin/bridge", "versions": [version]}]}
+        for node, version in (("a", "1.0.0"), ("b", "1.1.0"))
+    }
+    (one,) = fleet_findings({}, info)
+    assert (one["code"], one["file"]) == ("plugin-differs", "b: /opt/cni/bin/bridge")
+
+
+@pytest.mark.parametrize("nonsense", [5, [], {"a": 5}, {"a": {"plugins": 5}}, {"a": {"releases": [5]}}])
+def test_anything_else_for_the_nodes_is_refused_in_a_sentence(nonsense: t.Any) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"fleet_findings: .*found "):
+        fleet_findings({}, nonsense)

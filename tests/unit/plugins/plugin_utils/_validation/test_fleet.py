@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation import fleet
+from ansible_collections.cni.node.plugins.plugin_utils._validation import fleet, fleet_plugins
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, read
 
 Json = dict[str, t.Any]
@@ -58,3 +58,110 @@ def test_one_name_for_two_networks_is_seen() -> None:
 
 def test_networks_of_other_names_are_not_compared() -> None:
     assert found(a=network("10.1.0.0/24"), b=network("10.1.0.0/16", name="other")) == []
+
+
+def _ranges(*subnets: str, **keys: t.Any) -> Json:
+    return {"type": "host-local", "ranges": [[{"subnet": subnet, **keys}] for subnet in subnets]}
+
+
+COLLIDING: dict[str, tuple[Document, Document]] = {
+    "one inside the other": (network("10.1.0.0/16"), network("10.1.7.0/24")),
+    "the end of one is the start of the other": (network("10.1.0.0/23"), network("10.1.1.0/24")),
+    "ranges that meet in one address": (
+        network("", ipam=_ranges("10.1.0.0/24", rangeStart="10.1.0.10", rangeEnd="10.1.0.20")),
+        network("", ipam=_ranges("10.1.0.0/24", rangeStart="10.1.0.20", rangeEnd="10.1.0.30")),
+    ),
+    "the second family only": (
+        network("", ipam=_ranges("10.1.0.0/24", "fd00:1::/64")),
+        network("", ipam=_ranges("10.1.1.0/24", "fd00:1::/65")),
+    ),
+    "one link for all": (
+        network("10.9.0.0/24", type="macvlan", master="eth0"),
+        network("10.9.0.0/24", type="macvlan", master="eth0"),
+    ),
+}
+DIFFERING: dict[str, tuple[Json, Json]] = {
+    "an MTU": ({}, {"mtu": 1400}),
+    "another plugin": ({}, {"type": "bridge"}),
+    "a plugin's option": ({"ipMasq": True}, {"ipMasq": False}),
+    "routes": ({"ipam": {"type": "host-local", "routes": [{"dst": "0.0.0.0/0"}]}}, {"ipam": {"type": "host-local"}}),
+    "another IPAM plugin": ({"ipam": {"type": "dhcp"}}, {"ipam": {"type": "static"}}),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), COLLIDING.values(), ids=COLLIDING)
+def test_addresses_that_two_nodes_give_out_collide(one: Document, other: Document) -> None:
+    assert [code for code, *dummy in found(a=one, b=other)] == ["node-subnets-collide"]
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERING.values(), ids=DIFFERING)
+def test_a_network_defined_in_another_way_differs(one: Json, other: Json) -> None:
+    assert [code for code, *dummy in found(a=network("10.1.0.0/24", **one), b=network("10.1.1.0/24", **other))] == [
+        "network-differs"
+    ]
+
+
+def _release(version: str, digest: str = "sha256:1", bin_dir: str = "/opt/cni/bin", *, current: bool = True) -> Json:
+    return {"bin_dir": bin_dir, "version": version, "digest": digest, "current": current}
+
+
+def _plugin(*versions: str, path: str = "/opt/cni/bin/bridge", shadowed: bool = False) -> Json:
+    return {"type": "bridge", "path": path, "versions": list(versions), "shadowed": shadowed}
+
+
+OTHER_PLUGINS: dict[str, tuple[Json, Json, str]] = {
+    "another release": (
+        {"releases": [_release("1.8.0")]},
+        {"releases": [_release("1.9.1")]},
+        "the release in /opt/cni/bin is 1.9.1 (sha256:1) on b, and 1.8.0 (sha256:1) on a",
+    ),
+    "the same release, built anew": (
+        {"releases": [_release("1.9.1")]},
+        {"releases": [_release("1.9.1", "sha256:2")]},
+        "the release in /opt/cni/bin is 1.9.1 (sha256:2) on b, and 1.9.1 (sha256:1) on a",
+    ),
+    "another release than the one kept": (
+        {"releases": [_release("1.9.1"), _release("1.8.0", current=False)]},
+        {"releases": [_release("1.9.1", current=False), _release("1.8.0")]},
+        "the release in /opt/cni/bin is 1.8.0 (sha256:1) on b",
+    ),
+    "an older plugin": (
+        {"plugins": [_plugin("1.0.0", "1.1.0")]},
+        {"plugins": [_plugin("1.0.0")]},
+        "what bridge supports is 1.0.0 on b, and 1.0.0, 1.1.0 on a",
+    ),
+    "an older plugin in another directory": (
+        {"plugins": [_plugin("1.0.0", "1.1.0")]},
+        {"plugins": [_plugin("1.0.0", path="/usr/lib/cni/bridge")]},
+        "what bridge supports is 1.0.0 on b",
+    ),
+}
+SAME_PLUGINS: dict[str, tuple[Json, Json]] = {
+    "a plugin that one node has not": ({"plugins": [_plugin("1.0.0")]}, {"plugins": []}),
+    "another release that is only kept": (
+        {"releases": [_release("1.9.1")]},
+        {"releases": [_release("1.9.1"), _release("1.8.0", current=False)]},
+    ),
+    "an older plugin that is never run": (
+        {"plugins": [_plugin("1.1.0")]},
+        {"plugins": [_plugin("1.1.0"), _plugin("1.0.0", path="/usr/lib/cni/bridge", shadowed=True)]},
+    ),
+    "releases in other directories": (
+        {"releases": [_release("1.9.1")]},
+        {"releases": [_release("1.8.0", bin_dir="/opt/other")]},
+    ),
+    "nothing gathered": ({}, {"plugins": [_plugin("1.0.0")]}),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "said"), OTHER_PLUGINS.values(), ids=OTHER_PLUGINS)
+def test_other_plugins_on_another_node_are_seen(one: Json, other: Json, said: str) -> None:
+    (finding,) = fleet_plugins.findings({"a": one, "b": other})
+    assert (finding.code, finding.level, finding.severity) == ("plugin-differs", "fleet", "warning")
+    assert finding.file.startswith("b: /")
+    assert said in finding.message
+
+
+@pytest.mark.parametrize(("one", "other"), SAME_PLUGINS.values(), ids=SAME_PLUGINS)
+def test_plugins_that_do_the_same_are_no_finding(one: Json, other: Json) -> None:
+    assert list(fleet_plugins.findings({"a": one, "b": other})) == []

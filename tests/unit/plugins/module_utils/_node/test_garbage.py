@@ -39,7 +39,7 @@ class Yard:
     def lease(self, address: str, content: str, network: str = "net", age: float = 3600) -> pathlib.Path:
         path = self.leases / network / address
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8", newline="")
+        path.write_bytes(content.encode("utf-8"))
         os.utime(path, (path.stat().st_mtime - age,) * 2)
         return path
 

@@ -47,6 +47,9 @@ _NUMBER: t.Final = struct.Struct("=I")
 _SIGNED: t.Final = struct.Struct("=i")
 _NO_STATISTICS: t.Final = _ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + _NUMBER.pack(_RTEXT_FILTER_SKIP_STATS)
 
+# RT_TABLE_MAIN
+MAIN_TABLE: t.Final = 254
+
 # The kernel fills no more than 32 KiB at a time.
 _ANSWER_SIZE: t.Final = 64 * 1024
 # A dump during which something has changed is repeated; on a busy node the last one has to do.
@@ -259,4 +262,4 @@ def _text(answer: bytes, place: tuple[int, int]) -> str:
     return os.fsdecode(answer[slice(*place)].rstrip(b"\0"))
 
 
-__all__ = ("Address", "Link", "Route", "View", "link", "look")
+__all__ = ("MAIN_TABLE", "Address", "Link", "Route", "View", "link", "look")

@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, View
 from ansible_collections.cni.node.plugins.module_utils._node.address_ranges import (
     Address,
     Network,
@@ -30,7 +30,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.segment import (
     segment_of,
 )
 
-_MAIN_TABLE: t.Final = 254
+# A VPN that is to get everything writes the default route in two halves, which win.
+_HALF_OF_ALL: t.Final = 1
+_SEVERAL: t.Final = "several links"
 
 
 class _Span(t.NamedTuple):
@@ -118,11 +120,11 @@ def _links(plugin: Configured) -> frozenset[str]:
 
 def _places(view: View) -> list[_Place]:
     """Return what is sent where, the narrowest first; the default route and other tables say nothing of a network."""
-    names = {link.ifindex: link.name for link in view.links}
+    names = {0: _SEVERAL, **{link.ifindex: link.name for link in view.links}}
     found = [_place(one.interface.network, names.get(one.link, ""), is_direct=True) for one in view.addresses]
     for route in view.routes:
-        if route.table == _MAIN_TABLE and route.destination.prefixlen:
-            is_direct = route.gateway is None
+        if route.table == MAIN_TABLE and route.destination.prefixlen > _HALF_OF_ALL:
+            is_direct = route.gateway is None and route.link != 0
             found.append(_place(route.destination, names.get(route.link, ""), is_direct=is_direct))
     known = (place for place in dict.fromkeys(found) if place.link not in ("", "lo"))
     return sorted(known, key=lambda place: place.last - place.first)

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.prospect import Pro
 _DELEGATING: t.Final = ("multus", "multus-shim")
 
 # Under names like these, installers and editors write what they then rename.
-_TEMPORARY: t.Final = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|swp|temp|tmp|dpkg-new|dpkg-tmp|rpmnew)")
+_TEMPORARY: t.Final = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|swp|temp|tmp|dpkg-new|dpkg-tmp)")
 
 # Seconds; what is younger, somebody may be about to rename.
 _YOUNG: t.Final = 60

@@ -98,7 +98,9 @@ def _link(name: t.Any, view: View) -> Link | None:
 
 
 def _of_default_route(view: View) -> Link | None:
-    number = next((route.link for route in view.routes if not route.destination.prefixlen), 0)
+    # The plugins look into no other table either.
+    main = (route for route in view.routes if route.table == rtnetlink.MAIN_TABLE)
+    number = next((route.link for route in main if not route.destination.prefixlen), 0)
     return next((link for link in view.links if link.ifindex == number), None)
 
 

@@ -6,50 +6,33 @@
 
 from __future__ import annotations
 
-import ipaddress
-import json
 import pathlib
 import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, View
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node import node_level
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.example_nodes import node
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.net_d import NetD, wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.networks import (
+    Json,
+    bridge,
+    host_local,
+    network,
+    ptp,
+    static,
+)
 
-Json = dict[str, t.Any]
-LINKS: t.Final = {"lo": 65536, "eth0": 1500, "eth1": 9000, "cni0": 1500, "docker0": 1500, "veth7": 1500, "cni0.5": 1500}
 DEFAULT_ROUTE: t.Final = "0.0.0.0/0 via 192.168.1.1 dev eth0"
 
 
-def view(
-    addresses: t.Sequence[str] = (), routes: t.Sequence[str] = (DEFAULT_ROUTE,), ports: t.Collection[str] = ("veth7",)
-) -> View:
-    """Addresses as `ADDRESS dev LINK`, routes as `NETWORK [via GATEWAY] dev LINK [table NUMBER]`, ports of docker0."""
-    numbers = {name: number for number, name in enumerate(LINKS, 1)}
-    masters = dict.fromkeys(ports, numbers["docker0"])
-    kinds = dict.fromkeys(("cni0", "docker0"), "bridge")
-    links = [
-        Link(number, name, f"02:00:00:00:00:0{number}", LINKS[name], True, masters.get(name, 0), 0, kinds.get(name, ""))
-        for name, number in numbers.items()
-    ]
-    given = [text.split() for text in addresses]
-    words = [text.split() for text in routes]
-    ways = [dict(zip(one[1::2], one[2::2])) for one in words]
-    return View(
-        tuple(links),
-        tuple(Address(numbers[one[2]], ipaddress.ip_interface(one[0])) for one in given),
-        tuple(
-            Route(
-                ipaddress.ip_network(one[0]),
-                ipaddress.ip_address(way["via"]) if "via" in way else None,
-                numbers[way["dev"]],
-                int(way.get("table", 254)),
-            )
-            for one, way in zip(words, ways)
-        ),
-    )
+def view(addresses: t.Sequence[str] = (), routes: t.Sequence[str] = (DEFAULT_ROUTE,), *, is_idle: bool = False) -> View:
+    """Docker's bridge has a port unless it is idle."""
+    port = "veth7" if is_idle else "veth7 master docker0"
+    links = ["eth0", "eth1 mtu 9000", "cni0 kind bridge", "docker0 kind bridge", port, "cni0.5"]
+    return node(links, addresses, routes).view
 
 
 class Lab:
@@ -72,22 +55,6 @@ def lab(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     return Lab(NetD(tmp_path / "net.d"), monkeypatch)
 
 
-def network(name: str, *plugins: Json) -> bytes:
-    return json.dumps({"cniVersion": "1.0.0", "name": name, "plugins": plugins}).encode()
-
-
-def host_local(subnet: str, **keys: str) -> Json:
-    return {"type": "host-local", "ranges": [[{"subnet": subnet, **keys}]]}
-
-
-def bridge(subnet: str, name: str = "cni0", **keys: t.Any) -> Json:
-    return {"type": "bridge", "bridge": name, "isGateway": True, "ipam": host_local(subnet), **keys}
-
-
-def static(*addresses: str) -> Json:
-    return {"type": "static", "addresses": [{"address": address} for address in addresses]}
-
-
 ON_LINKS: t.Final[dict[str, tuple[Json, list[str]]]] = {
     "a master that is there": ({"type": "macvlan", "master": "eth0", "mtu": 1500}, []),
     "none": ({"type": "macvlan", "master": "eth7"}, ["error missing-link /plugins/0/master"]),
@@ -104,7 +71,7 @@ ON_LINKS: t.Final[dict[str, tuple[Json, list[str]]]] = {
     "a bridge of tap": ({"type": "tap", "bridge": "br7"}, ["error missing-link /plugins/0/bridge"]),
     "no bridge of tap": ({"type": "tap"}, []),
     "a device": ({"type": "host-device", "device": "eth1"}, []),
-    "a device by its MAC": ({"type": "host-device", "hwaddr": "02:00:00:00:00:03"}, []),
+    "a device by its MAC": ({"type": "host-device", "hwaddr": "02:fe:00:00:00:03"}, []),
     "no device": ({"type": "host-device", "device": "eth7"}, ["warning missing-device /plugins/0/device"]),
     "no such MAC": (
         {"type": "host-device", "hwaddr": "02:00:00:00:00:99"},
@@ -193,11 +160,11 @@ ON_NODE: t.Final[dict[str, tuple[Json, list[str], list[str], list[str]]]] = {
     ),
     "another table": (bridge("10.1.0.0/16"), [], ["10.1.0.0/16 dev eth0 table 100"], []),
     "IPv6": (bridge("fd00:1::/64"), [], ["fd00:1::/64 dev eth0"], [ROUTED]),
-    "another family": (bridge("10.1.0.0/16"), [], ["::/1 dev eth0"], []),
+    "another family": (bridge("10.1.0.0/16"), [], ["::/2 dev eth0"], []),
     "no gateway": (bridge("10.1.0.0/16", isGateway=False), [], ["10.1.0.0/16 dev eth0"], []),
-    "ptp": ({"type": "ptp", "ipam": host_local("10.1.0.0/16")}, [], ["10.1.0.0/16 dev eth0"], [ROUTED]),
+    "ptp": (ptp("10.1.0.0/16"), [], ["10.1.0.0/16 dev eth0"], [ROUTED]),
     "containers of ptp": (
-        {"type": "ptp", "ipam": host_local("10.1.0.0/16")},
+        ptp("10.1.0.0/16"),
         ["10.1.0.1/32 dev veth7"],
         ["10.1.0.5/32 dev veth7"],
         [],
@@ -257,7 +224,7 @@ def test_a_subnet_is_nobody_elses_on_the_node(
 
 
 def test_a_bridge_without_ports_is_in_the_way_and_stops_nothing(lab: Lab) -> None:
-    lab.has(view(["10.1.0.1/16 dev docker0"], [DEFAULT_ROUTE, "10.1.0.0/16 dev docker0"], ports=()))
+    lab.has(view(["10.1.0.1/16 dev docker0"], [DEFAULT_ROUTE, "10.1.0.0/16 dev docker0"], is_idle=True))
     assert lab.found(bridge("10.1.0.0/16")) == [f"warning idle-bridge {RANGE}"]
 
 
@@ -267,7 +234,7 @@ def test_what_the_network_was_before_is_its_own(lab: Lab) -> None:
     assert lab.found(bridge("10.1.0.0/16")) == []
     lab.has(view(["10.1.0.1/32 dev veth7"], [DEFAULT_ROUTE, "10.1.0.5/32 dev veth7"]))
     assert lab.found(bridge("10.1.0.0/16")) == [ROUTED]
-    lab.net_d.put("10-net.conflist", network("net", {"type": "ptp", "ipam": host_local("10.1.0.0/16")}))
+    lab.net_d.put("10-net.conflist", network("net", ptp("10.1.0.0/16")))
     assert lab.found(bridge("10.1.0.0/16")) == []
 
 
@@ -283,10 +250,10 @@ BESIDE: t.Final[dict[str, tuple[Json, Json, bool]]] = {
         False,
     ),
     "two VLANs of a bridge": (bridge("10.1.0.0/16", vlan=5), bridge("10.1.0.0/16", vlan=6), True),
-    "ptp and a bridge": ({"type": "ptp", "ipam": host_local("10.1.0.0/16")}, bridge("10.1.0.0/16"), True),
+    "ptp and a bridge": (ptp("10.1.0.0/16"), bridge("10.1.0.0/16"), True),
     "ptp twice": (
-        {"type": "ptp", "ipam": host_local("10.1.0.0/16")},
-        {"type": "ptp", "ipam": host_local("10.1.0.0/24")},
+        ptp("10.1.0.0/16"),
+        ptp("10.1.0.0/24"),
         True,
     ),
     "one master": (

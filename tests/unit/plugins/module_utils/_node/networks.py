@@ -1,0 +1,33 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Networks, as people write them down."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+Json = dict[str, t.Any]
+
+
+def network(name: str, *plugins: Json, version: str = "1.0.0") -> bytes:
+    return json.dumps({"cniVersion": version, "name": name, "plugins": plugins}).encode()
+
+
+def host_local(subnet: str, *more: str, **keys: str) -> Json:
+    """A range set for each subnet; the keys are the first one's."""
+    return {"type": "host-local", "ranges": [[{"subnet": subnet, **keys}], *([{"subnet": one}] for one in more)]}
+
+
+def static(*addresses: str) -> Json:
+    return {"type": "static", "addresses": [{"address": address} for address in addresses]}
+
+
+def bridge(subnet: str, name: str = "cni0", **keys: t.Any) -> Json:
+    return {"type": "bridge", "bridge": name, "isGateway": True, "ipam": host_local(subnet), **keys}
+
+
+def ptp(subnet: str) -> Json:
+    return {"type": "ptp", "ipam": host_local(subnet)}

@@ -40,7 +40,7 @@ def findings(prospect: Prospect) -> t.Iterator[Finding]:
     read = [name for name in names if name.endswith(conf_dir.ENDINGS)]
     first = read[0] if read else ""
     if prospect.wanted:
-        yield from _other_first(prospect, next(name for name in read if name[0] != "."))
+        yield from _other_first(prospect, next((name for name in read if name[0] != "."), ""))
     for path, error in prospect.broken.items():
         is_first = os.path.basename(path) == first
         hint = "containerd has no network as long as it comes first" if is_first else "mend it, or remove it"

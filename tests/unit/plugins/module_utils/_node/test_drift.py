@@ -49,6 +49,12 @@ class Kernel:
         self.inside = INSIDE
         self.node: dict[str, Link] = {"cni0": CNI0, "veth7": VETH}
 
+    def look(self, path: str) -> View:
+        return self.inside
+
+    def link(self, name: str) -> Link | None:
+        return self.node.get(name)
+
     def found(self, result: Json | None = None, *plugins: Json, **keys: object) -> tuple[str, ...] | None:
         document = {"cniVersion": "1.1.0", "name": "net", "plugins": plugins or [{"type": "bridge"}], **keys}
         network = config.parse(json.dumps(document).encode(), "net")
@@ -60,8 +66,8 @@ class Kernel:
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel()
-    monkeypatch.setattr(rtnetlink, "look", lambda path: made.inside)
-    monkeypatch.setattr(rtnetlink, "link", lambda name: made.node.get(name))
+    monkeypatch.setattr(rtnetlink, "look", made.look)
+    monkeypatch.setattr(rtnetlink, "link", made.link)
     return made
 
 

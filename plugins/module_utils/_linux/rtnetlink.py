@@ -15,7 +15,6 @@ import struct
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
 # linux/netlink.h, linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h
 _NLM_F_REQUEST, _NLM_F_DUMP, _NLM_F_DUMP_INTR = 0x1, 0x300, 0x10
@@ -113,7 +112,7 @@ def look(path: str = "") -> View:
         CniError: ``IO_FAILURE``.
     """
     try:
-        with netns.inside(path, _connected) if path else _connected() as connection:
+        with _connected_inside(path) if path else _connected() as connection:
             return View(
                 _dump(connection, _RTM_GETLINK, _LINK.pack(0, 0, 0, 0, 0) + _NO_STATISTICS, _link),
                 _dump(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, 0), _address),
@@ -144,6 +143,13 @@ def link(name: str) -> Link | None:
 
 def _connected() -> socket.socket:
     return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
+
+
+def _connected_inside(path: str) -> socket.socket:
+    # Loading what enters a namespace takes longer than a look at the node's own.
+    from ansible_collections.cni.node.plugins.module_utils._linux import netns
+
+    return netns.inside(path, _connected)
 
 
 def _send(connection: socket.socket, kind: int, flags: int, body: bytes) -> None:

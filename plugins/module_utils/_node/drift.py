@@ -67,7 +67,9 @@ class _Inside:
         if any(interface["name"] not in self._links for interface in interfaces):
             return found  # all else follows from it
         addresses = {address.interface for address in self._view.addresses}
-        found += [f"address {text} is missing" for text in _addresses(result) if _interface(text) not in addresses]
+        found += [
+            f"address {text} is missing" for text in _addresses(result) if ipaddress.ip_interface(text) not in addresses
+        ]
         destinations = {route.destination for route in self._view.routes}
         routes = [str(route["dst"]) for route in result.get("routes") or ()]
         return found + [f"the route to {text} is missing" for text in routes if _network(text) not in destinations]
@@ -129,10 +131,6 @@ def _addresses(result: _Object) -> list[str]:
 @functools.lru_cache(maxsize=1024)
 def _network(text: str) -> rtnetlink.IpNetwork:
     return ipaddress.ip_network(text, strict=False)
-
-
-def _interface(text: str) -> rtnetlink.IpInterface:
-    return ipaddress.ip_interface(text)
 
 
 __all__ = ("drift",)

@@ -13,14 +13,13 @@ import re
 import shlex
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 
 _CHAIN: t.Final = "POSTROUTING"
 # Where the reference plugins' rules are that lead to the chain of a single container.
 _ENTRANCES: t.Final = (_CHAIN, "CNI-HOSTPORT-DNAT")
 _DESTINATION: t.Final = re.compile(r"^-A (\S+) .*--to-destination \[?([0-9a-f.:]+?)\]?:\d+$", re.MULTILINE)
-# A node of many containers has many rules, of some hundred bytes each.
-_OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
+_TABLE: t.Final = "nat"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +54,7 @@ def rules(family: int, chain: str = _CHAIN) -> list[Rule]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    return _rules(family, _saved(family), chain)
+    return _rules(family, iptables.saved(family, _TABLE), chain)
 
 
 def entrances(family: int) -> list[Rule]:
@@ -64,7 +63,7 @@ def entrances(family: int) -> list[Rule]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    saved = _saved(family)
+    saved = iptables.saved(family, _TABLE)
     destinations = dict(_DESTINATION.findall(saved))
     found = [rule for chain in _ENTRANCES for rule in _rules(family, saved, chain) if rule.target.startswith("CNI-")]
     return [dataclasses.replace(rule, destination=destinations.get(rule.target, "")) for rule in found]
@@ -76,19 +75,10 @@ def remove(rule: Rule) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    _run(rule.family, "", "-w", "-t", "nat", "-D", *rule.words[1:])
+    iptables.change(rule.family, _TABLE, "-D", *rule.words[1:])
     if rule.target and all(other.target != rule.target for other in rules(rule.family, rule.chain)):
-        _run(rule.family, "", "-w", "-t", "nat", "-F", rule.target)
-        _run(rule.family, "", "-w", "-t", "nat", "-X", rule.target)
-
-
-def tool(family: int) -> str:
-    """Return the name of the program that has the rules for 4 or 6."""
-    return "iptables" if family == 4 else "ip6tables"
-
-
-def _saved(family: int) -> str:
-    return _run(family, "-save", "-t", "nat")
+        for operation in ("-F", "-X"):
+            iptables.change(rule.family, _TABLE, operation, rule.target)
 
 
 def _rules(family: int, saved: str, chain: str) -> list[Rule]:
@@ -103,9 +93,4 @@ def _parsed(family: int, words: tuple[str, ...]) -> Rule:
     return Rule(family, words, value("-s"), value("-j"), value("--comment"))
 
 
-def _run(family: int, suffix: str, *arguments: str) -> str:
-    path = program.find(tool(family) + suffix)
-    return program.output([path, *arguments], limit=_OUTPUT_LIMIT) if path else ""
-
-
-__all__ = ("Rule", "entrances", "remove", "rules", "tool")
+__all__ = ("Rule", "entrances", "remove", "rules")

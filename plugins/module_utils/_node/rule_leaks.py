@@ -11,14 +11,13 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._linux import masquerade
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, masquerade
 from ansible_collections.cni.node.plugins.module_utils._linux.masquerade import Rule
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
 
 # How the reference plugins' rules name their owner, masquerade's and port mappings' alike.
 _COMMENT: t.Final = re.compile(r'(?:dnat )?name: "([^"]+)" id: "([^"]+)"')
-_FAMILIES: t.Final = (4, 6)
 
 _Owner = tuple[str, int, str]
 _Found = dict[str, dict[_Owner, list[Rule]]]
@@ -45,7 +44,7 @@ class RuleLeaks:
 
     def _chain(self, claims: Claims, container_id: str, rules: list[Rule]) -> Leak:
         evidence = f"no runtime has a record of container {container_id}, which its comment names"
-        subject = f"{masquerade.tool(rules[0].family)} nat {rules[0].target}"
+        subject = f"{iptables.tool(rules[0].family)} nat {rules[0].target}"
         leak = Leak("chain", claims.network, subject, evidence)
         doubt = claims.doubt(container_id, [rule.address for rule in rules])
 
@@ -63,11 +62,11 @@ def _by_network() -> tuple[_Found, list[Leak]]:
     """
     found: _Found = {}
     unlisted = []
-    for family in _FAMILIES:
+    for family in iptables.FAMILIES:
         try:
             rules = masquerade.entrances(family)
         except CniError as exc:
-            unlisted.append(Leak("chain", "", masquerade.tool(family), f"its chains cannot be listed: {exc}"))
+            unlisted.append(Leak("chain", "", iptables.tool(family), f"its chains cannot be listed: {exc}"))
             continue
         for rule in rules:
             named = _COMMENT.fullmatch(rule.comment)

@@ -1,0 +1,81 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+
+FAMILIES: t.Final = (4, 6)
+
+# A node of many containers has many rules, of some hundred bytes each.
+_OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
+
+
+class Table(t.NamedTuple):
+    """What a table has, as iptables-save prints it.
+
+    Attributes:
+        rules: The rules of each chain.
+        jumps: The rules that lead to each chain.
+    """
+
+    rules: dict[str, list[str]]
+    jumps: dict[str, list[str]]
+
+
+def table(family: int, name: str) -> Table | None:
+    """Return a table for 4 or 6; nothing where the tool is not installed.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    return parsed(saved(family, name)) if program.find(f"{tool(family)}-save") else None
+
+
+def parsed(text: str) -> Table:
+    """Read what iptables-save prints of one table."""
+    found = Table({}, {})
+    for line in text.splitlines():
+        if line.startswith(":"):
+            found.rules.setdefault(line[1:].partition(" ")[0], [])
+        elif line.startswith("-A "):
+            found.rules.setdefault(line.split(" ", 2)[1], []).append(line)
+            found.jumps.setdefault(line.rpartition(" -j ")[2], []).append(line)
+    return found
+
+
+def saved(family: int, name: str) -> str:
+    """Return a table as iptables-save prints it; nothing where the tool is not installed.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    return _run(f"{tool(family)}-save", "-t", name)
+
+
+def change(family: int, name: str, *command: str) -> None:
+    """Change a table, unless the tool is not installed.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    _run(tool(family), "-w", "-t", name, *command)
+
+
+def tool(family: int) -> str:
+    """Return the name of the program that has the rules for 4 or 6."""
+    return "iptables" if family == 4 else "ip6tables"
+
+
+def _run(name: str, *arguments: str) -> str:
+    path = program.find(name)
+    return program.output([path, *arguments], limit=_OUTPUT_LIMIT) if path else ""
+
+
+__all__ = ("FAMILIES", "Table", "change", "parsed", "saved", "table", "tool")

@@ -24,6 +24,7 @@ class NftRule:
         family: ``ip``, ``ip6`` or ``inet``.
         handle: Its number in the table.
         addresses: Every address in it, but for those of the node itself.
+        values: Every word and every number in it, these addresses included; no networks.
     """
 
     family: str
@@ -32,6 +33,11 @@ class NftRule:
     handle: int
     comment: str
     addresses: tuple[str, ...]
+    values: frozenset[str | int]
+
+
+def is_installed() -> bool:
+    return program.find("nft") is not None
 
 
 def rules(name: str) -> list[NftRule]:
@@ -42,18 +48,7 @@ def rules(name: str) -> list[NftRule]:
     """
     families = [one["table"]["family"] for one in _list("tables") if one.get("table", {}).get("name") == name]
     entries = [one["rule"] for family in families for one in _list("table", family, name) if "rule" in one]
-    return [
-        NftRule(
-            rule["family"],
-            name,
-            rule["chain"],
-            rule["handle"],
-            rule["comment"],
-            tuple(dict.fromkeys(_addresses(rule.get("expr")))),
-        )
-        for rule in entries
-        if rule.get("comment")
-    ]
+    return [_rule(entry) for entry in entries if entry.get("comment")]
 
 
 def remove(rule: NftRule) -> None:
@@ -73,20 +68,29 @@ def _list(*what: str) -> list[dict[str, t.Any]]:
     return t.cast("list[dict[str, t.Any]]", found["nftables"]) if found else []
 
 
-def _addresses(value: t.Any) -> t.Iterator[str]:
-    """Look for addresses wherever they are in an expression."""
+def _rule(entry: t.Mapping[str, t.Any]) -> NftRule:
+    values = dict.fromkeys(_values(entry.get("expr")))
+    addresses = tuple(value for value in values if isinstance(value, str) and _is_address(value))
+    place = (entry["family"], entry["table"], entry["chain"], entry["handle"])
+    return NftRule(*place, entry["comment"], addresses, frozenset(values))
+
+
+def _values(value: t.Any) -> t.Iterator[str | int]:
+    """Look for words and numbers wherever they are in an expression."""
     if isinstance(value, dict):
         value = [] if "prefix" in value else list(value.values())
     if isinstance(value, list):
         for one in value:
-            yield from _addresses(one)
-    elif isinstance(value, str):
-        try:
-            address = ipaddress.ip_address(value)
-        except ValueError:
-            return
-        if not address.is_loopback:
-            yield str(address)
+            yield from _values(one)
+    elif isinstance(value, (str, int)):
+        yield value
 
 
-__all__ = ("NftRule", "remove", "rules")
+def _is_address(text: str) -> bool:
+    try:
+        return not ipaddress.ip_address(text).is_loopback
+    except ValueError:
+        return False
+
+
+__all__ = ("NftRule", "is_installed", "remove", "rules")

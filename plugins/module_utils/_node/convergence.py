@@ -20,11 +20,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node.detachment import detach
 from ansible_collections.cni.node.plugins.module_utils._node.drift import drift
 from ansible_collections.cni.node.plugins.module_utils._node.known import Known
 from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm, lost_a_race
-from ansible_collections.cni.node.plugins.module_utils._node.masquerade import sweep
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.rule_drift import RuleDrift
 
 _RACES: t.Final = 3
 # What is looked at of an attachment that was there before.
@@ -39,6 +40,7 @@ class Convergence:
         self._conf_dir = conf_dir
         self._policy = policy
         self._known = Known(runtime, conf_dir)
+        self._rules = RuleDrift(runtime.records)
 
     def glance(self, one: Wanted) -> Outcome | None:
         """Return the outcome where all is as wanted and no plugin is to be asked; else nothing is known yet.
@@ -164,13 +166,13 @@ class Convergence:
             if self._policy.on_drift == "report":
                 outcome.action, outcome.error = "checked", exc
 
-    def _check_new(self, outcome: Outcome) -> None:
+    def _check_new(self, outcome: Outcome, *, rules: bool) -> None:
         record = self._runtime.records.read(outcome.attachment.key)
         if record is None:
             what = f"{outcome.attachment}: its record is gone right after ADD"
             raise CniError(Code.INTERNAL, what, "does another runtime share the cache?")
         try:
-            self._check(record, outcome, self._look_for_drift(record))
+            self._check(record, outcome, self._look_for_drift(record, rules=rules))
         except CniError as exc:
             if self._policy.on_drift != "report":
                 advice = "it is attached; if the plugin is wrong, forbid CHECK by the option check or by disableCheck"
@@ -178,12 +180,14 @@ class Convergence:
                 raise CniError(exc.code, what, f"{exc.details}\n{advice}") from exc
             outcome.error = exc
 
-    def _look_for_drift(self, record: Record) -> bool:
+    def _look_for_drift(self, record: Record, *, rules: bool = True) -> bool:
         """Return whether there was something to look at."""
-        found = drift(record, self._known.network(record))
-        if found:
-            raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join(found), f"looked for in {record.attachment.netns}")
-        return found is not None
+        network = self._known.network(record)
+        found, lost = drift(record, network), self._rules.of(record, network) if rules else None
+        if found or lost:
+            where = f"looked for in {record.attachment.netns}" + (" and in the node's firewall" if lost else "")
+            raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join([*(found or ()), *(lost or ())]), where)
+        return found is not None or lost is not None
 
     def _check(self, record: Record, outcome: Outcome, looked: bool) -> None:
         asked = False
@@ -210,7 +214,8 @@ class Convergence:
             outcome.result = self._attach(network, one, again=action == "recreated").keys
             outcome.touched = outcome.exists = True
             if self._policy.check != "never":
-                self._check_new(outcome)
+                # What a plugin says that it has just made is believed once; made anew, it has to be found.
+                self._check_new(outcome, rules=action == "recreated")
         outcome.action, outcome.exists, outcome.restoration_after = action, True, one.restoration
 
     def _attach(self, network: NetworkConfiguration, one: Wanted, *, again: bool) -> Result:
@@ -236,22 +241,12 @@ class Convergence:
     def _delete(self, record: Record, outcome: Outcome, restoration: Restoration | None = None) -> None:
         if not self._policy.dry_run:
             try:
-                self._detach(record, restoration)
+                detach(self._runtime, record, restoration)
             except CniError:
                 outcome.touched = self._runtime.intents.may_have(record.attachment.key)
                 raise
             outcome.touched = True
         outcome.exists, outcome.restoration_after = False, None
-
-    def _detach(self, record: Record, restoration: Restoration | None) -> None:
-        try:
-            self._runtime.delete(record, restoration)
-        except CniError:
-            if not sweep(record, self._runtime.records):
-                raise
-            self._runtime.delete(record, restoration)  # what had been left behind earlier was in its way
-        else:
-            sweep(record, self._runtime.records)
 
 
 __all__ = ("Convergence",)

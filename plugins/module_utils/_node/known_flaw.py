@@ -41,6 +41,12 @@ def _has_source_routing(record: Record, plugin: PluginConfiguration) -> bool:
 # do so at once on a new node find that one of them exists already.
 _RACE: t.Final = re.compile(r"plugin (portmap|firewall) failed \(ADD\).*(File exists|Chain already exists)", re.DOTALL)
 
+# bridge and ptp insist on the chain whose rules they are about to remove; by then the interface is gone, and the next
+# DEL has no address to look for rules of.
+_NO_CHAIN: t.Final = re.compile(
+    r"plugin (bridge|ptp) failed \(DEL\).* -j CNI-[0-9a-f]{24} .*(does not exist|Couldn't load target)", re.DOTALL
+)
+
 
 # Plugin type, what it says, and the fact that makes it wrong.
 _KNOWN: t.Final[tuple[tuple[str, re.Pattern[str], _Knows], ...]] = (
@@ -76,4 +82,9 @@ def lost_a_race(error: CniError) -> bool:
     return bool(_RACE.search(str(error)))
 
 
-__all__ = ("is_false_alarm", "lost_a_race")
+def missed_its_chain(error: CniError) -> bool:
+    """Tell a DEL that failed for a masquerade chain that somebody has removed, so that it will succeed now."""
+    return bool(_NO_CHAIN.search(str(error)))
+
+
+__all__ = ("is_false_alarm", "lost_a_race", "missed_its_chain")

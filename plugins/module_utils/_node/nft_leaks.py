@@ -7,18 +7,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
+from ansible_collections.cni.node.plugins.module_utils._node import rule_names
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
 
-_MASQUERADE: t.Final = "cni_plugins_masquerade"
-_PORTS: t.Final = "cni_hostport"
 # The digests of network and of interface and container tell the owner; the words after them may be cut off.
 _COMMENT: t.Final = re.compile(r"([0-9a-f]{16}-[0-9a-f]{16}), net: ([^,]+), if: ([^,]+), id: (.*)")
 
@@ -30,7 +28,11 @@ class NftLeaks:
         self._scope = scope
         self.unlisted: list[Leak] = []
         try:
-            self._at_first = [rule for table in (_MASQUERADE, _PORTS) for rule in nftables.rules(table)]
+            self._at_first = [
+                rule
+                for table in (rule_names.MASQUERADE_TABLE, rule_names.PORTS_TABLE)
+                for rule in nftables.rules(table)
+            ]
         except CniError as exc:
             self._at_first = []
             self.unlisted.append(Leak("chain", "", "nft", f"its rules cannot be listed: {exc}"))
@@ -41,15 +43,19 @@ class NftLeaks:
 
     def of(self, claims: Claims) -> list[Leak]:
         """Collect the rules of a network that masquerade."""
-        staying = {_digest(claims.network, *names) for names in claims.staying}
-        going = {_digest(claims.network, *names) for names in claims.going}
+        staying = {rule_names.instance(claims.network, *names) for names in claims.staying}
+        going = {rule_names.instance(claims.network, *names) for names in claims.going}
         return self._collect(
-            _MASQUERADE, claims, lambda rule: _network(rule) != claims.network or _owner(rule) in staying | going
+            rule_names.MASQUERADE_TABLE,
+            claims,
+            lambda rule: _network(rule) != claims.network or _owner(rule) in staying | going,
         )
 
     def without_network(self, claims: Claims) -> list[Leak]:
         """Collect the rules that map ports, by all attachments of the node."""
-        return self._collect(_PORTS, claims, lambda rule: claims.has(rule.comment) or claims.frees(rule.comment))
+        return self._collect(
+            rule_names.PORTS_TABLE, claims, lambda rule: claims.has(rule.comment) or claims.frees(rule.comment)
+        )
 
     def _collect(self, table: str, claims: Claims, is_claimed: t.Callable[[NftRule], bool]) -> list[Leak]:
         rules = [rule for rule in self._at_first if rule.table == table and not is_claimed(rule)]
@@ -76,7 +82,7 @@ class NftLeaks:
 
 
 def _named(rule: NftRule) -> re.Match[str] | None:
-    return _COMMENT.fullmatch(rule.comment) if rule.table == _MASQUERADE else None
+    return _COMMENT.fullmatch(rule.comment) if rule.table == rule_names.MASQUERADE_TABLE else None
 
 
 def _network(rule: NftRule) -> str:
@@ -87,11 +93,6 @@ def _network(rule: NftRule) -> str:
 def _owner(rule: NftRule) -> str:
     named = _named(rule)
     return named[1] if named else ""
-
-
-def _digest(network: str, container_id: str, ifname: str) -> str:
-    parts = (network, f"{ifname}:{container_id}")
-    return "-".join(hashlib.sha512(part.encode("utf-8")).hexdigest()[:16] for part in parts)
 
 
 __all__ = ("NftLeaks",)

@@ -97,3 +97,127 @@ def test_a_false_alarm_does_not_hide_what_is_gone(node: Node, engine: Engine, bl
     blue.run("ip", "link", "delete", "eth0")
     action, dummy, reason = told(engine.ensure(item))
     assert (action, reason.startswith("interface eth0 is gone")) == ("recreated", True)
+
+
+MASQUERADE_CHAIN, PORTS_CHAIN = "CNI-c6552c4eb66f3dfcaf7de560", "CNI-DN-c6552c4eb66f3dfcaf7de"
+MAPPED = "the rule that maps host port 8080/tcp to {address}:80"
+# What somebody does to the rules of the container blue, and what is said of it.
+UNRULED = {
+    "masquerade rule": (
+        ["iptables -D POSTROUTING -s {address}/32 -m comment --comment {comment} -j " + MASQUERADE_CHAIN],
+        ["the masquerade rule of {address} is gone"],
+    ),
+    "masquerade chain emptied": (
+        [f"iptables -F {MASQUERADE_CHAIN}"],
+        [f"the chain {MASQUERADE_CHAIN} lacks rules to masquerade {{address}}"],
+    ),
+    "masquerade chain removed": (
+        ["iptables -F POSTROUTING", f"iptables -F {MASQUERADE_CHAIN}", f"iptables -X {MASQUERADE_CHAIN}"],
+        ["the masquerade rule of {address} is gone"],
+    ),
+    "port's rule": ([f"iptables -D {PORTS_CHAIN} 3"], [f"{MAPPED} is gone"]),
+    "port's chain": (
+        ["iptables -F CNI-HOSTPORT-DNAT", f"iptables -F {PORTS_CHAIN}", f"iptables -X {PORTS_CHAIN}"],
+        [f"{MAPPED} is gone", "the rule that maps host port 10.1.0.1:8081/udp to {address}:81 is gone"],
+    ),
+    "port's jump": (["iptables -D CNI-HOSTPORT-DNAT 1"], [f"the jump to {MAPPED} is gone"]),
+    "ports' hook": (["iptables -F PREROUTING"], ["the jump from PREROUTING to CNI-HOSTPORT-DNAT is gone"]),
+    "IPv6": (
+        ["ip6tables -F POSTROUTING", f"ip6tables -F {PORTS_CHAIN}"],
+        [
+            "the masquerade rule of {other} is gone",
+            "the rule that maps host port 8080/tcp to [{other}]:80 is gone",
+        ],
+    ),
+    "all of iptables": (
+        ["iptables -F", "iptables -X", "ip6tables -F", "ip6tables -X"],
+        ["the masquerade rule of {address} is gone", "the masquerade rule of {other} is gone", f"{MAPPED} is gone"],
+    ),
+}
+
+
+@pytest.fixture
+def mapped(node: Node, engine: Engine, blue: Namespace) -> Json:
+    """An attachment of both families with two ports, and what it is called."""
+    bridge = networks.bridge(ipMasq=True, ipam={"type": "host-local", "ranges": RANGES})
+    node.write(networks.network(bridge, networks.PORTMAP))
+    item = attachment("net", blue, capability_args={"portMappings": PORTS})
+    assert told(engine.ensure(item, check="drift")) == ("added", True, "")
+    return item
+
+
+RANGES = [[{"subnet": "10.1.0.0/16"}], [{"subnet": "fd00:1::/64"}]]
+PORTS = [
+    {"hostPort": 8080, "containerPort": 80, "protocol": "tcp"},
+    {"hostPort": 8081, "containerPort": 81, "protocol": "udp", "hostIP": "10.1.0.1"},
+]
+
+
+def _addresses(engine: Engine, item: Json) -> dict[str, str]:
+    address, other = (ip["address"].partition("/")[0] for ip in engine.result(item)["ips"])
+    return {"address": address, "other": other, "comment": 'name: "net" id: "blue"'}
+
+
+def _spoil(commands: list[str], **known: str) -> None:
+    for command in commands:
+        tool, *words = (word.format(**known) for word in command.split())
+        subprocess.run([tool, "-w", "-t", "nat", *words], check=True)
+
+
+@pytest.mark.parametrize(("commands", "said"), UNRULED.values(), ids=UNRULED)
+def test_rules_that_are_gone_are_named_and_made_again(
+    engine: Engine, mapped: Json, commands: list[str], said: list[str]
+) -> None:
+    known = _addresses(engine, mapped)
+    assert told(engine.ensure(mapped, check="drift")) == ("checked", False, "")
+    _spoil(commands, **known)
+    expected = "; ".join(said).format(**known)
+    failed = engine.ensure(mapped, check="drift", on_drift="fail")
+    assert (failed.action, failed.changed) == ("failed", False)
+    assert expected in str(failed.error)
+    action, changed, reason = told(engine.ensure(mapped, check="drift"))
+    assert (action, changed, expected in reason) == ("recreated", True, True)
+    assert told(engine.ensure(mapped, check="drift")) == ("checked", False, "")
+    engine.ensure(mapped, present=False)
+    left = subprocess.run("iptables-save; ip6tables-save", shell=True, check=True, capture_output=True, text=True)
+    assert "blue" not in left.stdout
+
+
+TABLES = """\
+table inet cni_plugins_masquerade {{
+  chain masq_checks {{
+    ip saddr == {address} ip daddr != 10.1.0.0/16 masquerade comment "{comment}"
+    ip6 saddr == {other} ip6 daddr != fd00:1::/64 masquerade comment "{comment}"
+  }}
+}}
+table ip cni_hostport {{
+  chain hostip_hostports {{
+    ip daddr 10.1.0.1 ip protocol udp th dport 8081 dnat ip addr . port to {address} . 81 comment "blue"
+  }}
+  chain hostports {{
+    tcp dport 8080 dnat to {address}:80 comment "blue"
+  }}
+}}
+table ip6 cni_hostport {{
+  chain hostports {{
+    tcp dport 8080 dnat to [{other}]:80 comment "blue"
+  }}
+}}
+"""
+# The digests of "net" and "eth0:blue".
+INSTANCE = "a4861f4ae9f7d238-d8b4af2ef34b4090, net: net, if: eth0, id: blue"
+
+
+def test_rules_of_nftables_will_do_as_well(engine: Engine, mapped: Json) -> None:
+    """As 1.6.0 and newer have them. These plugins do not, and make those of iptables."""
+    known = {**_addresses(engine, mapped), "comment": INSTANCE}
+    _spoil(["iptables -F", "iptables -X", "ip6tables -F", "ip6tables -X"])
+    subprocess.run(["nft", "-f", "-"], check=True, input=TABLES.format(**known), text=True)
+    assert told(engine.ensure(mapped, check="drift")) == ("checked", False, "")
+    subprocess.run(["nft", "flush", "chain", "ip6", "cni_hostport", "hostports"], check=True)
+    subprocess.run(["nft", "flush", "chain", "ip", "cni_hostport", "hostip_hostports"], check=True)
+    reason = told(engine.ensure(mapped, check="drift"))[2]
+    assert reason.startswith(
+        "the rule that maps host port 10.1.0.1:8081/udp to 10.1.0.2:81 is gone; "
+        "the rule that maps host port 8080/tcp to [fd00:1::2]:80 is gone; looked for"
+    )

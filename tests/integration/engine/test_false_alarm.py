@@ -50,7 +50,7 @@ def test_the_module_reports_it_and_changes_nothing(node: Node, item: Json) -> No
 def test_a_missing_rule_is_found_all_the_same(node: Node, item: Json) -> None:
     subprocess.run(["iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT"], check=True)
     (entry,) = node.attach(item, on_drift="report")
-    assert "could not check ipv4 dnat" in entry["error"]["msg"]
+    assert "the jump to the rule that maps host port 8080/tcp to 10.1.0." in entry["error"]["msg"]
     assert node.attach(item)[0]["action"] == "recreated"
     assert node.attach(item)[0]["action"] == "checked"
 

@@ -1,0 +1,56 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import hashlib
+import typing as t
+
+# What the reference plugins call the tables of nftables that are theirs alone.
+MASQUERADE_TABLE: t.Final = "cni_plugins_masquerade"
+PORTS_TABLE: t.Final = "cni_hostport"
+
+# The chains of iptables that all containers share, and where the kernel looks first.
+PORTS_CHAIN: t.Final = "CNI-HOSTPORT-DNAT"
+PORTS_HOOKS: t.Final = ("PREROUTING", "OUTPUT")
+MASQUERADE_HOOK: t.Final = "POSTROUTING"
+
+_CHAIN_LENGTH: t.Final = 28
+
+
+def masquerade_chain(network: str, container_id: str) -> str:
+    """Return the chain of iptables that bridge and ptp make for a container."""
+    return _digest("CNI-", network + container_id, _CHAIN_LENGTH)
+
+
+def ports_chain(network: str, container_id: str) -> str:
+    """Return the chain of iptables that portmap makes for a container."""
+    return _digest("CNI-DN-", network + container_id, _CHAIN_LENGTH)
+
+
+def instance(network: str, container_id: str, ifname: str) -> str:
+    """Return what the comment of an attachment's rules in `MASQUERADE_TABLE` begins with, before a comma.
+
+    In `PORTS_TABLE`, the comment is the container's id.
+    """
+    return f"{_digest('', network, 16)}-{_digest('', f'{ifname}:{container_id}', 16)}"
+
+
+def _digest(prefix: str, text: str, length: int) -> str:
+    return (prefix + hashlib.sha512(text.encode("utf-8")).hexdigest())[:length]
+
+
+__all__ = (
+    "MASQUERADE_HOOK",
+    "MASQUERADE_TABLE",
+    "PORTS_CHAIN",
+    "PORTS_HOOKS",
+    "PORTS_TABLE",
+    "instance",
+    "masquerade_chain",
+    "ports_chain",
+)

@@ -25,6 +25,8 @@ _PIPE_LIMIT: t.Final = 1024 * 1024
 _BUSY_LIMIT: t.Final = 5.0
 _BUSY_PAUSE: t.Final = 0.02
 _TICK: t.Final = 0.01
+# Seconds in which most processes end. What they print until then fits into the pipes and need not wake anybody.
+_SOON: t.Final = 0.05
 
 # What Python ignores for itself; a child starts with the system's defaults.
 _IGNORED_HERE: t.Final = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -165,6 +167,8 @@ class _Process:
             os.close(descriptor)
 
     def _until_exit(self, exit_descriptor: int | None, deadline: float) -> str:
+        if exit_descriptor is not None and _is_ready(exit_descriptor, min(_SOON, deadline - time.monotonic())):
+            return ""
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -209,6 +213,12 @@ class _Process:
 
     def _overflow(self) -> str:
         return f"printed more than {self._output_limit} bytes" if len(self.stdout) > self._output_limit else ""
+
+
+def _is_ready(descriptor: int, timeout: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(1000 * max(timeout, 0)))
 
 
 def _spawn(argv: t.Sequence[str], environment: t.Mapping[bytes, bytes], actions: t.Any, busy_until: float) -> int:

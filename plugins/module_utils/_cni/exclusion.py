@@ -57,23 +57,22 @@ class Exclusion:
 
     @contextlib.contextmanager
     def _lock(self, kind: str, name: str, *, exclusive: bool) -> t.Iterator[None]:
-        held: dict[str, bool] = self._held.__dict__.setdefault("exclusive", {})
-        file = file_name(kind, name)
-        if file in held:
-            if exclusive and not held[file]:
+        held: dict[tuple[str, str], bool] = self._held.__dict__.setdefault("exclusive", {})
+        lock = kind, name
+        if lock in held:
+            if exclusive and not held[lock]:
                 raise CniError(
                     Code.INTERNAL, f"{kind} {name} is in use by this very operation", "it cannot have it alone"
                 )
             yield
             return
-        with locked(
-            os.path.join(self._directory, file), exclusive=exclusive, timeout=self.timeout, what=f"{kind} {name}"
-        ):
-            held[file] = exclusive
+        path = os.path.join(self._directory, file_name(kind, name))
+        with locked(path, exclusive=exclusive, timeout=self.timeout, what=f"{kind} {name}"):
+            held[lock] = exclusive
             try:
                 yield
             finally:
-                del held[file]
+                del held[lock]
 
 
 __all__ = ("Exclusion", "file_name")

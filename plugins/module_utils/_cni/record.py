@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import dataclasses
+import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -74,8 +75,10 @@ class Record:
         Raises:
             CniError: It cannot be read; the attachment has to be treated as one without a record.
         """
-        network = config.parse(self.config, f"the configuration recorded for {self.attachment}", recorded=True)
-        return network.require_plugins()
+        try:
+            return _recorded_network(self.config)
+        except CniError as exc:
+            raise exc.within(str(self.attachment)) from exc
 
     def spoken(self, network: NetworkConfiguration) -> str:
         """Return the version that ADD was spoken in; another runtime's record tells by its result."""
@@ -104,6 +107,12 @@ class Record:
             own[RESTORE_KEY] = self.restoration.as_dict()
         document[_OWN_KEY] = own
         return json_text.encode(document)
+
+
+# Most records of a node have the same.
+@functools.lru_cache(maxsize=256)
+def _recorded_network(content: bytes) -> NetworkConfiguration:
+    return config.parse(content, "its recorded configuration", recorded=True).require_plugins()
 
 
 def decode(content: bytes, source: str) -> Record:

@@ -149,7 +149,7 @@ def _connected_inside(path: str) -> socket.socket:
     # Loading what enters a namespace takes longer than a look at the node's own.
     from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
-    return netns.inside(path, _connected)
+    return netns.opened_inside(path, _connected)
 
 
 def _send(connection: socket.socket, kind: int, flags: int, body: bytes) -> None:

@@ -24,7 +24,6 @@ class Known:
     def __init__(self, runtime: Runtime, conf_dir: ConfDir) -> None:
         self._runtime = runtime
         self._conf_dir = conf_dir
-        self._networks: dict[bytes, NetworkConfiguration] = {}
 
     def of(self, attachment: Attachment, *, locked: bool) -> tuple[Record | None, str]:
         """Return what is recorded of an attachment, and why it cannot stay whatever else is found.
@@ -80,10 +79,8 @@ class Known:
         return ""
 
     def network(self, record: Record) -> NetworkConfiguration:
-        """Return the network as recorded; most records of a node have the same."""
-        if record.config not in self._networks:
-            self._networks[record.config] = record.network()
-        return self._networks[record.config]
+        """Return the network as recorded."""
+        return record.network()
 
     def _record(self, attachment: Attachment) -> Record | None:
         record = self._runtime.records.read(attachment.key)

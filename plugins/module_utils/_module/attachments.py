@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 import collections
+import math
 import os
+import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -17,42 +19,73 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import Stopwatch
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._module import attachments_report as report
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.attachments_batch import batch
+from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import completed
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node import boot
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
+from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+_Keys = dict[str, t.Any]
 
-def converge(module: AnsibleModule) -> dict[str, t.Any]:
-    """Do what the module `attachments` is asked for and return its result."""
+
+def ensure(module: AnsibleModule) -> _Keys:
+    """Do what the module `attachments` is asked for, or as much of it as the controller gives time for.
+
+    Returns:
+        The module's result; where something is left, ``_controller`` has what the next call is to be told.
+    """
+    started = time.monotonic()
     params = module.params
     timeout = positive("timeout", params["timeout"])
-    runtime = Runtime(NodeExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
-    policy = Policy(params["check"], params["on_drift"], module.check_mode)
+    workers = default_workers() if params["workers"] is None else int(positive("workers", params["workers"]))
+    progress = positive("progress", params["progress"]) if params["progress"] else math.inf
+    stopwatch = Stopwatch(NodeExecutor(params["plugin_dirs"], timeout))
+    runtime = Runtime(stopwatch, params["cache_dir"], timeout)
     networks = conf_dir.load(params["conf_dir"])
-    attachments = Attachments(runtime, networks, policy)
+    convergence = Convergence(runtime, networks, Policy(params["check"], params["on_drift"], module.check_mode))
     wanted = _wanted(params["attachments"], Restoration(tuple(params["plugin_dirs"]), timeout))
     warn(module, _undeclared(wanted, networks))
-    lasting = any(one.restoration for one in wanted)
-    if lasting:
-        _require_systemd()
-    if params["purge"]:
-        unwanted, unknown = attachments.unwanted(wanted)
-        wanted += unwanted
-        warn(module, (f"not purged, for nobody can tell whose it is: {error}" for error in unknown))
-    workers = default_workers() if params["workers"] is None else int(positive("workers", params["workers"]))
-    outcomes = attachments.converge(wanted, workers)
+    prepares_boot = _prepares_boot(wanted)
+    todo = batch(module, runtime, wanted)
+    if params["_controller"] is None or (module.check_mode and prepares_boot):
+        # What a dry run says of a reboot follows from all attachments together: there are no records to go by.
+        progress = math.inf
+    outcomes = converge(convergence, todo.asked, workers, started + progress)
     warn(module, (str(outcome.awaited) for outcome in outcomes if outcome.awaited))
-    report = _report(outcomes)
-    if lasting or os.path.lexists(boot.UNIT):
-        _prepare_boot(module, outcomes, report)
-    return report
+    rest = todo.rest(outcomes)
+    parts = report.of(outcomes, stopwatch.calls)
+    if prepares_boot and not rest:
+        _prepare_boot(module, outcomes, parts)
+    parts["timing"] = report.timing(
+        outcomes, stopwatch.calls, min(workers, todo.containers), time.monotonic() - started
+    )
+    return {**completed(parts), **({"_controller": rest} if rest else {})}
+
+
+def _prepares_boot(wanted: t.Iterable[Wanted]) -> bool:
+    if not any(one.restoration for one in wanted):
+        return os.path.lexists(boot.UNIT)
+    # What is needed only where something is restored is loaded only there.
+    from ansible_collections.cni.node.plugins.module_utils._node import boot_unit
+
+    boot_unit.require_systemd()
+    return True
+
+
+def _prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], parts: _Keys) -> None:
+    from ansible_collections.cni.node.plugins.module_utils._module import boot_report
+
+    boot_report.prepare_boot(module, outcomes, parts)
 
 
 def _undeclared(wanted: t.Iterable[Wanted], networks: conf_dir.ConfDir) -> list[str]:
@@ -68,19 +101,6 @@ def _undeclared(wanted: t.Iterable[Wanted], networks: conf_dir.ConfDir) -> list[
         for name, capability in sorted(given)
         if not any(capability in plugin.capabilities for plugin in networks.networks[name].plugins)
     ]
-
-
-def _require_systemd() -> None:
-    # What is needed only where something is restored is loaded only there.
-    from ansible_collections.cni.node.plugins.module_utils._node import boot_unit
-
-    boot_unit.require_systemd()
-
-
-def _prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], report: dict[str, t.Any]) -> None:
-    from ansible_collections.cni.node.plugins.module_utils._module import boot_report
-
-    boot_report.prepare_boot(module, outcomes, report)
 
 
 def _wanted(items: t.Sequence[t.Mapping[str, t.Any]], restoration: Restoration) -> list[Wanted]:
@@ -112,57 +132,4 @@ def _one_wanted(item: t.Mapping[str, t.Any], restoration: Restoration) -> Wanted
     return Wanted(attachment, present, problem, restoration if present and item["persist"] else None)
 
 
-def _report(outcomes: t.Sequence[Outcome]) -> dict[str, t.Any]:
-    counted = collections.Counter(outcome.action for outcome in outcomes)
-    summary = ", ".join(f"{number} {action}" for action, number in sorted(counted.items()))
-    failures = [f"{outcome.attachment}: {outcome.error}" for outcome in outcomes if outcome.action == "failed"]
-    return {
-        "attachments": [_entry(outcome) for outcome in outcomes],
-        "summary": dict(counted),
-        "changed": any(outcome.changed for outcome in outcomes),
-        "failed": bool(failures),
-        "msg": "\n".join([f"attachments: {summary or 'none'}", *failures]),
-        "diff": {"before": _state(outcomes, after=False), "after": _state(outcomes, after=True)},
-    }
-
-
-def _entry(outcome: Outcome) -> dict[str, t.Any]:
-    attachment = outcome.attachment
-    return {
-        "network": attachment.network,
-        "container_id": attachment.container_id,
-        "ifname": attachment.ifname,
-        "netns": attachment.netns,
-        "action": outcome.action,
-        "changed": outcome.changed,
-        "reason": outcome.reason,
-        "result": dict(outcome.result or {}),
-        "error": outcome.error.as_dict() if outcome.error else None,
-        "false_alarms": [error.msg for error in outcome.false_alarms],
-        "seconds": round(outcome.seconds, 6),
-    }
-
-
-def _state(outcomes: t.Sequence[Outcome], *, after: bool) -> dict[str, str]:
-    """Describe what a diff is about: attachments that change, by what they are before and after."""
-    describe = _after if after else _before
-    return {str(outcome.attachment): describe(outcome) for outcome in outcomes if outcome.changed}
-
-
-def _before(outcome: Outcome) -> str:
-    reason = f", but {outcome.reason}" if outcome.reason else ""
-    return f"attached{_lasting(outcome.restoration_before)}{reason}" if outcome.existed else "absent"
-
-
-def _after(outcome: Outcome) -> str:
-    anew = " anew" if outcome.existed and (outcome.touched or outcome.action == "recreated") else ""
-    return f"attached{anew}{_lasting(outcome.restoration_after)}" if outcome.exists else "absent"
-
-
-def _lasting(restoration: Restoration | None) -> str:
-    if restoration is None:
-        return ""
-    return f", after a reboot too (by {':'.join(restoration.plugin_dirs)}, {restoration.timeout:g} s)"
-
-
-__all__ = ("converge",)
+__all__ = ("ensure",)

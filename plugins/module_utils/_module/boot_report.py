@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import collections
 import hashlib
 import typing as t
 
@@ -23,23 +22,17 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], report: dict[str, t.Any]) -> None:
+def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], parts: dict[str, t.Any]) -> None:
     """Have what the next boot needs, and put it into the module's result: what was done to attachments stays told."""
     try:
         changes, warnings = prepare(module.params["cache_dir"], outcomes, dry_run=module.check_mode)
     except CniError as exc:
-        report["msg"] += f"\nwhat is needed after a reboot is not all there: {exc}"
-        report.update(failed=True, error=exc.as_dict())
+        parts["error"] = exc.as_dict()
         return
     warn(module, warnings)
-    report["files"] = [{"path": change.path, "action": change.action} for change in changes]
+    parts["files"] = [{"path": change.path, "action": change.action} for change in changes]
     if changes:
-        report["changed"] = True
-        report["diff"] = [report["diff"], *map(_diff, changes)]
-        counted = collections.Counter(change.action for change in changes)
-        summary = ", ".join(f"{number} {action}" for action, number in sorted(counted.items()))
-        first, *rest = report["msg"].split("\n")
-        report["msg"] = "\n".join([f"{first}; files for a reboot: {summary}", *rest])
+        parts["diff"] = [parts["diff"], *map(_diff, changes)]
 
 
 def _diff(change: FileChange) -> dict[str, t.Any]:

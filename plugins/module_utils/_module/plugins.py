@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import os
 import typing as t
@@ -20,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources im
     SourceNeeded,
     Sources,
 )
-from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import counted, warn
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_apply import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import (
     BinDirectory,
@@ -141,8 +140,7 @@ def _labels(module: AnsibleModule) -> Labels | None:
 def _report(module: AnsibleModule, outcome: Outcome) -> _Keys:
     path = module.params["bin_dir"]
     warn(module, (f"{path}/{name} is not as it was installed: it stays, as somebody else's" for name in outcome.left))
-    counted = collections.Counter(change.action for change in outcome.changes)
-    actions = ", ".join(f"{number} {action}" for action, number in sorted(counted.items())) or "none"
+    actions = counted(change.action for change in outcome.changes)
     what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
     return {
         "changed": outcome.changed,

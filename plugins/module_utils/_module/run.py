@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import collections
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -31,10 +32,15 @@ def as_failure(error: CniError) -> dict[str, t.Any]:
     return {"msg": str(error), "error": error.as_dict()}
 
 
+def counted(actions: t.Iterable[str]) -> str:
+    """Say how often each action was taken, as ``2 added, 1 failed``."""
+    return ", ".join(f"{number} {action}" for action, number in sorted(collections.Counter(actions).items())) or "none"
+
+
 def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
     """Show each warning once."""
     for warning in dict.fromkeys(warnings):
         module.warn(warning)
 
 
-__all__ = ("as_failure", "run", "warn")
+__all__ = ("as_failure", "counted", "run", "warn")

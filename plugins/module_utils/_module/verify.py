@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import collections
 import os
 import typing as t
 
@@ -16,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.run import counted
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.verification import Trial, Verification
 
@@ -41,14 +41,12 @@ def verify(module: AnsibleModule) -> dict[str, t.Any]:
 
 
 def _report(trials: t.Sequence[Trial]) -> dict[str, t.Any]:
-    counted = collections.Counter(trial.action for trial in trials)
-    summary = ", ".join(f"{number} {action}" for action, number in sorted(counted.items()))
     failures = [f"{trial.network}: {trial.error}" for trial in trials if trial.error]
     return {
         "networks": [_entry(trial) for trial in trials],
         "changed": False,
         "failed": bool(failures),
-        "msg": "\n".join([f"networks: {summary or 'none'}", *failures]),
+        "msg": "\n".join([f"networks: {counted(trial.action for trial in trials)}", *failures]),
     }
 
 

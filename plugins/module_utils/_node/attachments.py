@@ -8,52 +8,47 @@
 from __future__ import annotations
 
 import concurrent.futures
+import math
+import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
-from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Wanted
 
 
-class Attachments:
-    """Brings many attachments of a node to what is wanted."""
+def unwanted(runtime: Runtime, wanted: t.Iterable[Wanted]) -> tuple[list[Wanted], list[CniError]]:
+    """Return what this collection has attached, or begun to, and nobody wants any more.
 
-    def __init__(self, runtime: Runtime, conf_dir: ConfDir, policy: Policy) -> None:
-        self._runtime = runtime
-        self._convergence = Convergence(runtime, conf_dir, policy)
-
-    def converge(self, wanted: t.Sequence[Wanted], workers: int) -> list[Outcome]:
-        """As the function of this name."""
-        return converge(self._convergence, wanted, workers)
-
-    def unwanted(self, wanted: t.Sequence[Wanted]) -> tuple[list[Wanted], list[CniError]]:
-        """Return what this collection has attached, or begun to, and nobody wants any more.
-
-        Returns:
-            The attachments, and what is wrong with each record that does not tell whose it is.
-        """
-        keys = {one.attachment.key for one in wanted}
-        found: dict[Key, Wanted] = {}
-        unknown: list[CniError] = []
-        for store in (self._runtime.records, self._runtime.intents):
-            records, broken = store.read_all()
-            unknown += broken.values()
-            for record in records:
-                if record.is_own and record.attachment.key not in keys:
-                    found[record.attachment.key] = Wanted(record.attachment, present=False)
-        return list(found.values()), unknown
+    Returns:
+        The attachments, and what is wrong with each record that does not tell whose it is.
+    """
+    keys = {one.attachment.key for one in wanted}
+    found: dict[Key, Wanted] = {}
+    unknown: list[CniError] = []
+    for store in (runtime.records, runtime.intents):
+        records, broken = store.read_all()
+        unknown += broken.values()
+        for record in records:
+            if record.is_own and record.attachment.key not in keys:
+                found[record.attachment.key] = Wanted(record.attachment, present=False)
+    return list(found.values()), unknown
 
 
-def converge(convergence: Convergence, wanted: t.Sequence[Wanted], workers: int) -> list[Outcome]:
+def converge(
+    convergence: Convergence, wanted: t.Sequence[Wanted], workers: int, until: float = math.inf
+) -> list[Outcome]:
     """Work on all of them, different containers at once; one that fails does not stop the others.
 
     A container leaves networks before it joins others, for the interface may have the same name.
 
+    Args:
+        until: When, by the monotonic clock, no further container is begun, but for the first.
+
     Returns:
-        What became of each, in the order given.
+        What became of each that was worked on, in the order given.
     """
     outcomes = [convergence.glance(one) for one in wanted]
     containers: dict[str, list[int]] = {}
@@ -61,14 +56,16 @@ def converge(convergence: Convergence, wanted: t.Sequence[Wanted], workers: int)
         if outcomes[position] is None:
             containers.setdefault(one.attachment.container_id, []).append(position)
 
-    def work(positions: list[int]) -> None:
+    def work(number: int, positions: list[int]) -> None:
+        if number and time.monotonic() >= until:
+            return
         for position in sorted(positions, key=lambda position: wanted[position].present):
             outcomes[position] = convergence.of(wanted[position])
 
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for dummy in pool.map(work, containers.values()):
+        for dummy in pool.map(work, range(len(containers)), containers.values()):
             pass
     return [outcome for outcome in outcomes if outcome is not None]
 
 
-__all__ = ("Attachments", "converge")
+__all__ = ("converge", "unwanted")

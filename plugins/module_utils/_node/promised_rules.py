@@ -42,17 +42,16 @@ class Masquerading:
 
     def lost(self, nat: Table) -> str:
         """Say what iptables lacks of it, or nothing."""
-        attachment, inside = self.record.attachment, self.interface
+        attachment, address, network = self.record.attachment, str(self.interface.ip), str(self.interface.network)
         chain = rule_names.masquerade_chain(attachment.network, attachment.container_id)
         # Releases before 0.8 had the network here.
-        sources = (f" -s {inside.ip}/{inside.max_prefixlen} ", f" -s {inside.network} ")
+        sources = (f" -s {address}/{self.interface.max_prefixlen} ", f" -s {network} ")
         entrances = [rule for rule in nat.jumps.get(chain, ()) if any(source in rule for source in sources)]
         if not _from(rule_names.MASQUERADE_HOOK, entrances):
-            return f"the masquerade rule of {inside.ip} is gone"
-        targets = (f" -d {inside.network} ", " -j MASQUERADE")
+            return f"the masquerade rule of {address} is gone"
         rules = nat.rules.get(chain, ())
-        if not all(any(target in rule for rule in rules) for target in targets):
-            return f"the chain {chain} lacks rules to masquerade {inside.ip}"
+        if not all(any(word in rule for rule in rules) for word in (f" -d {network} ", " -j MASQUERADE")):
+            return f"the chain {chain} lacks rules to masquerade {address}"
         return ""
 
     def lost_in_nft(self, rules: t.Mapping[str, t.Sequence[NftRule]]) -> str:

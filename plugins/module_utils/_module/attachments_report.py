@@ -1,0 +1,90 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import PluginCall
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
+    from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
+
+_Keys = dict[str, t.Any]
+
+
+def of(outcomes: t.Sequence[Outcome], calls: t.Iterable[PluginCall]) -> _Keys:
+    """Return what became of each attachment, and of those that change, what they are before and after."""
+    took: dict[Key | None, float] = collections.defaultdict(float)
+    for call in calls:
+        took[call.attachment] += call.seconds
+    changed = [outcome for outcome in outcomes if outcome.changed]
+    return {
+        "attachments": [_entry(outcome, took[outcome.attachment.key]) for outcome in outcomes],
+        "diff": {
+            "before": {str(outcome.attachment): _before(outcome) for outcome in changed},
+            "after": {str(outcome.attachment): _after(outcome) for outcome in changed},
+        },
+    }
+
+
+def timing(outcomes: t.Iterable[Outcome], calls: t.Sequence[PluginCall], workers: int, total: float) -> _Keys:
+    """Return where the time went; what workers did at the same time is summed, but for the `total` seconds."""
+    plugins = sum(call.seconds for call in calls)
+    outside = max(sum(outcome.seconds for outcome in outcomes) - plugins, 0.0)
+    slowest = max(calls, key=lambda call: call.seconds, default=None)
+    return {
+        "total": round(total, 6),
+        "plugins": round(plugins, 6),
+        "outside": round(outside, 6),
+        "workers": workers,
+        "slowest": slowest and _call(slowest),
+    }
+
+
+def _call(call: PluginCall) -> _Keys:
+    return {"type": call.type, "command": call.command, "seconds": round(call.seconds, 6)}
+
+
+def _entry(outcome: Outcome, plugin_seconds: float) -> _Keys:
+    attachment = outcome.attachment
+    return {
+        "network": attachment.network,
+        "container_id": attachment.container_id,
+        "ifname": attachment.ifname,
+        "netns": attachment.netns,
+        "action": outcome.action,
+        "changed": outcome.changed,
+        "reason": outcome.reason,
+        "result": dict(outcome.result or {}),
+        "error": outcome.error.as_dict() if outcome.error else None,
+        "false_alarms": [error.msg for error in outcome.false_alarms],
+        "seconds": round(outcome.seconds, 6),
+        "plugin_seconds": round(plugin_seconds, 6),
+    }
+
+
+def _before(outcome: Outcome) -> str:
+    reason = f", but {outcome.reason}" if outcome.reason else ""
+    return f"attached{_lasting(outcome.restoration_before)}{reason}" if outcome.existed else "absent"
+
+
+def _after(outcome: Outcome) -> str:
+    anew = " anew" if outcome.existed and (outcome.touched or outcome.action == "recreated") else ""
+    return f"attached{anew}{_lasting(outcome.restoration_after)}" if outcome.exists else "absent"
+
+
+def _lasting(restoration: Restoration | None) -> str:
+    if restoration is None:
+        return ""
+    return f", after a reboot too (by {':'.join(restoration.plugin_dirs)}, {restoration.timeout:g} s)"
+
+
+__all__ = ("of", "timing")

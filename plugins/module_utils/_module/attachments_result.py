@@ -1,0 +1,62 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import collections
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._module.run import counted
+
+_Keys = dict[str, t.Any]
+
+
+def completed(parts: t.Mapping[str, t.Any]) -> _Keys:
+    """Return the whole result of the module `attachments`, with what follows from the parts.
+
+    Args:
+        parts: ``attachments``, ``timing`` and ``diff``; where there is something for a reboot to have, ``files``, or
+            the ``error`` that kept it from being had.
+    """
+    entries = parts["attachments"]
+    return {
+        **parts,
+        "summary": dict(collections.Counter(entry["action"] for entry in entries)),
+        "changed": any(entry["changed"] for entry in entries) or bool(parts.get("files")),
+        "failed": any(entry["action"] == "failed" for entry in entries) or "error" in parts,
+        "msg": _message(parts),
+    }
+
+
+def _message(parts: t.Mapping[str, t.Any]) -> str:
+    entries, files = parts["attachments"], parts.get("files")
+    first = f"attachments: {counted(entry['action'] for entry in entries)}{_took(parts['timing'])}"
+    if files:
+        first += f"; files for a reboot: {counted(file['action'] for file in files)}"
+    failures = [_failure(entry) for entry in entries if entry["action"] == "failed"]
+    if "error" in parts:
+        failures.append(f"what is needed after a reboot is not all there: {CniError(**parts['error'])}")
+    return "\n".join([first, *failures])
+
+
+def _took(timing: t.Mapping[str, t.Any]) -> str:
+    """Say where the time went, if plugins were run."""
+    if timing["slowest"] is None:
+        return ""
+    workers = f", summed over {timing['workers']} workers" if timing["workers"] > 1 else ""
+    spent = f"{timing['plugins']:.1f} s in plugins and {timing['outside']:.1f} s outside"
+    return f"; {timing['total']:.1f} s, {spent}{workers}"
+
+
+def _failure(entry: t.Mapping[str, t.Any]) -> str:
+    attachment = Attachment(entry["network"], entry["container_id"], entry["ifname"])
+    return f"{attachment}: {CniError(**entry['error'])}"
+
+
+__all__ = ("completed",)

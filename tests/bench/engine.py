@@ -19,7 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
+from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
 # What is asked for, and what has to come out of it. NOTHING is a run in which everything is as wanted already.
@@ -33,10 +34,10 @@ COMMANDS: dict[str, tuple[Policy, bool, str]] = {
 TIMEOUT = 60.0
 
 
-def converge(directories: t.Sequence[str], workers: int, policy: Policy, wanted: list[Wanted]) -> list[Outcome]:
+def run(directories: t.Sequence[str], workers: int, policy: Policy, wanted: list[Wanted]) -> list[Outcome]:
     conf_path, plugin_dirs, cache_dir = directories
     runtime = Runtime(ProcessExecutor(plugin_dirs.split(":"), TIMEOUT), cache_dir, TIMEOUT)
-    return Attachments(runtime, conf_dir.load(conf_path), policy).converge(wanted, workers)
+    return converge(Convergence(runtime, conf_dir.load(conf_path), policy), wanted, workers)
 
 
 def main(arguments: list[str]) -> None:
@@ -44,7 +45,7 @@ def main(arguments: list[str]) -> None:
     policy, present, action = COMMANDS[command]
     wanted = [Wanted(Attachment(**item), present) for item in json.load(sys.stdin)]
     started = time.monotonic()
-    outcomes = converge(directories, int(workers), policy, wanted)
+    outcomes = run(directories, int(workers), policy, wanted)
     seconds = time.monotonic() - started
     wrong = [f"{outcome.action}: {outcome.error}" for outcome in outcomes if outcome.action != action]
     if wrong:

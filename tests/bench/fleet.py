@@ -70,14 +70,15 @@ def _contestants(size: int) -> list[str]:
 
 
 def _measure(bench: Bench, size: int, name: str) -> tuple[Played, Played]:
-    with _fleet(size) as hosts:
+    with running(size) as hosts:
         options = ["--inventory", str(hosts), "--forks", str(FORKS)]
-        variables = _variables(bench)
+        variables = provisioning(bench)
         return playbook.play(name, variables, options), playbook.play(name, variables, options)
 
 
 @contextlib.contextmanager
-def _fleet(size: int) -> t.Iterator[pathlib.Path]:
+def running(size: int) -> t.Iterator[pathlib.Path]:
+    """Yield the inventory of so many nodes, all in the group `fleet`."""
     life.up(FLEET, size)
     try:
         hosts = FLEET / "inventory.json"
@@ -89,7 +90,8 @@ def _fleet(size: int) -> t.Iterator[pathlib.Path]:
         life.down(FLEET)
 
 
-def _variables(bench: Bench) -> Json:
+def provisioning(bench: Bench) -> Json:
+    """What both playbooks are told: a network with two attachments, and where the plugins are."""
     archive, digest, *dummy = archives.make(FLEET / "archives")
     libcni = [
         str(bench.libcni),

@@ -28,37 +28,41 @@ Measured = dict[str, dict[str, Series]]
 
 
 def chapter(bench: Bench) -> str:
-    workers, program, disk = bench.workers, bench.libcni, bench.node.with_cache(bench.disk / "cache")
+    workers, program, memory = bench.workers, bench.libcni, bench.node
+    disk = memory.with_cache(bench.disk / "cache")
     engine, alike = f"the engine, {workers} workers", f"libcni, one process, {workers} workers"
     in_turn, processes = "libcni, one process, one after another", "libcni, a process for each call, one after another"
-    in_memory = _measured(
-        bench,
-        bench.node,
-        {
-            engine: Engine(bench.node, workers),
-            alike: LibcniProcess(bench.node, program, workers),
-            in_turn: LibcniProcess(bench.node, program, 1),
-            processes: LibcniProcesses(bench.node, program),
-        },
-    )
-    on_disk = _measured(bench, disk, {engine: Engine(disk, workers), alike: LibcniProcess(disk, program, workers)})
+
+    def close(node: Node) -> Measured:
+        both: dict[str, Contestant] = {engine: Engine(node, workers), alike: LibcniProcess(node, program, workers)}
+        return _measured(bench, node, both, bench.effort.close_rounds)
+
+    in_memory, on_disk = close(memory), close(disk)
+    others: dict[str, Contestant] = {
+        engine: Engine(memory, workers),
+        in_turn: LibcniProcess(memory, program, 1),
+        processes: LibcniProcesses(memory, program),
+    }
+    alone = _measured(bench, memory, others, bench.effort.rounds)
     return "\n\n".join(
         [
-            f"Seconds for {bench.effort.few} attachments with the records in memory, rounds: {bench.effort.rounds}",
+            f"Seconds for {bench.effort.few} attachments with the records in memory, rounds: {bench.effort.close_rounds}",
             _seconds(in_memory),
-            f"The engine with {workers} workers, as a share of the others' time:",
-            _shares(in_memory, engine, {alike: ALIKE, in_turn: IN_TURN, processes: IN_TURN}),
-            "The same with the records on a disk:",
+            _shares(in_memory, engine, {alike: ALIKE}),
+            f"The same with the records on a disk, rounds: {bench.effort.close_rounds}",
             _seconds(on_disk),
             _shares(on_disk, engine, {alike: ALIKE}),
+            f"With the records in memory, rounds: {bench.effort.rounds}",
+            _seconds(alone),
+            _shares(alone, engine, {in_turn: IN_TURN, processes: IN_TURN}),
         ]
     )
 
 
-def _measured(bench: Bench, node: Node, contestants: t.Mapping[str, Contestant]) -> Measured:
+def _measured(bench: Bench, node: Node, contestants: t.Mapping[str, Contestant], rounds: int) -> Measured:
     items = node.attachments(networks.example(node.leases), bench.effort.few)
     turns = {name: cycle(node, contestant, items) for name, contestant in contestants.items()}
-    return by_key(interleaved(bench.effort.rounds, turns))
+    return by_key(interleaved(rounds, turns))
 
 
 def _seconds(measured: Measured) -> str:
@@ -70,4 +74,4 @@ def _shares(measured: Measured, engine: str, targets: t.Mapping[str, Target]) ->
         judged_row(name, [measured[engine][command] / measured[name][command] for command in COMMANDS], target)
         for name, target in targets.items()
     ]
-    return table(["against", *COMMANDS, "target"], rows)
+    return table(["share of the time of", *COMMANDS, "target"], rows)

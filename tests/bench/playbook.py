@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs a playbook on this node over the local connection, with pipelining, and says how long it and its tasks took."""
+"""Runs a playbook, on this node over the local connection if not told otherwise, and says how long it and its tasks took."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ class Played:
     calls: int
 
 
-def play(name: str, variables: t.Mapping[str, t.Any], options: t.Sequence[str] = LOCALHOST) -> Played:
+def play(
+    name: str, variables: t.Mapping[str, t.Any], options: t.Sequence[str] = LOCALHOST, *, pipelining: bool = True
+) -> Played:
     with tempfile.TemporaryDirectory() as scratch:
         given = pathlib.Path(scratch, "variables.json")
         given.write_text(json.dumps(variables), encoding="utf-8")
@@ -43,7 +45,7 @@ def play(name: str, variables: t.Mapping[str, t.Any], options: t.Sequence[str] =
         program = pathlib.Path(sys.executable).with_name("ansible-playbook")
         argv = [str(program), *options, *playbook]
         started = time.monotonic()
-        done = subprocess.run(argv, env=_environment(scratch), check=False, capture_output=True, text=True)
+        done = subprocess.run(argv, env=_environment(scratch, pipelining), check=False, capture_output=True, text=True)
         seconds = time.monotonic() - started
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(playbook)} ended with {done.returncode}: {done.stdout}{done.stderr}")
@@ -64,24 +66,17 @@ def options(bench: Bench, items: list[Json]) -> Json:
 
 
 def variables(bench: Bench, items: list[Json]) -> Json:
-    """What the playbooks are told: the same, and the command that attaches one item by libcni."""
-    given = options(bench, items)
-    directories = {
-        "-conf-dir": given["conf_dir"],
-        "-bin-dir": ":".join(given["plugin_dirs"]),
-        "-cache-dir": given["cache_dir"],
-    }
-    libcni = [str(bench.libcni), *(word for option in directories.items() for word in option), "ADD"]
-    return {"bench_libcni": libcni, **{f"bench_{name}": value for name, value in given.items()}}
+    """The same, as the playbooks call it."""
+    return {f"bench_{name}": value for name, value in options(bench, items).items()}
 
 
-def _environment(scratch: str) -> dict[str, str]:
+def _environment(scratch: str, pipelining: bool) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "JUNIT_"))}
     return {
         **kept,
         "ANSIBLE_HOME": f"{scratch}/home",
         "ANSIBLE_REMOTE_TMP": f"{scratch}/remote",
-        "ANSIBLE_PIPELINING": "true",
+        "ANSIBLE_PIPELINING": str(pipelining),
         "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
         "ANSIBLE_CALLBACKS_ENABLED": "ansible.builtin.junit,calls",
         "ANSIBLE_CALLBACK_PLUGINS": str(PLAYBOOKS.with_name("callbacks")),

@@ -14,7 +14,8 @@ version_added: 1.0.0
 
 description:
   - Brings the attachments of network namespaces to CNI networks to the wanted state with ADD, CHECK and DEL of the
-    Container Network Interface specification, versions 0.1.0 to 1.1.0. Any number of attachments takes one call.
+    Container Network Interface specification, versions 0.1.0 to 1.1.0. Any number of attachments takes one task, and one
+    call of the node, or a few that show O(progress).
   - What to do is decided by facts. An attachment without a record is added. One whose network namespace is another
     one now, or whose configuration or arguments are not those it was made with, is deleted as it was made and added
     anew. All others are checked. Where another configuration or other arguments cannot be added, the attachment is put
@@ -33,6 +34,14 @@ extends_documentation_fragment:
   - cni.node._paths.timeout
 
 attributes:
+  action:
+    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
+    support: full
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: full
+    details:
+      - There is no O(progress) to be seen then.
   check_mode:
     support: full
     details:
@@ -144,6 +153,21 @@ options:
       - How many containers are worked on at the same time.
       - The default is twice the number of CPUs that the module may use.
     type: int
+  progress:
+    description:
+      - Seconds after which a batch that takes longer shows how far it is, again and again until it has ended. The controller
+        shows a line with the number of attachments that are done and of all, how many are done in a second, and the
+        plugin that took longest in one call.
+      - The node is asked once for each such line, and once more. A container that has been begun is finished first. What
+        is returned is the same as of one call. A batch that ends in time takes one call and shows nothing.
+      - V(0) shows nothing. So does a task with C(async), and check mode where an attachment has O(attachments[].persist).
+      - The line goes to standard error, for what is made to be read by a program goes to standard output.
+    type: float
+    default: 10
+  _controller:
+    description:
+      - What the action plugin tells of earlier calls of the same task. Only the action plugin sets it.
+    type: dict
 
 seealso:
   - module: cni.node.conflists
@@ -278,6 +302,11 @@ attachments:
       type: float
       returned: always
       sample: 0.061
+    plugin_seconds:
+      description: What of it was spent in plugins.
+      type: float
+      returned: always
+      sample: 0.052
 files:
   description:
     - What has become of the files that a reboot needs, or would in check mode; empty where they are as they should be.
@@ -306,6 +335,42 @@ summary:
   sample:
     added: 2
     unchanged: 1
+timing:
+  description:
+    - Where the time went, on the node.
+  returned: unless the task is refused as a whole
+  type: dict
+  contains:
+    total:
+      description: Seconds from the beginning to the end.
+      type: float
+      returned: always
+      sample: 12.1
+    plugins:
+      description:
+        - Seconds in plugins. Each call of a plugin counts in full, whatever others ran at the same time, so with several
+          workers this may be more than RV(timing.total).
+      type: float
+      returned: always
+      sample: 43.6
+    outside:
+      description: Seconds that attachments took beside plugins, summed in the same way. Waiting for other runs and for the disk counts.
+      type: float
+      returned: always
+      sample: 2.9
+    workers:
+      description: How many containers were worked on at the same time, at most.
+      type: int
+      returned: always
+      sample: 4
+    slowest:
+      description: The call of a plugin that took longest, with C(type), C(command) and C(seconds), or nothing where no plugin was run.
+      type: dict
+      returned: always
+      sample:
+        type: portmap
+        command: ADD
+        seconds: 0.41
 error:
   description:
     - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
@@ -322,7 +387,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.attachments import converge
+from ansible_collections.cni.node.plugins.module_utils._module.attachments import ensure
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 
 
@@ -348,10 +413,12 @@ def main() -> t.NoReturn:
             "on_drift": {"type": "str", "choices": ["recreate", "fail", "report"], "default": "recreate"},
             "purge": {"type": "bool", "default": False},
             "workers": {"type": "int"},
+            "progress": {"type": "float", "default": 10.0},
+            "_controller": {"type": "dict"},
         },
         supports_check_mode=True,
     )
-    run(module, converge)
+    run(module, ensure)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import from_k
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import echo, netns
 from ansible_collections.cni.node.plugins.module_utils._node import namespaces
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
+from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
 _IFNAME: t.Final = "eth0"
@@ -68,7 +69,7 @@ class Verification:
         self._runtime = runtime
         self._conf_dir = conf_dir
         self._gateway_timeout = gateway_timeout
-        self._attachments = Attachments(runtime, conf_dir, Policy(check="always", on_drift="recreate"))
+        self._convergence = Convergence(runtime, conf_dir, Policy(check="always", on_drift="recreate"))
 
     def plan(self, names: t.Sequence[str]) -> list[Trial]:
         """Return a trial for each name, or for every network; some must not or cannot be tried."""
@@ -113,7 +114,7 @@ class Verification:
             Wanted(Attachment(trial.network, trial.netns, _IFNAME, netns.path_of(trial.netns)), present)
             for trial in due
         ]
-        outcomes = self._attachments.converge(wanted, default_workers())
+        outcomes = converge(self._convergence, wanted, default_workers())
         for trial, outcome in zip(due, outcomes):
             trial.seconds += outcome.seconds
             if outcome.error is not None:

@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import typing as t
@@ -29,8 +30,9 @@ PROGRAM = pathlib.Path(sys.executable).with_name("ansible-playbook")
 NODE_PYTHON = os.environ.get("CNI_NODE_PYTHON", sys.executable)
 PREDICTED, AGAIN = ", predicted", ", again"
 # What only carrying it out brings to light, and what Ansible adds.
-_UNPREDICTABLE = {"invocation", "warnings", "deprecations", "_ansible_no_log", "ansible_facts", "exception"}
-_UNPREDICTABLE_OF_AN_ATTACHMENT = {"result", "seconds", "false_alarms"}
+_UNPREDICTABLE = {"invocation", "warnings", "deprecations", "_ansible_no_log", "ansible_facts", "exception", "timing"}
+_UNPREDICTABLE_OF_AN_ATTACHMENT = {"result", "seconds", "plugin_seconds", "false_alarms"}
+_TOOK = re.compile(r"; [\d.]+ s, [\d.]+ s in plugins and [\d.]+ s outside(, summed over \d+ workers)?")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Done:
     @property
     def msg(self) -> str:
         return t.cast(str, self.result["msg"])
+
+    @property
+    def timeless(self) -> str:
+        """The message without what it says of times."""
+        return _TOOK.sub("", self.msg)
 
     @property
     def warnings(self) -> list[str]:
@@ -103,7 +110,7 @@ class Done:
                 {key: value for key, value in one.items() if key not in _UNPREDICTABLE_OF_AN_ATTACHMENT}
                 for one in plan["attachments"]
             ]
-        return plan
+        return {**plan, "msg": self.timeless}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,6 +196,7 @@ class Project:
         return {
             **kept,
             "ANSIBLE_HOME": str(self.path / ".ansible"),
+            "ANSIBLE_ASYNC_DIR": str(self.path / ".ansible" / "async"),
             "ANSIBLE_REMOTE_TEMP": str(self.path / ".ansible" / "remote"),
             "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
             "ANSIBLE_PIPELINING": "true",

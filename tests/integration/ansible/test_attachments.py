@@ -34,7 +34,7 @@ def test_real_attachments_come_and_go(node: Node, project: Project) -> None:
         played = project.play(thrice("attach", ATTACHMENTS, {"attachments": items}), "--diff").succeeded()
         done = played.settled("attach")
         assert done.actions() == dict.fromkeys(("red", "blue", "blue eth1", "pod-1.a"), "added")
-        assert (done.msg, done.result["summary"]) == ("attachments: 4 added", {"added": 4})
+        assert (done.timeless, done.result["summary"]) == ("attachments: 4 added", {"added": 4})
         assert [one["netns"] for one in done.entries] == [one["netns"] for one in full]
         assert played["attach, again"].result["summary"] == {"checked": 4}
         diff = done.result["diff"]
@@ -180,7 +180,7 @@ def test_an_attachment_that_fails_does_not_stop_the_others(node: Node, project: 
     assert (first["action"], last["action"]) == ("added", "added")
     assert done.changed
     assert done.result["summary"] == {"added": 2, "failed": len(bad)}
-    msg = done.failed(f"attachments: 2 added, {len(bad)} failed\n")
+    msg = done.failed(f"attachments: 2 added, {len(bad)} failed; ")
     for entry, (dummy, code, text) in zip(failed, bad.values()):
         assert (entry["action"], entry["changed"], entry["result"]) == ("failed", False, {})
         assert entry["error"]["code"] == code

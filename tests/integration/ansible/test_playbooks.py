@@ -84,7 +84,7 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     verified = project.run(VERIFY, **variables).succeeded()
     compared = verified["Nothing is missing, changed or left over"]
     assert virgin.difference(compared.before) == virgin.difference(compared.after)
-    assert compared.msg == "0 of 2 network configurations changed; attachments: 3 checked"
+    assert compared.timeless == "0 of 2 network configurations changed; attachments: 3 checked"
 
     _drift(node)
     failed = project.run(VERIFY, **variables)

@@ -19,7 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
+from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 from ansible_collections.cni.node.tests.support import state
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
@@ -170,8 +171,8 @@ class Engine:
 
     def ensure(self, item: Json, *, present: bool = True, **policy: t.Any) -> Outcome:
         """What the module does for one item."""
-        attachments = Attachments(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
-        (outcome,) = attachments.converge([Wanted(Attachment(**item), present)], 1)
+        convergence = Convergence(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
+        (outcome,) = converge(convergence, [Wanted(Attachment(**item), present)], 1)
         return outcome
 
     def add(self, item: Json) -> Json:

@@ -48,7 +48,7 @@ def test_an_entry_has_all_that_is_promised_and_defaults_follow_from_the_namespac
 ) -> None:
     done = ensure({"network": "net", "netns": "blue"}).ok()
     (entry,) = done["attachments"]
-    assert entry.pop("seconds") > 0
+    assert entry.pop("seconds") > entry.pop("plugin_seconds") > 0
     assert entry == {
         "network": "net",
         "container_id": "blue",
@@ -61,7 +61,8 @@ def test_an_entry_has_all_that_is_promised_and_defaults_follow_from_the_namespac
         "error": None,
         "false_alarms": [],
     }
-    assert (done["changed"], done["summary"], done["msg"]) == (True, {"added": 1}, "attachments: 1 added")
+    assert (done["changed"], done["summary"]) == (True, {"added": 1})
+    assert done["msg"].startswith("attachments: 1 added; ")
     name = "attachment of blue (eth0) to network net"
     assert done["diff"] == {"before": {name: "absent"}, "after": {name: "attached"}}
 
@@ -137,7 +138,7 @@ def test_a_failed_item_is_in_the_message_and_the_others_are_done(ensure: Ensure)
     first, second, third = done.result["msg"].splitlines()[0:1] + [
         line for line in done.result["msg"].splitlines() if line.startswith("attachment of ")
     ]
-    assert first == "attachments: 1 added, 2 failed"
+    assert first.startswith("attachments: 1 added, 2 failed; ")
     assert second.startswith("attachment of blue (eth0) to network none: no network 'none' in ")
     assert third.startswith("attachment of a b (eth0) to network net: 'a b' is no name of a network namespace; ")
 
@@ -161,6 +162,7 @@ def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugi
         ({"workers": 0}, "workers: 0; expected: a number above 0"),
         ({"workers": -2}, "workers: -2"),
         ({"timeout": -1}, "timeout: -1"),
+        ({"progress": -1}, "progress: -1; expected: a number above 0"),
         ({"timeout": "soon"}, "timeout"),
         ({"check": "sometimes"}, "value of check must be one of: always, drift, changed, never"),
         ({"on_drift": "ignore"}, "value of on_drift must be one of: recreate, fail, report"),
@@ -199,6 +201,37 @@ def test_purge_says_what_it_leaves_for_nobody_can_tell_whose_it_is(ensure: Ensur
     (warning,) = ran.warnings
     assert "not purged, for nobody can tell whose it is: " in warning
     assert (tmp_path / "cache" / "results" / "net-other-eth0").exists()
+
+
+def test_a_call_that_takes_too_long_leaves_the_rest_to_the_next(ensure: Ensure, plugins: PluginDirectory) -> None:
+    ensure({"network": "net", "netns": "red", "container_id": "old"}, check="never").ok()
+    items = [{"network": "net", "netns": name} for name in ("blue", "red")]
+    options = {"purge": True, "workers": 1, "progress": 0.0001}
+    told: Json = {}
+    done = []
+    for left in ([1, 2], [2], []):
+        ran = ensure(*items, **options, _controller=told).ok()
+        done += [(entry["container_id"], entry["action"]) for entry in ran["attachments"]]
+        told = ran.get("_controller", {})
+        assert told.get("left", []) == left
+    assert done == [("blue", "added"), ("red", "added"), ("old", "removed")]
+    assert len(plugins.calls(command="DEL")) == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"_controller": {}, "progress": 0}], ids=["nobody asks again", "no progress"])
+def test_without_a_controller_that_shows_progress_one_call_does_all(ensure: Ensure, options: Json) -> None:
+    items = [{"network": "net", "netns": name} for name in ("blue", "red")]
+    done = ensure(*items, workers=1, **{"progress": 0.0001, **options}).ok()
+    assert (done["summary"], "_controller" in done) == ({"added": 2}, False)
+
+
+def test_time_is_told_apart_by_where_it_went(ensure: Ensure) -> None:
+    timing = ensure({"network": "net", "netns": "blue"}, workers=3).ok()["timing"]
+    assert (timing["workers"], timing["slowest"]["type"]) == (1, "lab")
+    assert timing["total"] > timing["plugins"] > timing["slowest"]["seconds"] > 0
+    again = ensure({"network": "net", "netns": "blue"}, check="never").ok()
+    assert (again["timing"]["plugins"], again["timing"]["slowest"]) == (0, None)
+    assert again["msg"] == "attachments: 1 unchanged"
 
 
 def test_nothing_asked_for_is_nothing_done(ensure: Ensure) -> None:

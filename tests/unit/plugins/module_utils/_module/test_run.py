@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._module.run import run, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import counted, run, warn
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -48,6 +48,11 @@ def _ran(operation: t.Callable[[AnsibleModule], Json]) -> tuple[str, Json]:
         run(t.cast("AnsibleModule", recorder), operation)
     (said,) = recorder.said
     return said
+
+
+def test_actions_are_counted_in_the_order_of_their_names() -> None:
+    assert counted(["removed", "added", "removed"]) == "1 added, 2 removed"
+    assert counted([]) == "none"
 
 
 def test_a_result_is_returned() -> None:

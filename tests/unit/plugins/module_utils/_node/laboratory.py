@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 import typing as t
@@ -15,7 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
+from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import (
     Answer,
@@ -65,12 +67,10 @@ class Laboratory:
     def runtime(self, lock_timeout: float = 20) -> Runtime:
         return Runtime(self.executor, str(self.cache_dir), lock_timeout)
 
-    def attachments(self, **policy: t.Any) -> Attachments:
-        return Attachments(self.runtime(), conf_dir.load(str(self.conf_dir)), Policy(**policy))
-
-    def converge(self, *wanted: Wanted, workers: int = 4, **policy: t.Any) -> list[Outcome]:
+    def converge(self, *wanted: Wanted, workers: int = 4, until: float = math.inf, **policy: t.Any) -> list[Outcome]:
         self.executor.calls.clear()
-        return self.attachments(**policy).converge(wanted, workers)
+        convergence = Convergence(self.runtime(), conf_dir.load(str(self.conf_dir)), Policy(**policy))
+        return converge(convergence, wanted, workers, until)
 
     def ensure(self, attachment: Attachment, present: bool = True, **policy: t.Any) -> Outcome:
         (outcome,) = self.converge(Wanted(attachment, present), **policy)

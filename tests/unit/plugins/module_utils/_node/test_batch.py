@@ -15,7 +15,8 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import Attachments
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge, unwanted
+from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Policy, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
@@ -81,6 +82,21 @@ def test_it_goes_one_by_one(make: Make, workers: int, containers: tuple[str, ...
     assert len(set(threads)) == 1
 
 
+def test_when_time_is_up_no_further_container_is_begun_and_the_first_always_is(lab: Laboratory) -> None:
+    more = [Wanted(lab.wanted("one", ifname="eth1")), Wanted(lab.wanted("two", ifname="eth1"))]
+    wanted = [*_wanted(lab, *NAMES), *more]
+    outcomes = lab.converge(*wanted, until=0)
+    assert [outcome.attachment.key for outcome in outcomes] == [wanted[0].attachment.key, more[0].attachment.key]
+    assert lab.converge(*wanted, until=0, check="never")[0].action == "unchanged"
+    assert {outcome.action for outcome in lab.converge(*wanted)} == {"checked", "added"}
+
+
+def test_what_needs_no_work_is_done_whatever_the_time(lab: Laboratory) -> None:
+    wanted = _wanted(lab, *NAMES)
+    lab.converge(*wanted)
+    assert [outcome.action for outcome in lab.converge(*wanted, until=0, check="never")] == ["unchanged"] * len(NAMES)
+
+
 def test_nothing_wanted_is_nothing_done(lab: Laboratory) -> None:
     assert lab.converge() == []
 
@@ -97,12 +113,12 @@ def test_what_this_collection_made_and_nobody_wants_is_unwanted(lab: Laboratory)
     del foreign["cni.node"]
     (records / "net-foreign-eth0").write_text(json.dumps(foreign), encoding="utf-8")
     (records / "net-broken-eth0").write_bytes(b"")
-    unwanted, unknown = lab.attachments().unwanted([wanted[0]])
-    assert sorted(one.attachment.container_id for one in unwanted) == ["begun", "dropped"]
-    assert not any(one.present for one in unwanted)
+    dropped, unknown = unwanted(lab.runtime(), [wanted[0]])
+    assert sorted(one.attachment.container_id for one in dropped) == ["begun", "dropped"]
+    assert not any(one.present for one in dropped)
     assert ["net-broken-eth0" in str(error) for error in unknown] == [True]
-    assert {outcome.action for outcome in lab.converge(*unwanted)} == {"removed"}
-    assert lab.attachments().unwanted([wanted[0]])[0] == []
+    assert {outcome.action for outcome in lab.converge(*dropped)} == {"removed"}
+    assert unwanted(lab.runtime(), [wanted[0]])[0] == []
     assert (records / "net-foreign-eth0").exists()
 
 
@@ -124,7 +140,8 @@ def test_what_another_run_has_begun_is_waited_for(lab: Laboratory) -> None:
     assert record is not None
     with lab.runtime().exclusion.attachment(one.attachment):
         runtime.intents.write(dataclasses.replace(record, command="ADD"))
-        (outcome,) = Attachments(runtime, conf_dir.load(str(lab.conf_dir)), Policy(check="never")).converge([one], 1)
+        convergence = Convergence(runtime, conf_dir.load(str(lab.conf_dir)), Policy(check="never"))
+        (outcome,) = converge(convergence, [one], 1)
         assert (outcome.action, outcome.error and outcome.error.code) == ("failed", Code.TRY_AGAIN)
         assert runtime.intents.read(one.attachment.key) is not None
 

@@ -1,0 +1,60 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import time
+import typing as t
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import TOLD, Batch
+
+_Keys = dict[str, t.Any]
+
+display = Display()
+
+
+class ActionModule(ActionBase):
+    """Has a batch that takes long done by several calls, and shows between them how far it is."""
+
+    _requires_connection = True
+    _supports_async = True
+
+    def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
+        result: _Keys = super().run(tmp, task_vars)
+        arguments = {key: value for key, value in self._task.args.items() if key != TOLD}
+        if self._task.async_val:
+            in_background = not self._connection.has_native_async
+            done = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=in_background)
+        else:
+            done = self._in_calls(arguments, task_vars or {})
+        return {**result, **done}
+
+    def _in_calls(self, arguments: _Keys, task_vars: _Keys) -> _Keys:
+        started = time.monotonic()
+        result = self._call(arguments, {}, task_vars)
+        if TOLD not in result:
+            return result
+        batch = Batch(result)
+        while batch.told:
+            self._show(batch.progress(time.monotonic() - started, names=not self._task.no_log), task_vars)
+            try:
+                batch.take(self._call(arguments, batch.told, task_vars))
+            except AnsibleConnectionFailure as exc:
+                batch.take({"unreachable": True, "msg": str(exc)})
+        return batch.result()
+
+    def _call(self, arguments: _Keys, told: _Keys, task_vars: _Keys) -> _Keys:
+        result: _Keys = self._execute_module(module_args={**arguments, TOLD: told}, task_vars=task_vars)
+        result.get("invocation", {}).get("module_args", {}).pop(TOLD, None)
+        return result
+
+    def _show(self, progress: str, task_vars: _Keys) -> None:
+        host = task_vars.get("inventory_hostname", "")
+        where = f"{host} -> {self._task.delegate_to}" if self._task.delegate_to else host
+        # Standard output may be for a program to read.
+        display.display(f"[{where}] {progress}", stderr=True)

@@ -1,0 +1,118 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import completed
+
+_Keys = dict[str, t.Any]
+
+# What the action plugin tells the module `attachments`, and in its result, what it is to tell the next call.
+TOLD: t.Final = "_controller"
+
+_LISTS: t.Final = ("warnings", "deprecations")
+_SUMS: t.Final = ("total", "plugins", "outside")
+
+
+class Batch:
+    """What a batch that is done by several calls has come to, and what it is in the end: the same as by one call.
+
+    Attributes:
+        told: What the next call is to be told; empty where there is none.
+    """
+
+    def __init__(self, first: _Keys) -> None:
+        self._total = len(first["attachments"]) + len(first[TOLD]["left"])
+        self._left: list[int] = list(range(self._total))
+        self._entries: dict[int, _Keys] = {}
+        self._results: list[_Keys] = []
+        self._broken: _Keys = {}
+        self.take(first)
+
+    def take(self, result: _Keys) -> None:
+        """Add a call's result; one without attachments ends the batch."""
+        self.told: _Keys = result.get(TOLD) or {}
+        if "attachments" not in result:
+            self._broken = result
+            return
+        left = self.told.get("left", [])
+        done = sorted(set(self._left) - set(left))
+        self._entries.update(zip(done, result["attachments"]))
+        self._left = left
+        self._results.append(result)
+
+    def progress(self, seconds: float, *, names: bool) -> str:
+        """Say how far it is.
+
+        Args:
+            seconds: Since it began.
+            names: Whether plugins may be named.
+        """
+        entries = self._entries.values()
+        failed = sum(entry["action"] == "failed" for entry in entries)
+        rate = len(entries) / seconds
+        parts = [f"attachments: {len(entries)} of {self._total}", f"{rate:.{0 if rate >= 10 else 1}f}/s"]
+        if failed:
+            parts.insert(1, f"{failed} failed")
+        slowest = self._timing()["slowest"]
+        if slowest and names:
+            parts.append(f"slowest {slowest['type']} {slowest['seconds']:.2f} s")
+        return ", ".join(parts)
+
+    def result(self) -> _Keys:
+        merged: _Keys = {}
+        for one in self._results:
+            merged.update(one)
+        merged.pop(TOLD, None)
+        merged.update(
+            _lists(self._results),
+            attachments=[self._entries[place] for place in sorted(self._entries)],
+            timing=self._timing(),
+            diff=self._diff(),
+        )
+        done = completed(merged)
+        return self._ended(done) if self._broken else done
+
+    def _ended(self, done: _Keys) -> _Keys:
+        """Return the result of a call that did nothing it could tell of, with what had been done before."""
+        msg = f"{self._broken.get('msg', '')}\nbefore that, of {self._total} {done['msg']}".strip()
+        ended = {**done, **self._broken, **_lists([done, self._broken]), "changed": done["changed"], "msg": msg}
+        return {**ended, "failed": not self._broken.get("unreachable", False)}
+
+    def _timing(self) -> _Keys:
+        timings = [result["timing"] for result in self._results]
+        calls = [timing["slowest"] for timing in timings if timing["slowest"]]
+        merged: _Keys = {key: round(sum(timing[key] for timing in timings), 6) for key in _SUMS}
+        merged["workers"] = max(timing["workers"] for timing in timings)
+        merged["slowest"] = max(calls, key=lambda call: call["seconds"], default=None)
+        return merged
+
+    def _diff(self) -> _Keys | list[_Keys]:
+        """Return one diff of all attachments, and those of files, which only the last call has."""
+        diffs = [result["diff"] if isinstance(result["diff"], list) else [result["diff"]] for result in self._results]
+        states: _Keys = {"before": {}, "after": {}}
+        for first, *dummy in diffs:
+            for key, state in states.items():
+                state.update(first[key])
+        files = diffs[-1][1:]
+        return [states, *files] if files else states
+
+
+def _lists(results: t.Iterable[_Keys]) -> dict[str, list[t.Any]]:
+    """Return what is said beside the results, each once."""
+    found: dict[str, list[t.Any]] = {}
+    for result in results:
+        for key in _LISTS:
+            for one in result.get(key, ()):
+                if one not in found.setdefault(key, []):
+                    found[key].append(one)
+    return found
+
+
+__all__ = ("TOLD", "Batch")

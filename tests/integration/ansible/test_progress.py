@@ -1,0 +1,158 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The option `progress` of the module attachments: a batch done by several calls, which come to what one comes to."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import signal
+
+from ansible_collections.cni.node.tests.integration.ansible.laboratory import open_network
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
+from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD, clean, item, paths
+from ansible_collections.cni.node.tests.integration.engine.booting import FILES
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+__all__ = ("clean",)
+
+NAMES = ("red", "blue", "green")
+# One container for each call.
+EACH: Json = {"workers": 1, "progress": 0.0001}
+
+
+def shown(played: Played) -> list[str]:
+    """What is said of each line, without the times."""
+    lines = re.findall(r"^\[node\] attachments: (.+)$", played.output, re.MULTILINE)
+    return [re.sub(r"\d+(\.\d+)?(/s| s\b)", r"#\2", line) for line in lines]
+
+
+def calls(played: Played) -> int:
+    """How often the node was asked, if it was played with -vvv."""
+    return played.output.count("Using module file")
+
+
+def test_a_long_batch_shows_how_far_it_is_and_comes_to_what_one_call_comes_to(node: Node, project: Project) -> None:
+    open_network(node, "lab")
+    args: Json = {"capability_args": {"bandwidth": {}}}
+    items = [
+        {**item("red"), **args},
+        item("blue"),
+        item("nowhere"),
+        item("red", ifname="eth1"),
+        {**item("green"), "network": "none"},
+        item("green"),
+    ]
+    with namespaces(*NAMES):
+        played = {}
+        for name, options in (("one", {**EACH, "progress": 0}), ("several", EACH)):
+            node.attach(item("old", netns="red", container_id="old"), item("older", netns="red", container_id="older"))
+            given = {"attachments": items, "purge": True, **options}
+            played[name] = project.play([task("attach", ATTACHMENTS, given)], "-vvv", "--diff")
+            node.run("attachments", attachments=[], purge=True).succeeded()
+    one, several = (played[name]["attach"] for name in ("one", "several"))
+    assert (calls(played["one"]), shown(played["one"])) == (1, [])
+    assert (calls(played["several"]), len(shown(played["several"]))) == (6, 5)
+    assert shown(played["several"])[0] == "2 of 8, #/s, slowest lab-lab # s"
+    assert shown(played["several"])[2] == "4 of 8, 1 failed, #/s, slowest lab-lab # s"
+    assert several.plan() == one.plan()
+    assert several.warnings == one.warnings
+    assert several.result["invocation"] == {
+        **one.result["invocation"],
+        "module_args": {**one.result["invocation"]["module_args"], "progress": EACH["progress"]},
+    }
+    assert [(entry["container_id"], entry["action"]) for entry in several.entries[-2:]] == [
+        ("old", "removed"),
+        ("older", "removed"),
+    ]
+    several.failed("attachments: 4 added, 2 failed, 2 removed; ")
+
+
+def test_what_ends_in_time_takes_one_call_and_shows_nothing(node: Node, project: Project) -> None:
+    open_network(node, "lab")
+    items = [item("red", container_id=f"c{number}") for number in range(100)]
+    with namespace("red"):
+        node.attach(*items, check="never")
+        again = project.play([task("again", ATTACHMENTS, {"attachments": items})], "-vvv").succeeded()
+    assert again["again"].did_nothing().result["summary"] == {"checked": 100}
+    assert (calls(again), shown(again)) == (1, [])
+
+
+def test_check_mode_foretells_a_long_batch_and_a_second_run_finds_nothing_to_do(node: Node, project: Project) -> None:
+    open_network(node, "lab")
+    items = [item(name) for name in NAMES]
+    with namespaces(*NAMES):
+        node.attach(item("old", netns="red", container_id="old"))
+        given = {"attachments": items, "purge": True, **EACH}
+        played = project.play(thrice("attach", ATTACHMENTS, given), "--diff").succeeded()
+    assert played.settled("attach").actions() == {**dict.fromkeys(NAMES, "added"), "old": "removed"}
+    assert len(shown(played)) == 3 + 3 + 2
+
+
+@NEEDS_SYSTEMD
+def test_a_long_batch_has_what_a_reboot_needs_once(clean: Node, project: Project) -> None:
+    open_network(clean, "lab")
+    lasting = {"attachments": [item("red", persist=True), item("blue"), item("green")], **EACH}
+    plain = {"attachments": [item("red"), item("blue"), item("green", persist=True)], **EACH}
+    off = {"attachments": [item(name) for name in NAMES], **EACH}
+    with namespaces(*NAMES):
+        played = project.play(
+            [
+                task
+                for name, given in (("on", lasting), ("other", plain), ("off", off))
+                for task in thrice(name, ATTACHMENTS, given)
+            ],
+            "--diff",
+        ).succeeded()
+    assert played.settled("on").result["files"] == paths(*((path, "created") for path in FILES))
+    assert "files for a reboot: 3 created" in played["on"].msg
+    assert played.settled("other").result["files"] == []
+    assert played.settled("off").result["files"] == paths(*((path, "removed") for path in reversed(FILES)))
+
+
+def test_what_was_done_is_told_where_a_call_is_lost(node: Node, project: Project) -> None:
+    open_network(node, "lab")
+    open_network(node, "slow")
+    items = [item("red"), item("blue", network="slow"), item("green")]
+    with namespaces(*NAMES), concurrent.futures.ThreadPoolExecutor() as pool:
+        with node.plugins.gate() as gate:
+            node.plugins.write("lab-slow", ADD=Answer(hold=gate))
+            playing = pool.submit(project.play, [task("attach", ATTACHMENTS, {"attachments": items, **EACH})])
+            (held,) = node.plugins.wait_for_held(1)
+            os.kill(_parent(held.pid), signal.SIGKILL)
+        lost = playing.result()["attach"]
+        assert lost.actions() == {"red": "added"}
+        assert lost.changed
+        lost.failed("\nbefore that, of 3 attachments: 1 added; ")
+        node.plugins.write("lab-slow")
+        again = project.play([task("again", ATTACHMENTS, {"attachments": items})]).succeeded()["again"]
+    assert again.actions() == {"red": "checked", "blue": "recreated", "green": "added"}
+
+
+def test_where_nothing_is_to_be_logged_no_plugin_is_named(node: Node, project: Project) -> None:
+    open_network(node, "lab")
+    with namespaces(*NAMES):
+        given = {"attachments": [item(name) for name in NAMES[:2]], **EACH}
+        played = project.play([task("attach", ATTACHMENTS, given, no_log=True)]).succeeded()
+    assert shown(played) == ["1 of 2, #/s"]
+
+
+def test_in_the_background_it_is_one_call(node: Node, project: Project) -> None:
+    open_network(node, "lab")
+    with namespaces(*NAMES):
+        given = {"attachments": [item(name) for name in NAMES], **EACH}
+        played = project.play([task("attach", ATTACHMENTS, given, **{"async": 60, "poll": 1})]).succeeded()
+    assert played["attach"].result["summary"] == {"added": 3}
+    assert shown(played) == []
+
+
+def _parent(pid: int) -> int:
+    status = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    return int(status.rpartition(")")[2].split()[1])

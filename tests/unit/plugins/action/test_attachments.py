@@ -1,0 +1,102 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The controller's half of attachments: how often a node is asked, and what is shown meanwhile."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+import pytest
+
+pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
+
+import ansible
+from ansible.errors import AnsibleConnectionFailure
+
+from ansible_collections.cni.node.plugins.action import attachments
+from ansible_collections.cni.node.plugins.action.attachments import ActionModule
+from ansible_collections.cni.node.tests.unit.plugins.plugin_utils.test_attachments_batch import entry, result
+
+Json = dict[str, t.Any]
+
+pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
+
+
+class Action(ActionModule):
+    """The node gives the answers it was given, in turn; an exception is raised."""
+
+    answers: list[Json | Exception]
+    asked: list[Json]
+
+    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> Json:
+        self.asked.append(keywords)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Controller:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.shown: list[str] = []
+        show = types.SimpleNamespace(display=lambda line, stderr: self.shown.append(line) if stderr else None)
+        monkeypatch.setattr(attachments, "display", show)
+
+    def run(self, *answers: Json | Exception, **keywords: t.Any) -> tuple[Json, Action]:
+        usual = {"async_val": 0, "check_mode": False, "diff": False, "delegate_to": None, "no_log": False}
+        task: t.Any = types.SimpleNamespace(args={"attachments": [], "_controller": "forged"}, **{**usual, **keywords})
+        connection: t.Any = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), has_native_async=False)
+        action = Action(task, connection, t.cast("t.Any", None), t.cast("t.Any", None), t.cast("t.Any", None), None)
+        action.answers, action.asked = list(answers), []
+        return action.run(task_vars={"inventory_hostname": "node1"}), action
+
+
+@pytest.fixture
+def controller(monkeypatch: pytest.MonkeyPatch) -> Controller:
+    return Controller(monkeypatch)
+
+
+def test_what_ends_in_one_call_is_handed_on_as_it_is(controller: Controller) -> None:
+    answer = {"msg": "whatever", "failed": True, "invocation": {"module_args": {"_controller": {}, "purge": True}}}
+    done, action = controller.run(answer)
+    assert done == {"msg": "whatever", "failed": True, "invocation": {"module_args": {"purge": True}}}
+    assert [asked["module_args"] for asked in action.asked] == [{"attachments": [], "_controller": {}}]
+    assert controller.shown == []
+
+
+def test_it_asks_until_nothing_is_left_and_shows_how_far_it_is(controller: Controller) -> None:
+    parts = [result(entry("a"), left=[1, 2]), result(entry("b"), left=[2]), result(entry("c"))]
+    told = [{}, *(part["_controller"] for part in parts[:-1])]
+    done, action = controller.run(*parts)
+    assert [asked["module_args"]["_controller"] for asked in action.asked] == told
+    assert [one["container_id"] for one in done["attachments"]] == ["a", "b", "c"]
+    first, second = controller.shown
+    assert first.startswith("[node1] attachments: 1 of 3, ")
+    assert second.startswith("[node1] attachments: 2 of 3, ")
+    assert second.endswith("/s, slowest bridge 0.50 s")
+
+
+def test_a_node_that_is_lost_meanwhile_is_unreachable_with_what_was_done(controller: Controller) -> None:
+    done, dummy = controller.run(result(entry("a"), left=[1]), AnsibleConnectionFailure("no route"))
+    assert (done["unreachable"], done["changed"], done["summary"]) == (True, True, {"added": 1})
+    with pytest.raises(AnsibleConnectionFailure):
+        controller.run(AnsibleConnectionFailure("no route"))
+
+
+def test_a_task_in_the_background_is_one_call_that_does_all(controller: Controller) -> None:
+    done, action = controller.run({"ansible_job_id": "j1"}, async_val=60)
+    assert done == {"ansible_job_id": "j1"}
+    (asked,) = action.asked
+    assert (asked["module_args"], asked["wrap_async"]) == ({"attachments": []}, True)
+
+
+def test_the_host_is_named_as_ansible_names_it_and_no_plugin_where_nothing_is_to_be_logged(
+    controller: Controller,
+) -> None:
+    controller.run(result(entry("a"), left=[1]), result(entry("b")), delegate_to="node2", no_log=True)
+    (line,) = controller.shown
+    assert line.startswith("[node1 -> node2] attachments: 1 of 2, ")
+    assert line.endswith("/s")

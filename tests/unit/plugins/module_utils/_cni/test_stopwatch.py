@@ -1,0 +1,35 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An executor that is looked at with a watch in hand."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
+from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import PluginCall, Stopwatch
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import MemoryExecutor, fails_at, succeeds
+
+
+def test_each_call_is_remembered_with_what_it_took_be_it_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([1.0, 1.25, 2.0, 4.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    watch = Stopwatch(MemoryExecutor(a=succeeds, b=fails_at("ADD")))
+    attachment = Attachment("net", "blue", "eth0")
+    assert b"1.1.0" in watch.execute("a", b"{}", Parameters("VERSION"))
+    with pytest.raises(CniError):
+        watch.execute("b", b"{}", Parameters("ADD", attachment))
+    assert watch.calls == [PluginCall("a", "VERSION", 0.25, None), PluginCall("b", "ADD", 2.0, attachment.key)]
+
+
+def test_what_is_not_installed_is_not_there_either() -> None:
+    watch = Stopwatch(MemoryExecutor(a=succeeds))
+    assert watch.require("a") == "memory:a"
+    with pytest.raises(CniError):
+        watch.require("b")

@@ -1,0 +1,133 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Results of several calls make the result of one."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
+
+from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import completed
+from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import Batch
+
+Json = dict[str, t.Any]
+ERROR: Json = {"code": 7, "msg": "no", "details": "not at all"}
+
+
+def entry(container: str, action: str = "added") -> Json:
+    failed = action == "failed"
+    names = {"network": "net", "container_id": container, "ifname": "eth0"}
+    return {**names, "action": action, "changed": not failed, "error": ERROR if failed else None}
+
+
+def timing(seconds: float, plugin: str = "bridge", workers: int = 2) -> Json:
+    slowest = {"type": plugin, "command": "ADD", "seconds": seconds / 2}
+    return {"total": seconds, "plugins": seconds, "outside": 0.5, "workers": workers, "slowest": slowest}
+
+
+def result(*entries: Json, left: t.Sequence[int] = (), **keys: t.Any) -> Json:
+    names = [f"attachment of {one['container_id']}" for one in entries if one["changed"]]
+    diff = {"before": dict.fromkeys(names, "absent"), "after": dict.fromkeys(names, "attached")}
+    done = completed(
+        {"timing": timing(1.0), "diff": diff, "invocation": {"module_args": {}}, **keys, "attachments": list(entries)}
+    )
+    return {**done, "_controller": {"left": list(left), "purged": []}} if left else done
+
+
+def of(*results: Json) -> Batch:
+    first, *others = results
+    batch = Batch(first)
+    for one in others:
+        batch.take(one)
+    return batch
+
+
+def test_a_result_by_several_calls_is_that_of_one() -> None:
+    entries = [entry("a"), entry("b", "failed"), entry("c", "removed"), entry("d", "checked"), entry("e")]
+    several = of(
+        result(entries[0], entries[3], left=[1, 2, 4], timing=timing(1.0, "portmap"), warnings=["x", "y"]),
+        result(entries[1], left=[2, 4], timing=timing(4.0)),
+        result(entries[2], entries[4], timing=timing(2.0, workers=1), warnings=["y", "z"]),
+    )
+    assert several.told == {}
+    slowest = {"type": "bridge", "command": "ADD", "seconds": 2.0}
+    took = {"total": 7.0, "plugins": 7.0, "outside": 1.5, "workers": 2, "slowest": slowest}
+    assert several.result() == result(*entries, timing=took, warnings=["x", "y", "z"])
+    assert several.result()["msg"] == (
+        "attachments: 2 added, 1 checked, 1 failed, 1 removed; 7.0 s, 7.0 s in plugins and 1.5 s outside, "
+        "summed over 2 workers\nattachment of b (eth0) to network net: no; not at all"
+    )
+
+
+def test_what_a_reboot_needs_is_told_by_the_last_call() -> None:
+    files = [{"path": "/x", "action": "created"}]
+    of_file = {"before_header": "/x", "before": "", "after_header": "/x", "after": "1"}
+    last = result(entry("b"), files=files)
+    last["diff"] = [last["diff"], of_file]
+    whole = of(result(entry("a"), left=[1]), last).result()
+    assert whole["files"] == files
+    states, *others = whole["diff"]
+    assert (list(states["after"]), others) == (["attachment of a", "attachment of b"], [of_file])
+    assert whole["msg"].endswith("; files for a reboot: 1 created")
+    failed = of(result(entry("a"), left=[1]), result(entry("b"), error=ERROR)).result()
+    assert (failed["failed"], failed["error"]) == (True, ERROR)
+    assert failed["msg"].endswith("\nwhat is needed after a reboot is not all there: no; not at all")
+
+
+LOST: dict[str, tuple[Json, Json]] = {
+    "a call that crashed": (
+        {"failed": True, "msg": "MODULE FAILURE", "module_stderr": "Killed", "rc": 137},
+        {"failed": True, "module_stderr": "Killed", "rc": 137},
+    ),
+    "a call that is refused": (
+        {"failed": True, "changed": False, "msg": "a file is broken", "error": ERROR, "warnings": ["y"]},
+        {"failed": True, "error": ERROR, "warnings": ["x", "y"]},
+    ),
+    "a node that is gone": ({"unreachable": True, "msg": "no route"}, {"unreachable": True, "failed": False}),
+}
+
+
+@pytest.mark.parametrize(("lost", "expected"), LOST.values(), ids=LOST)
+def test_what_was_done_before_is_told_with_what_went_wrong(lost: Json, expected: Json) -> None:
+    batch = of(result(entry("b"), entry("c"), left=[0, 3], warnings=["x"]), lost)
+    assert batch.told == {}
+    told = batch.result()
+    assert {key: told[key] for key in expected} == expected
+    assert (told["changed"], told["summary"]) == (True, {"added": 2})
+    assert [one["container_id"] for one in told["attachments"]] == ["b", "c"]
+    assert told["msg"].startswith(f"{lost['msg']}\nbefore that, of 4 attachments: 2 added; ")
+
+
+def test_the_next_call_is_told_what_the_last_one_said() -> None:
+    first = result(entry("a"), left=[1, 2])
+    batch = of(first)
+    assert batch.told == first["_controller"]
+    assert "_controller" not in batch.result()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "names", "line"),
+    [
+        (0.1, True, "attachments: 3 of 5, 1 failed, 30/s, slowest portmap 0.41 s"),
+        (2.0, True, "attachments: 3 of 5, 1 failed, 1.5/s, slowest portmap 0.41 s"),
+        (2.0, False, "attachments: 3 of 5, 1 failed, 1.5/s"),
+    ],
+)
+def test_progress_has_the_rate_and_the_slowest_plugin(seconds: float, names: bool, line: str) -> None:
+    entries = entry("a"), entry("b", "failed"), entry("c")
+    batch = of(result(*entries, left=[3, 4], timing=timing(0.82, "portmap")))
+    assert batch.progress(seconds, names=names) == line
+
+
+def test_progress_names_no_plugin_where_none_was_run() -> None:
+    nothing = {**timing(0.0), "slowest": None}
+    batch = of(
+        result(entry("a", "unchanged"), left=[1], timing=nothing),
+    )
+    assert batch.progress(2.0, names=True) == "attachments: 1 of 2, 0.5/s"
+    assert batch.result()["msg"] == "attachments: 1 unchanged"

@@ -64,6 +64,6 @@ def _of_value(where: str, facts: Json, value: t.Any, certain: set[str]) -> t.Ite
     elif "choices" in facts and value not in facts["choices"]:
         yield f"{where}: {value!r} is not one of {facts['choices']}"
     elif "contains" in facts:
-        entries: list[Json] = [value] if facts["type"] == "dict" else list(value)
+        entries = [t.cast("Json", value)] if facts["type"] == "dict" else t.cast("list[Json]", value)
         for number, entry in enumerate(entries):
             yield from _problems(f"{where}[{number}]", facts["contains"], entry, certain)

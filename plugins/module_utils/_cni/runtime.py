@@ -39,7 +39,15 @@ class Checked:
 Excuses = t.Callable[[Record, PluginConfiguration, CniError], bool]
 
 
+# Is told how DEL failed, if it did; says whether it may succeed now.
+CleanUp = t.Callable[[t.Optional[CniError]], bool]
+
+
 def _no_excuse(record: Record, plugin: PluginConfiguration, error: CniError) -> bool:
+    return False
+
+
+def _nothing_to_clean_up(error: CniError | None) -> bool:
     return False
 
 
@@ -141,13 +149,16 @@ class Runtime:
                     excused.append(exc)
         return Checked(True, tuple(excused))
 
-    def delete(self, record: Record, restoration: Restoration | None = None) -> None:
+    def delete(
+        self, record: Record, restoration: Restoration | None = None, clean_up: CleanUp = _nothing_to_clean_up
+    ) -> None:
         """Remove a container from a network as it was added ("Deleting an attachment").
 
         Every plugin is run, whatever the others say. The record is forgotten when all have succeeded.
 
         Args:
             restoration: It is about to be added again and this says how; the intent then stays until it is.
+            clean_up: Removes what plugins leave behind, while the disk still says that DEL is not complete.
 
         Raises:
             CniError: Of every plugin that failed.
@@ -156,7 +167,14 @@ class Runtime:
             # The record is on disk already; this only tells a later run that it is not to be trusted any more.
             intent = dataclasses.replace(record, command="DEL", restoration=restoration)
             self.intents.write(intent, flush=restoration is not None)
-            self._delete(record)
+            try:
+                self._delete(record)
+            except CniError as exc:
+                if not clean_up(exc):
+                    raise
+                self._delete(record)
+            else:
+                clean_up(None)
             self._forget(intent)
 
     def gc(self, network: NetworkConfiguration, valid: t.Collection[tuple[str, str]] | None = None) -> bool:

@@ -46,7 +46,7 @@ def parsed(text: str) -> Table:
             found.rules.setdefault(line[1:].partition(" ")[0], [])
         elif line.startswith("-A "):
             found.rules.setdefault(line.split(" ", 2)[1], []).append(line)
-            found.jumps.setdefault(line.rpartition(" -j ")[2], []).append(line)
+            found.jumps.setdefault(line.rpartition(" -j " if " -j " in line else " -g ")[2], []).append(line)
     return found
 
 
@@ -59,13 +59,19 @@ def saved(family: int, name: str) -> str:
     return _run(f"{tool(family)}-save", "-t", name)
 
 
-def change(family: int, name: str, *command: str) -> None:
-    """Change a table, unless the tool is not installed.
+def change(family: int, name: str, *commands: t.Sequence[str]) -> None:
+    """Carry out commands on a table, all of them or none, unless the tool is not installed.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    _run(tool(family), "-w", "-t", name, *command)
+    lines = [f"*{name}", *(" ".join(map(_quoted, command)) for command in commands), "COMMIT", ""]
+    _run(f"{tool(family)}-restore", "-w", "--noflush", stdin="\n".join(lines))
+
+
+def _quoted(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def tool(family: int) -> str:
@@ -73,9 +79,9 @@ def tool(family: int) -> str:
     return "iptables" if family == 4 else "ip6tables"
 
 
-def _run(name: str, *arguments: str) -> str:
+def _run(name: str, *arguments: str, stdin: str = "") -> str:
     path = program.find(name)
-    return program.output([path, *arguments], limit=_OUTPUT_LIMIT) if path else ""
+    return program.output([path, *arguments], stdin=stdin, limit=_OUTPUT_LIMIT) if path else ""
 
 
 __all__ = ("FAMILIES", "Table", "change", "parsed", "saved", "table", "tool")

@@ -64,9 +64,14 @@ def entrances(family: int) -> list[Rule]:
         CniError: ``IO_FAILURE``.
     """
     saved = iptables.saved(family, _TABLE)
-    destinations = dict(_DESTINATION.findall(saved))
+    to = destinations(saved)
     found = [rule for chain in _ENTRANCES for rule in _rules(family, saved, chain) if rule.target.startswith("CNI-")]
-    return [dataclasses.replace(rule, destination=destinations.get(rule.target, "")) for rule in found]
+    return [dataclasses.replace(rule, destination=to.get(rule.target, "")) for rule in found]
+
+
+def destinations(rules: str) -> dict[str, str]:
+    """Return the address that each chain sends to, by what iptables-save prints."""
+    return dict(_DESTINATION.findall(rules))
 
 
 def remove(rule: Rule) -> None:
@@ -75,10 +80,10 @@ def remove(rule: Rule) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    iptables.change(rule.family, _TABLE, "-D", *rule.words[1:])
-    if rule.target and all(other.target != rule.target for other in rules(rule.family, rule.chain)):
-        for operation in ("-F", "-X"):
-            iptables.change(rule.family, _TABLE, operation, rule.target)
+    commands = [("-D", *rule.words[1:])]
+    if rule.target and sum(other.target == rule.target for other in rules(rule.family, rule.chain)) < 2:
+        commands += [("-F", rule.target), ("-X", rule.target)]
+    iptables.change(rule.family, _TABLE, *commands)
 
 
 def _rules(family: int, saved: str, chain: str) -> list[Rule]:
@@ -93,4 +98,4 @@ def _parsed(family: int, words: tuple[str, ...]) -> Rule:
     return Rule(family, words, value("-s"), value("-j"), value("--comment"))
 
 
-__all__ = ("Rule", "entrances", "remove", "rules")
+__all__ = ("Rule", "destinations", "entrances", "remove", "rules")

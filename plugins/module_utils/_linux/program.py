@@ -25,7 +25,7 @@ def find(name: str) -> str | None:
     return shutil.which(name, path=_SYSTEM_PATH)
 
 
-def output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> str:
+def output(argv: t.Sequence[str], *, stdin: str = "", limit: int = process.OUTPUT_LIMIT) -> str:
     """Run a program to its end and return what it printed.
 
     Args:
@@ -37,7 +37,7 @@ def output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> str:
     """
     name = os.path.basename(argv[0])
     try:
-        outcome = process.run(argv, os.environb, b"", _TIMEOUT, limit)
+        outcome = process.run(argv, os.environb, stdin.encode(), _TIMEOUT, limit)
     except OSError as exc:
         raise CniError(Code.IO_FAILURE, f"{name} cannot be run: {exc.strerror}") from exc
     if outcome.stopped or outcome.status:

@@ -23,14 +23,12 @@ def detach(runtime: Runtime, record: Record, restoration: Restoration | None) ->
     Raises:
         CniError: DEL failed, or a rule that it leaves cannot be removed.
     """
-    try:
-        runtime.delete(record, restoration)
-    except CniError as exc:
-        if not sweep(record, runtime.records) and not missed_its_chain(exc):
-            raise
-        runtime.delete(record, restoration)
-    else:
-        sweep(record, runtime.records)
+
+    def clean_up(error: CniError | None) -> bool:
+        found = sweep(record, runtime.records)
+        return bool(found) or (error is not None and missed_its_chain(error))
+
+    runtime.delete(record, restoration, clean_up)
 
 
 __all__ = ("detach",)

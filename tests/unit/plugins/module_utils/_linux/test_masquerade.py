@@ -42,7 +42,7 @@ def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
 
     def install(saved: str = SAVED, status: int = 0) -> pathlib.Path:
         (tmp_path / "saved").write_text(saved, encoding="utf-8")
-        for name, prints in (("iptables-save", f"cat {tmp_path}/saved"), ("iptables", "echo")):
+        for name, prints in (("iptables-save", f"cat {tmp_path}/saved"), ("iptables-restore", f"cat >>{tmp_path}/log")):
             script = f'#!/bin/sh\necho "${{0##*/}} $*" >>{tmp_path}/log\n{prints}\necho no >&2\nexit {status}\n'
             (tmp_path / name).write_text(script, encoding="utf-8")
             (tmp_path / name).chmod(0o755)
@@ -59,17 +59,24 @@ def test_rules_are_those_of_postrouting_with_what_they_say(tools: Tools) -> None
     assert (last.address, last.target, last.comment) == ("", "MASQUERADE", "")
 
 
-def test_a_rule_goes_and_its_chain_with_the_last_that_jumps_there(tools: Tools) -> None:
+COMMANDS = f"""\
+iptables-save -t nat
+iptables-restore -w --noflush
+*nat
+"-D" "POSTROUTING" "-s" "10.1.0.2/32" "-m" "comment" "--comment" "{QUOTED}" "-j" "{CHAIN}"
+"""
+
+
+def test_a_rule_goes_and_its_chain_at_once_with_the_last_that_jumps_there(tools: Tools) -> None:
     log = tools()
-    masquerade.remove(masquerade.rules(4)[0])
-    deleted = f"iptables -w -t nat -D POSTROUTING -s 10.1.0.2/32 -m comment --comment {COMMENT} -j {CHAIN}"
-    assert log.read_text(encoding="utf-8").splitlines()[1:] == [deleted, "iptables-save -t nat"]
     rule = masquerade.rules(4)[0]
-    log = tools(saved="*nat\nCOMMIT\n")
     log.unlink()
     masquerade.remove(rule)
-    calls = [f"iptables -w -t nat {operation} {CHAIN}" for operation in ("-F", "-X")]
-    assert log.read_text(encoding="utf-8").splitlines() == [deleted, "iptables-save -t nat", *calls]
+    assert log.read_text(encoding="utf-8") == f"{COMMANDS}COMMIT\n"
+    tools(saved=f"*nat\n-A POSTROUTING -s 10.1.0.2/32 -j {CHAIN}\nCOMMIT\n")
+    log.unlink()
+    masquerade.remove(rule)
+    assert log.read_text(encoding="utf-8") == f'{COMMANDS}"-F" "{CHAIN}"\n"-X" "{CHAIN}"\nCOMMIT\n'
 
 
 MAPPED = """\
@@ -100,10 +107,10 @@ def test_a_port_mappings_chain_goes_with_the_last_rule_of_its_own_chain(tools: T
     log = tools(saved=f"*nat\n-A POSTROUTING -s 10.1.0.9/32 -j {rule.target}\nCOMMIT\n")
     log.unlink()
     masquerade.remove(rule)
-    assert [line.split()[4] for line in log.read_text(encoding="utf-8").splitlines() if "-w" in line] == [
-        "-D",
-        "-F",
-        "-X",
+    assert [line.split()[0] for line in log.read_text(encoding="utf-8").splitlines() if line[0] == '"'] == [
+        '"-D"',
+        '"-F"',
+        '"-X"',
     ]
 
 

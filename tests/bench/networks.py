@@ -31,6 +31,15 @@ def plain(leases: str) -> Json:
     return {"cniVersion": "1.0.0", "name": "plain", "plugins": [_bridge("cni1", "10.2.0.0/16", leases)]}
 
 
+def point_to_point(leases: str) -> Json:
+    """A pair of interfaces for each attachment: a bridge has no more than 1,024 ports."""
+    return {
+        "cniVersion": "1.0.0",
+        "name": "ptp",
+        "plugins": [{"type": "ptp", "ipam": _host_local("10.3.0.0/16", leases)}],
+    }
+
+
 def noop(plugins: int) -> Json:
     """So many plugins that do next to nothing: what is left is the runtime."""
     return {"cniVersion": "1.0.0", "name": f"noop{plugins}", "plugins": [{"type": NOOP}] * plugins}
@@ -57,8 +66,11 @@ def items(network: Json, containers: t.Sequence[str], netns_dir: str) -> list[Js
 
 
 def _bridge(name: str, subnet: str, leases: str) -> Json:
-    ipam = {"type": "host-local", "subnet": subnet, "routes": [{"dst": "0.0.0.0/0"}], "dataDir": leases}
-    return {"type": "bridge", "bridge": name, "isGateway": True, "ipam": ipam}
+    return {"type": "bridge", "bridge": name, "isGateway": True, "ipam": _host_local(subnet, leases)}
+
+
+def _host_local(subnet: str, leases: str) -> Json:
+    return {"type": "host-local", "subnet": subnet, "routes": [{"dst": "0.0.0.0/0"}], "dataDir": leases}
 
 
 def _capability_args(number: int) -> Json:

@@ -1,0 +1,67 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Chapter: thousands of attachments on one node, and many thousand leases beside them."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import pathlib
+
+from ansible_collections.cni.node.tests.bench import networks
+from ansible_collections.cni.node.tests.bench.contestants import Engine
+from ansible_collections.cni.node.tests.bench.effort import Bench
+from ansible_collections.cni.node.tests.bench.networks import Json
+from ansible_collections.cni.node.tests.bench.series import by_key, interleaved
+from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
+
+FLAT = Target(1.1)
+LEASES = 20_000
+COMMANDS = {"`check: never`": "NOTHING", "`check: drift`": "DRIFT"}
+
+
+def chapter(bench: Bench) -> str:
+    node, crowd, rounds = bench.node, bench.effort.crowd, bench.effort.short_rounds
+    node.clean()
+    network = networks.point_to_point(node.leases)
+    items = node.attachments(network, crowd)
+    engine = Engine(node, bench.workers)
+    engine.run("ADD", items)
+    try:
+        sizes = (crowd // 50, crowd // 5, crowd)
+        by_size = by_key(
+            interleaved(rounds, {str(size): functools.partial(_turn, engine, items[:size]) for size in sizes})
+        )
+        _lease(pathlib.Path(node.leases, network["name"]), LEASES)
+        with_leases = by_key(interleaved(rounds, {"all": functools.partial(_turn, engine, items)}))["all"]
+    finally:
+        engine.run("DEL", items)
+        node.clean()
+    few, many = by_size[str(sizes[1])], by_size[str(crowd)]
+    return "\n\n".join(
+        [
+            f"Milliseconds per attachment to ptp with host-local, by attachments of the node and the call, rounds: {rounds}",
+            table(
+                ["attachments", *COMMANDS, "target"],
+                [
+                    *([size, *each.values(), ""] for size, each in by_size.items()),
+                    [f"{crowd}, {LEASES} leases more", *with_leases.values(), ""],
+                    judged_row(f"{crowd} to {sizes[1]}", [many[name] / few[name] for name in COMMANDS], FLAT),
+                    judged_row("with leases to without", [with_leases[name] / many[name] for name in COMMANDS], FLAT),
+                ],
+            ),
+        ]
+    )
+
+
+def _turn(engine: Engine, items: list[Json]) -> dict[str, float]:
+    return {name: engine.run(command, items) * 1000 / len(items) for name, command in COMMANDS.items()}
+
+
+def _lease(directory: pathlib.Path, count: int) -> None:
+    """As host-local keeps them, from the other end of the range than it gives them."""
+    last = ipaddress.ip_address("10.3.255.254")
+    for number in range(count):
+        (directory / str(last - number)).write_text(f"other{number}\r\neth0", encoding="utf-8")

@@ -73,12 +73,12 @@ def _entry(outcome: Outcome, plugin_seconds: float) -> _Keys:
 
 def _before(outcome: Outcome) -> str:
     reason = f", but {outcome.reason}" if outcome.reason else ""
-    return f"attached{_lasting(outcome.restoration_before)}{reason}" if outcome.existed else "absent"
+    return f"attached{_lasting(outcome.before.restoration)}{reason}" if outcome.before else "absent"
 
 
 def _after(outcome: Outcome) -> str:
-    anew = " anew" if outcome.existed and (outcome.touched or outcome.action == "recreated") else ""
-    return f"attached{anew}{_lasting(outcome.restoration_after)}" if outcome.exists else "absent"
+    anew = " anew" if outcome.before and (outcome.touched or outcome.action == "recreated") else ""
+    return f"attached{anew}{_lasting(outcome.after.restoration)}" if outcome.after else "absent"
 
 
 def _lasting(restoration: Restoration | None) -> str:

@@ -35,7 +35,7 @@ def prepare(cache_dir: str, outcomes: t.Sequence[Outcome], *, dry_run: bool) -> 
     undecided = [outcome for outcome in outcomes if outcome.changed] if dry_run else []
     keys = {outcome.attachment.key for outcome in undecided}
     kept[cache_dir] = [record for record in kept[cache_dir] if record.attachment.key not in keys]
-    awaited = {cache_dir} if any(outcome.restoration_after for outcome in undecided) else set()
+    awaited = {cache_dir} if any(outcome.after and outcome.after.restoration for outcome in undecided) else set()
     unit = boot_unit.changes([path for path, records in kept.items() if records or path in awaited])
     records = [record for found in kept.values() for record in found]
     resolving, warnings = resolv_conf.changes(records, [outcome.attachment.netns for outcome in undecided])

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.detachment import d
 from ansible_collections.cni.node.plugins.module_utils._node.drift import drift
 from ansible_collections.cni.node.plugins.module_utils._node.known import Known
 from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm, lost_a_race
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Attached, Outcome, Policy, Wanted
 from ansible_collections.cni.node.plugins.module_utils._node.rule_drift import RuleDrift
 
 _RACES: t.Final = 3
@@ -66,10 +66,8 @@ class Convergence:
             one.attachment,
             action="checked" if looked else "unchanged",
             result=record.result.keys if record.result else None,
-            existed=True,
-            exists=True,
-            restoration_before=record.restoration,
-            restoration_after=record.restoration,
+            before=Attached(record.restoration),
+            after=Attached(record.restoration),
             seconds=time.monotonic() - started,
         )
 
@@ -93,8 +91,7 @@ class Convergence:
 
     def _decide(self, one: Wanted, outcome: Outcome) -> None:
         record, outcome.reason = self._known.of(one.attachment, locked=not self._policy.dry_run)
-        outcome.existed = outcome.exists = record is not None
-        outcome.restoration_before = outcome.restoration_after = record.restoration if record else None
+        outcome.before = outcome.after = Attached(record.restoration) if record else None
         if not one.present:
             self._remove(record, outcome)
             return
@@ -119,7 +116,7 @@ class Convergence:
         try:
             self._add(network, one, outcome, "recreated")
         except CniError as exc:
-            if outcome.exists or not is_to_be_another:
+            if outcome.after or not is_to_be_another:
                 raise
             raise self._put_back(record, exc, outcome) from exc
 
@@ -128,7 +125,7 @@ class Convergence:
         try:
             self._runtime.add(self._known.network(record), record.attachment, record.restoration, again=True)
             said = "the attachment has been put back as it was before"
-            outcome.exists, outcome.restoration_after = True, record.restoration
+            outcome.after = Attached(record.restoration)
         except CniError as exc:
             said = f"the attachment could not be put back as it was before either: {exc}"
         return CniError(failure.code, failure.msg, "\n".join(filter(None, [failure.details, said])))
@@ -203,7 +200,7 @@ class Convergence:
             identity = record.netns_identity or netns_identity(record.attachment.netns)  # other runtimes keep none
             noted = dataclasses.replace(record, restoration=one.restoration, netns_identity=identity)
             self._runtime.records.write(noted)
-        outcome.restoration_after = one.restoration
+        outcome.after = Attached(one.restoration)
 
     def _add(self, network: NetworkConfiguration | None, one: Wanted, outcome: Outcome, action: str) -> None:
         if network is None:
@@ -212,11 +209,11 @@ class Convergence:
             self._rehearse(network, outcome)
         else:
             outcome.result = self._attach(network, one, again=action == "recreated").keys
-            outcome.touched = outcome.exists = True
+            outcome.touched, outcome.after = True, Attached(one.restoration)
             if self._policy.check != "never":
                 # What a plugin says that it has just made is believed once; made anew, it has to be found.
                 self._check_new(outcome, rules=action == "recreated")
-        outcome.action, outcome.exists, outcome.restoration_after = action, True, one.restoration
+        outcome.action, outcome.after = action, Attached(one.restoration)
 
     def _attach(self, network: NetworkConfiguration, one: Wanted, *, again: bool) -> Result:
         for _lost in range(_RACES):
@@ -246,7 +243,7 @@ class Convergence:
                 outcome.touched = self._runtime.intents.may_have(record.attachment.key)
                 raise
             outcome.touched = True
-        outcome.exists, outcome.restoration_after = False, None
+        outcome.after = None
 
 
 __all__ = ("Convergence",)

@@ -45,6 +45,17 @@ class Policy:
     dry_run: bool = False
 
 
+@dataclasses.dataclass(frozen=True)
+class Attached:
+    """That there is an attachment.
+
+    Attributes:
+        restoration: How it is made again after a reboot, by what is recorded; None where it is not to be.
+    """
+
+    restoration: Restoration | None = None
+
+
 @dataclasses.dataclass
 class Outcome:
     """What became of one attachment.
@@ -54,8 +65,7 @@ class Outcome:
         reason: Why there was something to do.
         result: The attachment's CNI result.
         false_alarms: Complaints of CHECK that are known to be wrong.
-        existed, exists: Whether it was recorded before, and is now or would be.
-        restoration_before, restoration_after: How it is made again after a reboot, if so, by what is recorded.
+        before, after: What was recorded before, and is now or would be; None where there was no attachment, or is none.
         touched: Whether an ADD was completed or a DEL begun, whatever came of it.
         awaited: What a dry run misses and another task may be about to make.
         seconds: Time from its start to its end.
@@ -68,17 +78,14 @@ class Outcome:
     error: CniError | None = None
     false_alarms: tuple[CniError, ...] = ()
     awaited: CniError | None = None
-    existed: bool = False
-    exists: bool = False
-    restoration_before: Restoration | None = None
-    restoration_after: Restoration | None = None
+    before: Attached | None = None
+    after: Attached | None = None
     touched: bool = False
     seconds: float = 0.0
 
     @property
     def changed(self) -> bool:
-        anew = self.action in ("added", "recreated", "removed")
-        return self.touched or anew or self.restoration_before != self.restoration_after
+        return self.touched or self.action == "recreated" or self.before != self.after
 
 
-__all__ = ("Outcome", "Policy", "Wanted")
+__all__ = ("Attached", "Outcome", "Policy", "Wanted")

@@ -55,7 +55,8 @@ def _line(outcome: Outcome) -> str:
         return f"failed: the {outcome.attachment}: {outcome.error}"
     keys = outcome.result or {}
     has = addresses(Result(str(keys.get("cniVersion", "")), keys)) if keys else ()
-    had = outcome.restoration_after.addresses if outcome.restoration_after else ()
+    restoration = outcome.after.restoration if outcome.after else None
+    had = restoration.addresses if restoration else ()
     lost = [address for address in had if address not in has]
     return "".join(
         [

@@ -11,6 +11,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Attached, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
@@ -168,3 +170,15 @@ def test_the_result_is_that_of_add(lab: Laboratory) -> None:
     assert added.result["ips"] == [{"address": "10.1.0.2/16"}]
     assert removed.result is None
     assert [outcome.seconds > 0 for outcome in (added, checked, unchecked, removed)] == [True] * 4
+
+
+def test_what_fails_check_right_after_add_is_attached_and_comes_back_after_a_reboot(
+    lab: Laboratory, plugin: Plugin
+) -> None:
+    plugin.fails = {"CHECK"}
+    restoration = Restoration(("/opt/cni/bin",), 60.0)
+    (outcome,) = lab.converge(Wanted(lab.wanted(), restoration=restoration))
+    record = lab.record()
+    assert record is not None
+    assert (outcome.action, outcome.after) == ("failed", Attached(record.restoration))
+    assert record.restoration == restoration

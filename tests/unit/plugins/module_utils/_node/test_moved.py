@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Attached, Outcome, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call, fails_at, succeeds
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import (
@@ -32,7 +32,7 @@ def _moved(lab: Laboratory) -> Outcome:
 def test_it_is_put_back_where_the_new_one_cannot_be_made(make: Make) -> None:
     lab = make(new=fails_at("ADD"))
     failed = _moved(lab)
-    assert (failed.action, failed.changed, failed.exists) == ("failed", True, True)
+    assert (failed.action, failed.changed, failed.after) == ("failed", True, Attached())
     assert "the attachment has been put back as it was before" in str(failed.error)
     record = lab.record()
     assert record is not None
@@ -60,7 +60,7 @@ def test_where_neither_can_be_made_both_errors_are_told(make: Make) -> None:
 
     lab = make(a=works_once, new=fails_at("ADD"))
     failed = _moved(lab)
-    assert (failed.action, failed.exists, lab.record()) == ("failed", False, None)
+    assert (failed.action, failed.after, lab.record()) == ("failed", None, None)
     assert "the attachment could not be put back as it was before either: " in str(failed.error)
 
 
@@ -78,7 +78,7 @@ def test_one_that_is_made_anew_as_it_was_is_not_put_back(make: Make) -> None:
     lab.ensure(lab.wanted())
     fails |= {"CHECK", "ADD"}
     failed = lab.ensure(lab.wanted())
-    assert (failed.action, failed.exists) == ("failed", False)
+    assert (failed.action, failed.after) == ("failed", None)
     assert lab.commands() == ["CHECK", "DEL", "ADD", "DEL"]
 
 

@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine import faults, networks
 from ansible_collections.cni.node.tests.integration.engine.booting import (
     DNS,
     RESOLV_CONF,
@@ -87,37 +87,6 @@ def test_whenever_restorations_are_killed_nothing_is_lost(clean: Node) -> None:
             assert [inside(name) for name in names] == [had[f"net-{name}-eth0"] for name in names]
 
 
-# Runs the program, and ends as by SIGKILL right before or right after what changes something outside of it.
-KILLER = """
-import importlib, os, runpy, signal, sys
-moments, program = int(sys.argv[1]), sys.argv[2]
-def counted(operation):
-    def run(*arguments, **keywords):
-        count()
-        try:
-            return operation(*arguments, **keywords)
-        finally:
-            count()
-    return run
-def count():
-    global moments
-    moments -= 1
-    if moments < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-sys.path.insert(0, program)
-base = "ansible_collections.cni.node.plugins.module_utils."
-for place, names in (
-    (os, ("fsync", "mkdir", "rename", "unlink")),
-    (importlib.import_module(base + "_base.process"), ("run",)),
-    (importlib.import_module(base + "_linux.syscall"), ("mount",)),
-):
-    for name in names:
-        setattr(place, name, counted(getattr(place, name)))
-sys.argv = sys.argv[2:]
-runpy.run_path(program, run_name="__main__")
-"""
-
-
 def test_at_whichever_boundary_a_restoration_is_killed_the_next_has_all_as_it_was(clean: Node) -> None:
     """Before and after each plugin, each flush, each rename and each removal."""
     node = clean
@@ -130,9 +99,8 @@ def test_at_whichever_boundary_a_restoration_is_killed_the_next_has_all_as_it_wa
     for moments in range(1000):
         RESOLV_CONF.unlink()
         with rebooted():
-            killed = subprocess.run(
-                [python, "-I", "-c", KILLER, str(moments), *program], check=False, capture_output=True
-            )
+            beset = [python, "-I", faults.__file__, "SIGKILL", str(moments), *program]
+            killed = subprocess.run(beset, check=False, capture_output=True)
             assert killed.returncode in (0, -signal.SIGKILL), killed.stderr
             boot()
             assert (addresses(node), node.leases("net"), inside("blue")) == (had, ["10.1.0.2"], had["net-blue-eth0"])

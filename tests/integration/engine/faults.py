@@ -1,0 +1,100 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A fault at a chosen boundary of a run: right before or right after it changes something outside of itself.
+
+As a program it runs a zipped program so: python -I faults.py KIND AT PROGRAM [ARGUMENT...]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import importlib
+import os
+import runpy
+import signal
+import sys
+import typing as t
+
+BASE = "ansible_collections.cni.node.plugins.module_utils."
+# Where something is changed, by the module that does it.
+FILES = ("open", "fsync", "mkdir", "rmdir", "rename", "symlink", "unlink")
+PROCESSES = ("run",)
+MOUNTS = ("mount", "unmount")
+PLACES = {"os": FILES, f"{BASE}_base.process": PROCESSES, f"{BASE}_linux.syscall": MOUNTS}
+
+Say = t.Callable[[str], object]
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """What goes wrong, and when.
+
+    `kind` is the name of a signal, or of the error that an operation on a file fails with. `at` counts the boundaries
+    that go well before, of the operations that are `among` those counted. The error goes away again, or `stays`.
+    """
+
+    kind: str
+    at: int
+    among: t.Sequence[str] = (*FILES, *PROCESSES, *MOUNTS)
+    stays: bool = False
+
+    @property
+    def is_error(self) -> bool:
+        return self.kind.startswith("E")
+
+
+class Injection:
+    """Counts the boundaries that this process passes; `say` is told of the one where the fault is."""
+
+    def __init__(self, fault: Fault, say: Say) -> None:
+        self._fault, self._say = fault, say
+        self._left = fault.at
+
+    def install(self) -> None:
+        for place, names in PLACES.items():
+            module = importlib.import_module(place)
+            for name in set(names) & set(self._fault.among):
+                setattr(module, name, self._counted(name, getattr(module, name)))
+
+    def _counted(self, name: str, operation: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+        def run(*arguments: t.Any, **keywords: t.Any) -> t.Any:
+            if name == "open" and not arguments[1] & os.O_CREAT:
+                return operation(*arguments, **keywords)
+            self._pass("before", name, arguments)
+            try:
+                return operation(*arguments, **keywords)
+            finally:
+                if not self._fault.is_error:
+                    self._pass("after", name, arguments)
+
+        return run
+
+    def _pass(self, side: str, name: str, arguments: t.Sequence[t.Any]) -> None:
+        self._left -= 1
+        if self._left == -1 or (self._left < 0 and self._fault.stays):
+            self._say(f"{self._fault.kind} {side} {name} {_subject(arguments[0])}")
+            self._happen()
+
+    def _happen(self) -> None:
+        if self._fault.is_error:
+            number = getattr(errno, self._fault.kind)
+            raise OSError(number, os.strerror(number))
+        if self._fault.kind == "SIGHUP":  # as a terminal that goes away sends it
+            os.killpg(0, signal.SIGHUP)
+        os.kill(os.getpid(), getattr(signal, self._fault.kind))
+
+
+def _subject(argument: t.Any) -> str:
+    if isinstance(argument, int):
+        return os.readlink(f"/proc/self/fd/{argument}")
+    return " ".join(argument) if isinstance(argument, (list, tuple)) else str(argument)
+
+
+if __name__ == "__main__":
+    kind, at, *sys.argv = sys.argv[1:]
+    sys.path.insert(0, sys.argv[0])
+    Injection(Fault(kind, int(at)), lambda text: None).install()
+    runpy.run_path(sys.argv[0], run_name="__main__")

@@ -1,0 +1,186 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Situations in which a run has work to do on a node, always the same, and what the node looks like after it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import (
+    Done,
+    Engine,
+    Json,
+    Node,
+    attachment,
+    remove,
+    replace,
+)
+from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.state import State, link_lines
+
+# What is made up: the name of a veth's end on the node, MACs, and the file in which tuning keeps the one there was.
+MADE_UP = re.compile(r"(?<=veth)[0-9a-f]{8}|(?:[0-9a-f]{2}:){5}[0-9a-f]{2}|(?<=31 bytes sha256 )[0-9a-f]{16}")
+
+
+class Situation:
+    """A node before a run, and the run; `prepare` brings the node there from wherever it is."""
+
+    module = "attachments"
+    # With a single address for containers: where its lease is leaked, nobody is attached any more.
+    subnet = "10.1.0.0/30"
+
+    def __init__(self, node: Node, blue: Namespace) -> None:
+        self.node, self.blue = node, blue
+        self.engine = Engine(node)
+        self.item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+        self.configure("500")
+
+    def configure(self, somaxconn: str) -> None:
+        tuning = {**networks.TUNING, "sysctl": {"net.core.somaxconn": somaxconn}}
+        ipam = networks.host_local(self.subnet, routes=[{"dst": "0.0.0.0/0"}])
+        self.node.write(networks.network(networks.bridge(ipMasq=True, ipam=ipam), tuning, networks.PORTMAP))
+
+    def prepare(self) -> None:
+        self.engine.ensure(self.item, present=False)
+
+    @property
+    def arguments(self) -> Json:
+        return {"attachments": [self.item]}
+
+    def begun(self) -> str:
+        """The operation that was begun and not completed, as the disk tells it."""
+        intents = [path for path in self.node.intents() if not durable.is_temporary(path.name)]
+        commands = [str(json.loads(path.read_bytes())["cni.node"]["command"]) for path in intents]
+        return "".join(
+            command for command in commands if command == "DEL" or not self.node.record_of(self.item).exists()
+        )
+
+    def check_said(self, begun: str, was_wrong: bool, done: Done) -> None:
+        """What a run says that comes after one that was interrupted."""
+        (entry,) = done.entries
+        assert entry["changed"] == was_wrong
+        if begun:
+            assert entry["reason"] == f"an earlier run was interrupted at {begun}"
+
+
+class Add(Situation):
+    """Nothing is attached, and an attachment is wanted."""
+
+
+class Attached(Situation):
+    def prepare(self) -> None:
+        super().prepare()
+        self.engine.ensure(self.item, check="never")
+
+
+class Delete(Attached):
+    """The attachment is unwanted."""
+
+    @property
+    def arguments(self) -> Json:
+        return {"attachments": [{**self.item, "state": "absent"}]}
+
+
+class DeleteLost(Delete):
+    """The attachment is unwanted, and its namespace is another one."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        replace(self.blue)
+
+
+class Purge(Attached):
+    """A run wants no attachments and purges."""
+
+    @property
+    def arguments(self) -> Json:
+        return {"attachments": [], "purge": True}
+
+    def check_said(self, begun: str, was_wrong: bool, done: Done) -> None:
+        if done.entries:
+            super().check_said(begun, was_wrong, done)
+        else:
+            assert not was_wrong
+
+
+class Anew(Attached):
+    """The attachment's network has changed."""
+
+    def prepare(self) -> None:
+        self.configure("500")
+        super().prepare()
+        self.configure("600")
+
+
+class Collect(Situation):
+    """One attachment has lost its namespace, one its record as well, and a run was killed while it wrote a file."""
+
+    module = "gc"
+    subnet = "10.1.0.0/29"
+    arguments: t.ClassVar[Json] = {"min_age": 0}
+
+    def prepare(self) -> None:
+        shutil.rmtree("/var/lib/cni/networks", ignore_errors=True)  # host-local begins with its first address again
+        for name in ("green", "red"):
+            subprocess.run(["ip", "netns", "add", name], check=True)
+            item = attachment("net", Namespace(name))
+            self.engine.ensure(item, check="never")
+            remove(Namespace(name))
+        self.node.record_of(item).unlink()
+        (self.node.cache_dir / "results" / ".cni.node-0123456789abcdef.tmp").touch()
+
+    def check_said(self, begun: str, was_wrong: bool, done: Done) -> None:
+        assert done.result["changed"] or not was_wrong
+        collected = {
+            finding["kind"] for finding in done.result["findings"] if finding["action"] in ("deleted", "removed")
+        }
+        assert "intent" in collected or not begun
+
+
+def state_of(situation: Situation) -> State:
+    """Of the node and of the namespace, so that two of them can be compared."""
+    node, blue = situation.node, situation.blue
+    with inside(blue.path):
+        links = link_lines()
+        sysctl = pathlib.Path("/proc/sys/net/core/somaxconn").read_text(encoding="ascii").split()
+    sections = {
+        **node.state().sections,
+        "records": [_record(path) for path in sorted((node.cache_dir / "results").glob("[!.]*"))],
+        "links inside": links,
+        "routes inside": sorted(json.dumps(route, sort_keys=True) for route in blue.routes()),
+        "sysctls inside": sysctl,
+        "locks that are held": _held(node.cache_dir / "cni.node" / "locks"),
+    }
+    return State({name: [_without_what_is_made_up(line) for line in lines] for name, lines in sections.items()})
+
+
+def _record(path: pathlib.Path) -> str:
+    record = json.loads(path.read_bytes())
+    return f"{path.name} {json.dumps(record, sort_keys=True)}"
+
+
+def _without_what_is_made_up(line: str) -> str:
+    return MADE_UP.sub(lambda match: match[0] if match[0] == networks.MAC else "*", line)
+
+
+def _held(directory: pathlib.Path) -> list[str]:
+    held = []
+    for path in directory.glob("*"):
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                held.append(path.name)
+    return held

@@ -1,0 +1,124 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whatever happens to a run at whichever of its boundaries, the next one leaves the node as one without a fault does."""
+
+from __future__ import annotations
+
+import signal
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine.faults import FILES, PROCESSES, Fault
+from ansible_collections.cni.node.tests.integration.engine.forks import Forks, Run
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.situations import (
+    Add,
+    Anew,
+    Collect,
+    Delete,
+    DeleteLost,
+    Purge,
+    Situation,
+    state_of,
+)
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.state import State
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+# Nobody reads them, and gc collects them.
+UNFINISHED = r"\.cni\.node-\w+\.tmp"
+DISKS = {"full for a moment": ("ENOSPC", False), "read-only from then on": ("EROFS", True)}
+PROBLEMS = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system"}
+every_situation = pytest.mark.parametrize("kind", [Add, Delete, DeleteLost, Purge, Anew, Collect])
+add_or_delete = pytest.mark.parametrize("kind", [Add, Delete])
+
+
+class Trial:
+    """A situation that is met again and again, and what the node is like after a run without a fault."""
+
+    def __init__(self, situation: Situation, forks: Forks) -> None:
+        self._situation, self._forks = situation, forks
+        for dummy in range(2):  # the first leaves behind what is meant to stay: a bridge, and chains that are empty
+            situation.prepare()
+            self._run().done().succeeded()
+        self._wanted = self._state()
+
+    def _run(self, fault: Fault | None = None, *, heard: bool = True) -> Run:
+        return self._forks.run(self._situation.module, self._situation.arguments, fault, heard=heard)
+
+    def _state(self) -> State:
+        state = state_of(self._situation)
+        return state if self._situation.module == "gc" else state.without(UNFINISHED)
+
+    def suffer(self, kind: str, **options: t.Any) -> list[str]:
+        """Have the fault at one boundary after the other, each time with a run after it; say where they were."""
+        suffered: list[str] = []
+        while True:
+            self._situation.prepare()
+            run = self._run(Fault(kind, len(suffered), **options))
+            if not run.hit:
+                run.done().succeeded()
+                return suffered
+            self._check_end(run, kind)
+            self._mend(run.hit[0])
+            suffered.append(run.hit[0])
+
+    def lose_connection(self) -> None:
+        self._situation.prepare()
+        assert self._run(heard=False).stdout == ""
+        self._mend("the connection was lost")
+
+    def _check_end(self, run: Run, kind: str) -> None:
+        if kind in PROBLEMS:
+            done = run.done()
+            assert not done.status or PROBLEMS[kind] in done.msg, run.hit
+        else:
+            assert run.status == -getattr(signal, kind), run
+
+    def _mend(self, where: str) -> None:
+        begun, found = self._situation.begun(), self._state().without("^intents/")
+        done = self._run().done().succeeded()
+        difference = self._wanted.difference(self._state())
+        assert not difference, f"{where}\n{difference}"
+        self._situation.check_said(begun, bool(begun or self._wanted.difference(found)), done)
+
+
+@pytest.fixture
+def trial(node: Node, blue: Namespace, kind: type[Situation]) -> t.Iterator[Trial]:
+    with Forks() as forks:
+        yield Trial(kind(node, blue), forks)
+
+
+def operations(suffered: t.Iterable[str]) -> set[str]:
+    return {text.split()[2] for text in suffered}
+
+
+@every_situation
+def test_a_run_that_is_killed_at_any_boundary_is_made_up_for(node: Node, trial: Trial) -> None:
+    """Before and after each plugin and program, and each file that is made, flushed, renamed or removed."""
+    suffered = trial.suffer("SIGKILL")
+    assert operations(suffered) >= {"open", "rename", "run", "unlink"}
+    node.run("gc", min_age=0).succeeded()
+    assert [path for path in node.cache_dir.rglob(".*") if path.is_file()] == []
+
+
+@add_or_delete
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_run_that_is_ended_around_any_plugin_is_made_up_for(trial: Trial, name: str) -> None:
+    assert operations(trial.suffer(name, among=PROCESSES)) == {"run"}
+
+
+@every_situation
+@pytest.mark.parametrize("disk", DISKS)
+def test_whatever_cannot_be_written_is_said_and_made_up_for(trial: Trial, disk: str) -> None:
+    error, stays = DISKS[disk]
+    assert operations(trial.suffer(error, among=FILES, stays=stays)) >= {"open", "rename", "unlink"}
+
+
+@add_or_delete
+def test_a_run_that_nobody_hears_any_more_is_made_up_for(trial: Trial) -> None:
+    trial.lose_connection()

@@ -42,7 +42,6 @@ MAY_IMPORT = {
 }
 # What each floor may import of others' besides the standard library.
 LIBRARIES = {
-    "module_utils._linux": {"pyroute2"},
     "module_utils._module": {"ansible"},
     "modules": {"ansible"},
     **{floor: {"ansible"} for floor in CONTROLLER},
@@ -183,8 +182,8 @@ BROKEN = {
     ),
     "the node knows Ansible": ("module_utils._node.x", private("import ansible.module_utils.basic")),
     "the node wants a library": ("module_utils._node.x", private("import yaml")),
-    "netlink leaves its home": (
-        "module_utils._node.x",
+    "the kernel wants a library": (
+        "module_utils._linux.x",
         private("try:\n    import pyroute2\nexcept ImportError:\n    pass"),
     ),
     "schemas travel to the node": ("module_utils._module.x", private("from jsonschema import validate")),

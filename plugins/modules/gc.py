@@ -19,7 +19,9 @@ description:
     Those with O(cni.node.attachments#module:attachments[].persist) wait to be restored and stay.
   - What no plugin collects is removed by this module. These are addresses that C(host-local) has given away and nobody has,
     its directories of networks that are gone, chains of C(iptables) and rules of C(nftables) that masquerade or map ports for
-    lost containers, ports of bridges that lead nowhere, and temporary files and locks of killed runs.
+    lost containers, whether rules lead to them or not, rules of the plugin C(firewall) for addresses that nobody has, links of
+    the plugin C(bandwidth) that nothing sends to, ports of bridges that lead nowhere, and temporary files and locks of killed
+    runs. What C(firewalld) has is left to it.
   - Records of all runtimes that keep them as the reference runtime does, such as containerd, CRI-O, Podman and Multus,
     count as claims. None of theirs is deleted. What is younger than O(min_age), has an address that is in use in any
     network namespace of the node, or may belong to a record that cannot be read, is kept and returned with the reason.
@@ -44,7 +46,7 @@ attributes:
 options:
   networks:
     description:
-      - Names of the networks to look at.
+      - Names of the networks to look at. What does not tell its network is then left out.
       - By default, all that have a configuration, a record, a directory of C(host-local) or a chain.
     type: list
     elements: str
@@ -73,8 +75,8 @@ options:
   min_age:
     description:
       - Seconds. What was changed later may belong to an attachment that is just being made, and is kept.
-      - The age of chains and links cannot be known. They are kept as long as their address or their other end is in a network
-        namespace that has a name or a process.
+      - The age of chains, rules and links cannot be known. They are kept as long as their address or their other end is in a
+        network namespace that has a name or a process. Those that have neither are kept while any plugin is at ADD.
     type: float
     default: 300
 
@@ -117,7 +119,9 @@ findings:
         - V(lease) is an address of C(host-local), V(empty lease) one whose file was left empty, and V(lease directory) its
           directory of a network that is gone.
         - V(chain) is a chain of C(iptables), or the rules of C(nftables), for one container.
-        - V(link) is a port of a bridge whose other end nobody can reach any more.
+        - V(rule) are the two rules of the plugin C(firewall) for one address.
+        - V(link) is a port of a bridge whose other end nobody can reach any more, or one of the plugin C(bandwidth) through
+          which nothing is sent any more.
         - V(temporary file), V(lock) and V(directory) are this collection's own.
         - V(network) stands for a network that could not be looked at in full.
       type: str
@@ -129,6 +133,7 @@ findings:
         - empty lease
         - lease directory
         - chain
+        - rule
         - link
         - temporary file
         - lock

@@ -43,10 +43,15 @@ def end(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: 
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-def _running(environment: t.Mapping[str, str], programs: t.Collection[str]) -> list[int]:
+def started_with(environment: t.Mapping[str, str]) -> list[int]:
+    """Return the processes that were started with these variables."""
     wanted = {os.fsencode(f"{name}={value}") for name, value in environment.items()}
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return [pid for pid in pids if wanted <= _strings(pid, "environ").keys() and _runs(pid, programs)]
+    return [pid for pid in pids if wanted <= _strings(pid, "environ").keys()]
+
+
+def _running(environment: t.Mapping[str, str], programs: t.Collection[str]) -> list[int]:
+    return [pid for pid in started_with(environment) if _runs(pid, programs)]
 
 
 def _runs(pid: int, programs: t.Collection[str]) -> bool:
@@ -64,4 +69,4 @@ def _strings(pid: int, name: str) -> dict[bytes, None]:
         return {}
 
 
-__all__ = ("end",)
+__all__ = ("end", "started_with")

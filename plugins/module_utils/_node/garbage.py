@@ -20,7 +20,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import fil
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node import host_local
+from ansible_collections.cni.node.plugins.module_utils._node.chain_leaks import ChainLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Valid
+from ansible_collections.cni.node.plugins.module_utils._node.firewall_leaks import FirewallLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.ifb_leaks import IfbLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
 from ansible_collections.cni.node.plugins.module_utils._node.lease_leaks import LeaseLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.link_leaks import LinkLeaks
@@ -52,6 +55,9 @@ class Garbage:
         self._leases = LeaseLeaks(scope, timeout)
         self._rules = RuleLeaks(scope)
         self._nft = NftLeaks(scope)
+        self._chains = ChainLeaks(scope)
+        self._firewall = FirewallLeaks(scope)
+        self._ifbs = IfbLeaks(scope)
         self._links = LinkLeaks(scope)
 
     def collect(self, names: t.Sequence[str]) -> list[Leak]:
@@ -109,7 +115,9 @@ class Garbage:
         configured = [network for name, network in self._networks.networks.items() if name in names]
         recorded = [network for network in claims.configurations() if network.name in names]
         try:
-            leaks += self._nft.without_network(claims) if every else []
+            leaks += self._chains.of(names, claims, every=every)
+            if every:
+                leaks += [*self._nft.without_network(claims), *self._firewall.of(claims), *self._ifbs.of(claims)]
             leaks += self._links.of([*configured, *recorded], claims)
         except CniError as exc:
             leaks.append(Leak("network", "", "all networks", "not all that they share could be looked at").fail(exc))

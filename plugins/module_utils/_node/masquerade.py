@@ -35,13 +35,13 @@ def sweep(record: Record, records: RecordStore) -> int:
     if not _masquerades(record):
         return 0
     # What was interrupted has no addresses yet, and the comment alone says whose its rules are.
-    families = {ipaddress.ip_address(address).version for address in _addresses(record)} or {4, 6}
+    families = {ipaddress.ip_address(address).version for address in addresses(record)} or {4, 6}
     attachment = record.attachment
     comment = _COMMENT.format(attachment.network, attachment.container_id)
     left = [rule for family in families for rule in masquerade.rules(family) if rule.comment == comment]
     if left:
         others = [other for other in records.read_container(attachment) if other.attachment != attachment]
-        in_use = {address for other in others for address in _addresses(other)}
+        in_use = {address for other in others for address in addresses(other)}
         left = [rule for rule in left if rule.address not in in_use]
     for rule in left:
         masquerade.remove(rule)
@@ -57,9 +57,10 @@ def _masquerades(record: Record) -> bool:
         return False
 
 
-def _addresses(record: Record) -> set[str]:
+def addresses(record: Record) -> set[str]:
+    """Return the addresses that a record's result has."""
     keys = record.result.to("1.0.0").keys if record.result else {}
     return {str(ipaddress.ip_interface(ip["address"]).ip) for ip in keys.get("ips") or ()}
 
 
-__all__ = ("sweep",)
+__all__ = ("addresses", "sweep")

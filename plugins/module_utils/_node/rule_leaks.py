@@ -7,17 +7,12 @@
 
 from __future__ import annotations
 
-import re
-import typing as t
-
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, masquerade
 from ansible_collections.cni.node.plugins.module_utils._linux.masquerade import Rule
+from ansible_collections.cni.node.plugins.module_utils._node import rule_names
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
-
-# How the reference plugins' rules name their owner, masquerade's and port mappings' alike.
-_COMMENT: t.Final = re.compile(r'(?:dnat )?name: "([^"]+)" id: "([^"]+)"')
 
 _Owner = tuple[str, int, str]
 _Found = dict[str, dict[_Owner, list[Rule]]]
@@ -69,10 +64,10 @@ def _by_network() -> tuple[_Found, list[Leak]]:
             unlisted.append(Leak("chain", "", iptables.tool(family), f"its chains cannot be listed: {exc}"))
             continue
         for rule in rules:
-            named = _COMMENT.fullmatch(rule.comment)
+            named = rule_names.owner(rule.comment)
             if named:
-                owner = (named[2], family, rule.target)
-                found.setdefault(named[1], {}).setdefault(owner, []).append(rule)
+                owner = (named[1], family, rule.target)
+                found.setdefault(named[0], {}).setdefault(owner, []).append(rule)
     return found, unlisted
 
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import typing as t
 
 # What the reference plugins call the tables of nftables that are theirs alone.
@@ -19,7 +20,11 @@ PORTS_CHAIN: t.Final = "CNI-HOSTPORT-DNAT"
 PORTS_HOOKS: t.Final = ("PREROUTING", "OUTPUT")
 MASQUERADE_HOOK: t.Final = "POSTROUTING"
 
+# How rules of iptables name their owner, those that masquerade and those that map ports alike.
+_COMMENT: t.Final = re.compile(r'(?:dnat )?name: "([^"]+)" id: "([^"]+)"')
+
 _CHAIN_LENGTH: t.Final = 28
+_LINK_LENGTH: t.Final = 15
 
 
 def masquerade_chain(network: str, container_id: str) -> str:
@@ -32,12 +37,23 @@ def ports_chain(network: str, container_id: str) -> str:
     return _digest("CNI-DN-", network + container_id, _CHAIN_LENGTH)
 
 
+def ifb(network: str, container_id: str) -> str:
+    """Return the link that bandwidth makes for a container."""
+    return _digest("bwp", network + container_id, _LINK_LENGTH)
+
+
 def instance(network: str, container_id: str, ifname: str) -> str:
     """Return what the comment of an attachment's rules in `MASQUERADE_TABLE` begins with, before a comma.
 
     In `PORTS_TABLE`, the comment is the container's id.
     """
     return f"{_digest('', network, 16)}-{_digest('', f'{ifname}:{container_id}', 16)}"
+
+
+def owner(comment: str) -> tuple[str, str] | None:
+    """Return the network and the container that a comment in iptables names."""
+    named = _COMMENT.fullmatch(comment)
+    return (named[1], named[2]) if named else None
 
 
 def _digest(prefix: str, text: str, length: int) -> str:
@@ -50,7 +66,9 @@ __all__ = (
     "PORTS_CHAIN",
     "PORTS_HOOKS",
     "PORTS_TABLE",
+    "ifb",
     "instance",
     "masquerade_chain",
+    "owner",
     "ports_chain",
 )

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.tests.integration.ansible.laboratory import co
 from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
 from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Node, remove, replace
-from ansible_collections.cni.node.tests.support.namespaces import ip, namespace, namespaces
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, namespace, namespaces
 from ansible_collections.cni.node.tests.support.plugins import Answer
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -404,6 +404,132 @@ def test_rules_of_nftables_go_with_their_container(node: Node, project: Project)
         }
         left = subprocess.run(["nft", "list", "ruleset"], check=True, capture_output=True, text=True).stdout
         assert ("lost" in left, left.count("blue"), long_id[:20] in left) == (False, 3, True)
+
+
+def tool(name: str, *arguments: str) -> str:
+    return subprocess.run([name, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def nat_chain(prefix: str, owner: str) -> str:
+    """As the reference plugins call a container's chain."""
+    return (prefix + hashlib.sha512(owner.encode()).hexdigest())[:28]
+
+
+def restore(*rules: str) -> None:
+    """Add chains and rules to nat."""
+    text = "\n".join(["*nat", *rules, "COMMIT", ""])
+    subprocess.run(["iptables-restore", "--noflush"], check=True, input=text, text=True)
+
+
+def unreached(network: str, container: str, address: str) -> tuple[str, str]:
+    """Chains of a container that no rule leads to: for masquerading, and for port mappings."""
+    masquerade, ports = (nat_chain(prefix, network + container) for prefix in ("CNI-", "CNI-DN-"))
+    comment = f'-m comment --comment "name: \\"{network}\\" id: \\"{container}\\""'
+    restore(
+        f":{masquerade} - [0:0]",
+        f":{ports} - [0:0]",
+        f"-A {masquerade} -d 10.1.0.0/16 {comment} -j ACCEPT",
+        f"-A {ports} -p tcp -m tcp --dport 8080 -j DNAT --to-destination {address}:80",
+    )
+    return masquerade, ports
+
+
+def address_of(container: Namespace) -> str:
+    (address,) = (one.partition("/")[0] for one in container.addresses("eth0") if one.startswith("10.1."))
+    return address
+
+
+def test_chains_that_no_rule_leads_to_are_removed_unless_somebody_has_them(node: Node, project: Project) -> None:
+    full_network(node)
+    with namespaces("blue", "red") as (dummy, red):
+        node.attach({"network": "net", "netns": "blue", **PORTS}, {"network": "net", "netns": "red"})
+        of_red = address_of(red)
+        tool("iptables", "-t", "nat", "-F", "POSTROUTING")
+        tool("iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT")
+        empty, foreign_name = nat_chain("CNI-", "netnobody"), "CNI-SERVICES"
+        restore(f":{empty} - [0:0]", f":{foreign_name} - [0:0]")
+        lost = unreached("net", "lost", "10.1.9.9")
+        moved = unreached("net", "moved", of_red)
+        named = unreached("other", "red", "10.1.9.8")
+        only = collected(project, networks=["net"])
+        assert found(only) == {f"chain iptables nat {lost[0]}": "removed", f"chain iptables nat {moved[0]}": "removed"}
+        done = collected(project)
+        assert found(done) == {
+            f"chain iptables nat {empty}": "removed",
+            f"chain iptables nat {lost[1]}": "removed",
+            f"chain iptables nat {moved[1]}": "kept",
+            f"chain iptables nat {named[0]}": "kept",
+            f"chain iptables nat {named[1]}": "removed",
+        }
+        assert f"{of_red} is in use in the network namespace /run/netns/red" in evidence(done)
+        assert "no rule leads to it, and its name is that of no recorded attachment's" in evidence(done)
+        left = tool("iptables-save", "-t", "nat")
+        for name in (nat_chain("CNI-", "netblue"), nat_chain("CNI-DN-", "netblue"), foreign_name, moved[1], named[0]):
+            assert f":{name} " in left
+
+
+def test_rules_of_the_plugin_firewall_go_with_the_last_who_has_their_address(node: Node, project: Project) -> None:
+    node.write(networks.network(networks.bridge(), networks.FIREWALL))
+    with namespaces("blue", "red") as (blue, red):
+        node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
+        of_blue, of_red = address_of(blue), address_of(red)
+        tool("ip6tables", "-N", "CNI-FORWARD")
+        for address in ("10.1.9.9", "fd00:1::9"):
+            name = "ip6tables" if ":" in address else "iptables"
+            state = ("-m", "conntrack", "--ctstate", "RELATED,ESTABLISHED")
+            tool(name, "-A", "CNI-FORWARD", "-d", address, *state, "-j", "ACCEPT")
+            tool(name, "-A", "CNI-FORWARD", "-s", address, "-j", "ACCEPT")
+        tool("iptables", "-A", "CNI-FORWARD", "-s", "192.0.2.1", "-j", "ACCEPT")
+        os.utime(LEASES / "net" / of_red, (0, 0))
+        (node.cache_dir / "results" / "net-red-eth0").unlink()
+        done = collected(project)
+        assert {name: action for name, action in found(done).items() if name.startswith("rule")} == {
+            "rule iptables filter CNI-FORWARD: 10.1.9.9": "removed",
+            f"rule iptables filter CNI-FORWARD: {of_red}": "kept",
+            "rule ip6tables filter CNI-FORWARD: fd00:1::9": "removed",
+        }
+        assert "no runtime has a record of an attachment with this address, and it is in use nowhere" in evidence(done)
+        left = tool("iptables-save", "-t", "filter")
+        assert [left.count(one) for one in (of_blue, of_red, "192.0.2.1", "10.1.9.9")] == [2, 2, 1, 0]
+
+
+def test_a_link_of_the_plugin_bandwidth_goes_when_no_link_sends_to_it(node: Node, project: Project) -> None:
+    node.write(networks.network(networks.bridge(), networks.BANDWIDTH))
+    with namespaces("blue", "red", "lost"):
+        node.attach(*({"network": "net", "netns": name} for name in ("blue", "red", "lost")))
+        of = {name: f"bwp{hashlib.sha512(f'net{name}'.encode()).hexdigest()[:12]}" for name in ("blue", "red", "lost")}
+        for name in ("red", "lost"):
+            (node.cache_dir / "results" / f"net-{name}-eth0").unlink()
+            tool("ip", "-n", "lost", "link", "delete", "eth0")
+        tool("ip", "link", "add", "bwp1", "type", "ifb")
+        done = collected(project)
+        links = {one["subject"]: one["action"] for one in done.result["findings"] if one["subject"] in of.values()}
+        assert links == {of["red"]: "kept", of["lost"]: "removed"}
+        assert "a link of the node sends to it" in evidence(done)
+        names = [link["ifname"] for link in ip("link", "show", "type", "ifb") if link]
+        assert {*names} >= {of["blue"], of["red"], "bwp1"}
+        assert of["lost"] not in names
+
+
+def test_what_has_no_owner_may_have_one_soon_while_a_plugin_is_at_add(node: Node, project: Project) -> None:
+    full_network(node)
+    chain = nat_chain("CNI-", "netnobody")
+    restore(f":{chain} - [0:0]")
+    node.write(networks.network({"type": "stall"}, name="slow"))
+    node.plugins.write("stall")
+    with namespace("blue"):
+        node.plugins.forget()
+        with node.plugins.gate() as gate:
+            node.plugins.write("stall", ADD=Answer(hold=gate))
+            running = node.start("attachments", attachments=[{"network": "slow", "netns": "blue"}])
+            (call,) = node.plugins.wait_for_held(1)
+            done = project.play([task("gc", GC, {"networks": ["net"]})])["gc"].ok()
+            assert found(done) == {}
+            done = project.play([task("gc", GC, {}, check_mode=True)])["gc"].ok()
+            assert f"a plugin is making an attachment, in process {call.pid}" in evidence(done)
+        running.communicate()
+    node.detach({"network": "slow", "netns": "blue"})
+    assert found(collected(project)) == {f"chain iptables nat {chain}": "removed"}
 
 
 def test_arguments_that_are_none_are_refused(project: Project) -> None:

@@ -1,0 +1,57 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+
+_OUTPUT_LIMIT: t.Final = 64 * 1024 * 1024
+_REDIRECTS: t.Final = re.compile(r"mirred \(Egress Redirect to device (\S+)\)")
+
+
+def names() -> list[str]:
+    """Return the intermediate functional blocks of this thread's network namespace; none without iproute2.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    path = program.find("ip")
+    links = program.json_output([path, "-j", "link", "show", "type", "ifb"], limit=_OUTPUT_LIMIT) if path else []
+    return [link["ifname"] for link in links or [] if link.get("ifname")]
+
+
+def targets() -> set[str] | None:
+    """Return the links that others send all they receive to; nothing where `tc` is not installed to tell.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    path = program.find("tc")
+    if not path:
+        return None
+    queues = program.json_output([path, "-j", "qdisc", "show"], limit=_OUTPUT_LIMIT) or []
+    receiving = {queue["dev"] for queue in queues if queue.get("kind") in ("ingress", "clsact")}
+    # The filters that plugins make cannot be had as JSON from all releases.
+    shown = [program.output([path, "filter", "show", "dev", name, "ingress"]) for name in sorted(receiving)]
+    return {target for text in shown for target in _REDIRECTS.findall(text)}
+
+
+def remove(name: str) -> None:
+    """Remove such a link.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    path = program.find("ip")
+    if path:
+        program.output([path, "link", "delete", "dev", name, "type", "ifb"])
+
+
+__all__ = ("names", "remove", "targets")

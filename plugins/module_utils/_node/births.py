@@ -1,0 +1,22 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+from ansible_collections.cni.node.plugins.module_utils._linux import process_table
+
+
+def birth() -> str:
+    """Say that an attachment is being made, by whatever runtime, so that what has no owner may have one soon; or nothing.
+
+    The age of what is in the kernel cannot be known. A runtime records an attachment after its last plugin has ended.
+    """
+    pids = process_table.started_with({"CNI_COMMAND": "ADD"})
+    return f"a plugin is making an attachment, in process {pids[0]}" if pids else ""
+
+
+__all__ = ("birth",)

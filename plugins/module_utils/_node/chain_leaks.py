@@ -1,0 +1,96 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import re
+import shlex
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, masquerade
+from ansible_collections.cni.node.plugins.module_utils._node import rule_names
+from ansible_collections.cni.node.plugins.module_utils._node.births import birth
+from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+
+_TABLE: t.Final = "nat"
+_NAME: t.Final = re.compile(r"CNI-(DN-[0-9a-f]{21}|[0-9a-f]{24})")
+
+_Found = dict[tuple[int, str], list[str]]
+
+
+class ChainLeaks:
+    """Finds chains of iptables for single containers that no rule leads to, and that no container has.
+
+    A chain without such a rule does nothing for anybody. One that a container has is drift.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def of(self, networks: t.Collection[str], claims: Claims, *, every: bool) -> list[Leak]:
+        """Collect them.
+
+        Args:
+            networks: Those that are looked at.
+            claims: Of all networks of the node, for few of the chains tell theirs.
+            every: Whether to collect those as well that do not.
+        """
+        if not _unreached():
+            return []
+        making = birth()
+        found = _unreached()  # whatever was being made before, rules lead to it by now
+        owned = _owned(networks, claims)
+        leaks = []
+        for (family, chain), rules in found.items():
+            network, container_id = _owner(chain, rules)
+            if chain not in owned and (every or network in networks):
+                leaks.append(self._chain(family, chain, network, claims.doubt(container_id, _to(rules)) or making))
+        return leaks
+
+    def _chain(self, family: int, chain: str, network: str, doubt: str) -> Leak:
+        evidence = "no rule leads to it, and its name is that of no recorded attachment's"
+        leak = Leak("chain", network, f"{iptables.tool(family)} {_TABLE} {chain}", evidence)
+        return self._scope.settle(leak, doubt, lambda: iptables.change(family, _TABLE, ("-F", chain), ("-X", chain)))
+
+
+def _unreached() -> _Found:
+    """Return these chains by family and name, with their rules."""
+    found: _Found = {}
+    for family in iptables.FAMILIES:
+        try:
+            nat = iptables.table(family, _TABLE)
+        except CniError:  # `RuleLeaks` tells that
+            continue
+        if nat is not None:
+            names = [chain for chain in nat.rules if _NAME.fullmatch(chain) and chain not in nat.jumps]
+            found.update({(family, chain): nat.rules[chain] for chain in names})
+    return found
+
+
+def _owned(networks: t.Iterable[str], claims: Claims) -> set[str]:
+    owners = {record.attachment.key[:2] for record in claims.records}
+    owners |= {(network, container_id) for network in networks for container_id, dummy in claims.staying}
+    return {name(*owner) for owner in owners for name in (rule_names.masquerade_chain, rule_names.ports_chain)}
+
+
+def _owner(chain: str, rules: t.Iterable[str]) -> tuple[str, str]:
+    """Return the network and the container that comments name and the chain's name proves, or nothing."""
+    for rule in rules:
+        words = shlex.split(rule)
+        named = rule_names.owner(words[words.index("--comment") + 1]) if "--comment" in words else None
+        if named and rule_names.masquerade_chain(*named) == chain:
+            return named
+    return "", ""
+
+
+def _to(rules: t.Iterable[str]) -> list[str]:
+    return list(masquerade.destinations("\n".join(rules)).values())
+
+
+__all__ = ("ChainLeaks",)

@@ -233,7 +233,8 @@ attachments:
 leases:
   description:
     - The addresses that C(host-local) has to give, for each set of ranges in the configurations of O(conf_dir).
-    - Where fewer than one in twenty are left, C(msg) begins with a warning.
+    - Sets that have nothing left come first, and C(msg) begins with them. It goes on with those that have less than one in
+      twenty left.
   returned: when O(gather) has V(leases)
   type: list
   elements: dict

@@ -68,7 +68,7 @@ class Pool:
 
 
 def pools(conf_path: str) -> list[Pool]:
-    """Return the pools of all networks of a directory, in order of their names.
+    """Return the pools of all networks of a directory, in order of their names, those that have nothing left first.
 
     It lists directories and reads no lease, for there may be tens of thousands.
 
@@ -82,7 +82,7 @@ def pools(conf_path: str) -> list[Pool]:
             path = os.path.join(host_local.data_dir(ipam), name)
             given = host_local.addresses(path).values()
             found += [_pool(name, path, ranges, given) for ranges in range_sets(ipam) if ranges]
-    return found
+    return sorted(found, key=lambda pool: pool.free > 0)
 
 
 def _pool(network: str, path: str, ranges: list[Range], given: t.Collection[Address]) -> Pool:

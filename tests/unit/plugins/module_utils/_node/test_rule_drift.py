@@ -163,7 +163,7 @@ def test_ports_are_mapped_to_the_first_address_of_the_interface_in_each_family(f
     firewall.prints(EMPTY, tool="ip6tables-save")
     ips = ["10.9.0.1/16", "10.1.0.2/16", "10.1.0.3/16", "fd00::2/64", "fd00::3/64"]
     interfaces = [{"name": "cni0"}, {"name": "eth0", "sandbox": "/run/netns/x"}]
-    result = {"interfaces": interfaces, "ips": [{"address": ip, "interface": int(ip != ips[0])} for ip in ips]}
+    result: Json = {"interfaces": interfaces, "ips": [{"address": ip, "interface": int(ip != ips[0])} for ip in ips]}
     others = [{**PORT, "hostIP": "::1"}, {**PORT, "hostIP": "192.0.2.1", "protocol": "udp"}]
     mapping = "the rule that maps host port"
     assert firewall.lost(MAPPED, ports=[PORT, *others], **result) == (

@@ -57,6 +57,17 @@ def rules(family: int, chain: str = _CHAIN) -> list[Rule]:
     return _rules(family, iptables.saved(family, _TABLE), chain)
 
 
+def leftovers(family: int, chain: str) -> tuple[list[Rule], bool]:
+    """Return the same, and whether there is a container's chain that no rule leads to.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    saved = iptables.saved(family, _TABLE)
+    nat = iptables.parsed(saved)
+    return _rules(family, saved, _CHAIN), chain in nat.rules and chain not in nat.jumps
+
+
 def entrances(family: int) -> list[Rule]:
     """Return the rules of nat for 4 or 6 that lead to the chain of a single container, with its address.
 
@@ -86,6 +97,15 @@ def remove(rule: Rule) -> None:
     iptables.change(rule.family, _TABLE, *commands)
 
 
+def remove_chain(family: int, chain: str) -> None:
+    """Remove a chain that no rule leads to.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    iptables.change(family, _TABLE, ("-F", chain), ("-X", chain))
+
+
 def _rules(family: int, saved: str, chain: str) -> list[Rule]:
     lines = [line for line in saved.splitlines() if line.startswith(f"-A {chain} ")]
     return [_parsed(family, tuple(shlex.split(line))) for line in lines]
@@ -98,4 +118,4 @@ def _parsed(family: int, words: tuple[str, ...]) -> Rule:
     return Rule(family, words, value("-s"), value("-j"), value("--comment"))
 
 
-__all__ = ("Rule", "destinations", "entrances", "remove", "rules")
+__all__ = ("Rule", "destinations", "entrances", "leftovers", "remove", "remove_chain", "rules")

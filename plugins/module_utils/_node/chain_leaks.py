@@ -56,7 +56,7 @@ class ChainLeaks:
     def _chain(self, family: int, chain: str, network: str, doubt: str) -> Leak:
         evidence = "no rule leads to it, and its name is that of no recorded attachment's"
         leak = Leak("chain", network, f"{iptables.tool(family)} {_TABLE} {chain}", evidence)
-        return self._scope.settle(leak, doubt, lambda: iptables.change(family, _TABLE, ("-F", chain), ("-X", chain)))
+        return self._scope.settle(leak, doubt, lambda: masquerade.remove_chain(family, chain))
 
 
 def _unreached() -> _Found:

@@ -14,6 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import masquerade
+from ansible_collections.cni.node.plugins.module_utils._node import rule_names
 
 # What the reference plugins name their rules by, in the quotes that Go gives a string.
 _COMMENT: t.Final = 'name: "{}" id: "{}"'
@@ -24,7 +25,7 @@ def sweep(record: Record, records: RecordStore) -> int:
 
     The reference plugins (1.9.1 and before) ask the interface for the addresses whose rules have to go. Where
     interface or namespace have gone first, the rules stay, and so does the chain that the next attachment of
-    the same container shares.
+    the same container shares. It stays as well where somebody has removed the rule that leads to it.
 
     Returns:
         How many rules were left behind.
@@ -38,13 +39,19 @@ def sweep(record: Record, records: RecordStore) -> int:
     families = {ipaddress.ip_address(address).version for address in addresses(record)} or {4, 6}
     attachment = record.attachment
     comment = _COMMENT.format(attachment.network, attachment.container_id)
-    left = [rule for family in families for rule in masquerade.rules(family) if rule.comment == comment]
-    if left:
+    chain = rule_names.masquerade_chain(attachment.network, attachment.container_id)
+    found = {family: masquerade.leftovers(family, chain) for family in families}
+    left = [rule for rules, dummy in found.values() for rule in rules if rule.comment == comment]
+    unreached = [family for family, (dummy, is_unreached) in found.items() if is_unreached]
+    if left or unreached:
         others = [other for other in records.read_container(attachment) if other.attachment != attachment]
         in_use = {address for other in others for address in addresses(other)}
         left = [rule for rule in left if rule.address not in in_use]
+        unreached = [] if others else unreached
     for rule in left:
         masquerade.remove(rule)
+    for family in unreached:
+        masquerade.remove_chain(family, chain)
     return len(left)
 
 

@@ -468,6 +468,16 @@ def test_chains_that_no_rule_leads_to_are_removed_unless_somebody_has_them(node:
             assert f":{name} " in left
 
 
+def test_del_leaves_no_chain_behind_whose_rule_was_gone_before(node: Node, project: Project) -> None:
+    full_network(node)
+    with namespace("lost"):
+        node.attach({"network": "net", "netns": "lost"})
+    tool("iptables", "-t", "nat", "-F", "POSTROUTING")
+    assert "lost" in chains()
+    assert found(collected(project)) == {"record net-lost-eth0": "deleted"}
+    assert chains() == ""
+
+
 def test_rules_of_the_plugin_firewall_go_with_the_last_who_has_their_address(node: Node, project: Project) -> None:
     node.write(networks.network(networks.bridge(), networks.FIREWALL))
     with namespaces("blue", "red") as (blue, red):

@@ -41,7 +41,7 @@ def table(family: int, name: str) -> Table | None:
 def parsed(text: str) -> Table:
     """Read what iptables-save prints of one table."""
     found = Table({}, {})
-    for line in text.splitlines():
+    for line in text.split("\n"):  # a comment may have what Python takes for the end of a line
         if line.startswith(":"):
             found.rules.setdefault(line[1:].partition(" ")[0], [])
         elif line.startswith("-A "):

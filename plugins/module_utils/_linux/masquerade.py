@@ -107,7 +107,7 @@ def remove_chain(family: int, chain: str) -> None:
 
 
 def _rules(family: int, saved: str, chain: str) -> list[Rule]:
-    lines = [line for line in saved.splitlines() if line.startswith(f"-A {chain} ")]
+    lines = [line for line in saved.split("\n") if line.startswith(f"-A {chain} ")]
     return [_parsed(family, tuple(shlex.split(line))) for line in lines]
 
 

@@ -1,0 +1,169 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which chains, rules and links of the kernel are garbage, by what the tools print. The real ones are in tests/integration."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, program
+from ansible_collections.cni.node.plugins.module_utils._node import chain_leaks, firewall_leaks, ifb_leaks, rule_names
+from ansible_collections.cni.node.plugins.module_utils._node.chain_leaks import ChainLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.firewall_leaks import FirewallLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.ifb_leaks import IfbLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+
+DRY = Scope(0, dry_run=True)
+
+
+def claims(*containers: str, going: t.Iterable[str] = (), broken: t.Iterable[str] = (), result: bool = True) -> Claims:
+    """Attachments to "net"; each has the address of its place in the list."""
+    records = [
+        Record(
+            Attachment("net", name, "eth0"),
+            b"",
+            Result("1.0.0", {"ips": [{"address": f"10.1.0.{place}/16"}]}) if result else None,
+        )
+        for place, name in enumerate((*containers, *going), 2)
+    ]
+    staying, leaving = (frozenset((name, "eth0") for name in names) for names in (containers, going))
+    return Claims("", staying, leaving, tuple(broken), tuple(records))
+
+
+class Tools:
+    """Programs that print what they are told to, whatever they are asked."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._directory = directory
+
+    def print(self, name: str, *lines: str) -> None:
+        text = self._directory / f"{name}.out"
+        text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        (self._directory / name).write_text(f"#!/bin/sh\n/bin/cat {text}\n", encoding="utf-8")
+        (self._directory / name).chmod(0o755)
+
+
+@pytest.fixture
+def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+    monkeypatch.setattr(live_namespaces, "live", dict)
+    for module in (chain_leaks, firewall_leaks, ifb_leaks):
+        monkeypatch.setattr(module, "birth", lambda: "")
+    return Tools(tmp_path)
+
+
+def told(leaks: t.Iterable[Leak]) -> dict[str, str]:
+    return {leak.subject.rpartition(" ")[2]: leak.action for leak in leaks}
+
+
+LOST = rule_names.masquerade_chain("net", "lost")
+NOT_THE_PLUGINS = ("CNI-ADMIN", "CNI-HOSTPORT-DNAT", "KUBE-SVC-0a1b", LOST[:-1], LOST + "0", LOST.upper(), f"X{LOST}")
+
+
+def test_only_chains_that_are_named_as_the_plugins_do_are_garbage(tools: Tools) -> None:
+    tools.print("iptables-save", *(f":{name} - [0:0]" for name in (*NOT_THE_PLUGINS, LOST)))
+    assert told(ChainLeaks(DRY).of(["net"], claims(), every=True)) == {LOST: "removed"}
+
+
+def test_a_chain_that_a_rule_leads_to_or_that_an_attachment_has_is_none(tools: Tools) -> None:
+    ports = rule_names.ports_chain("net", "blue")
+    tools.print("iptables-save", f":{LOST} - [0:0]", f"-A POSTROUTING -s 10.1.0.9/32 -j {LOST}", f":{ports} - [0:0]")
+    assert told(ChainLeaks(DRY).of(["net"], claims("blue"), every=True)) == {}
+    assert told(ChainLeaks(DRY).of(["net"], claims(going=["blue"]), every=True)) == {}
+    assert told(ChainLeaks(DRY).of(["net"], claims("red"), every=True)) == {ports: "removed"}
+
+
+def test_what_is_called_valid_and_is_not_recorded_has_its_chain(tools: Tools) -> None:
+    tools.print("iptables-save", f":{LOST} - [0:0]")
+    valid = Claims("", frozenset([("lost", "eth0")]), frozenset(), (), ())
+    assert told(ChainLeaks(DRY).of(["net"], valid, every=True)) == {}
+
+
+def test_a_comment_names_the_network_of_a_chain_only_where_the_name_of_the_chain_says_the_same(tools: Tools) -> None:
+    comment = '-m comment --comment "name: \\"{}\\" id: \\"{}\\""'
+    liar = rule_names.masquerade_chain("other", "blue")
+    true = f"-A {LOST} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
+    lie = f"-A {liar} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
+    tools.print("iptables-save", true, lie)
+    found = ChainLeaks(DRY).of(["net"], claims(), every=False)
+    assert [(leak.network, leak.subject) for leak in found] == [("net", f"iptables nat {LOST}")]
+
+
+def test_doubts_keep_a_chain(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools.print("iptables-save", f":{LOST} - [0:0]")
+    assert told(ChainLeaks(DRY).of(["net"], claims(broken=["x"]), every=True)) == {LOST: "kept"}
+    monkeypatch.setattr(chain_leaks, "birth", lambda: "a plugin is at it")
+    (leak,) = ChainLeaks(DRY).of(["net"], claims(), every=True)
+    assert (leak.action, "a plugin is at it" in leak.evidence) == ("kept", True)
+
+
+STATE = "-m conntrack --ctstate RELATED,ESTABLISHED"
+PAIR = (f"-A CNI-FORWARD -d 10.1.0.9/32 {STATE} -j ACCEPT", "-A CNI-FORWARD -s 10.1.0.9/32 -j ACCEPT")
+BY_HAND = {
+    "half of a pair": PAIR[:1],
+    "the other half": PAIR[1:],
+    "another chain": tuple(rule.replace("FORWARD", "ADMIN") for rule in PAIR),
+    "a network": tuple(rule.replace("/32", "/24") for rule in PAIR),
+    "a port as well": (PAIR[0], PAIR[1].replace("-j", "-p tcp -m tcp --dport 80 -j")),
+    "another target": (PAIR[0], PAIR[1].replace("ACCEPT", "DROP")),
+}
+
+
+@pytest.mark.parametrize("rules", BY_HAND.values(), ids=BY_HAND)
+def test_what_the_plugin_firewall_does_not_write_is_not_its_garbage(tools: Tools, rules: tuple[str, ...]) -> None:
+    tools.print("iptables-save", *rules)
+    assert FirewallLeaks(DRY).of(claims()) == []
+
+
+def test_the_rules_of_an_address_are_garbage_when_no_record_has_it(tools: Tools) -> None:
+    tools.print("iptables-save", *PAIR)
+    assert told(FirewallLeaks(DRY).of(claims("blue"))) == {"10.1.0.9": "removed"}
+    names = [f"c{number}" for number in range(8)]
+    assert FirewallLeaks(DRY).of(claims(*names)) == []
+    assert FirewallLeaks(DRY).of(claims(going=names)) == []
+
+
+def test_an_attachment_that_was_begun_may_have_any_address(tools: Tools) -> None:
+    tools.print("iptables-save", *PAIR)
+    (leak,) = FirewallLeaks(DRY).of(claims("blue", result=False))
+    assert (leak.action, "which was begun, may have it" in leak.evidence) == ("kept", True)
+
+
+LINK = rule_names.ifb("net", "lost")
+SENDS = "\taction order 1: mirred (Egress Redirect to device {}) stolen"
+
+
+def links(tools: Tools, *names: str) -> None:
+    tools.print("ip", json.dumps([{"ifname": name} for name in names]))
+
+
+def test_a_link_is_garbage_when_nothing_sends_to_it_and_no_attachment_has_it(tools: Tools) -> None:
+    links(tools, LINK, "ifb0", "bwp0", f"{LINK[:-1]}X")
+    assert told(IfbLeaks(DRY).of(claims("lost"))) == {}
+    (leak,) = IfbLeaks(DRY).of(claims())
+    assert (leak.action, "without the program tc nobody can tell" in leak.evidence) == ("kept", True)
+    tools.print("tc", "[]")
+    assert told(IfbLeaks(DRY).of(claims())) == {LINK: "removed"}
+
+
+def test_a_link_that_something_sends_to_is_kept(tools: Tools, tmp_path: pathlib.Path) -> None:
+    links(tools, LINK)
+    (tmp_path / "tc").write_text(
+        '#!/bin/sh\n[ "$1" = -j ] && echo \'[{"kind":"ingress","dev":"veth1"},{"kind":"tbf","dev":"veth1"}]\' ||'
+        f" echo '{SENDS.format(LINK)}'\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "tc").chmod(0o755)
+    (leak,) = IfbLeaks(DRY).of(claims())
+    assert (leak.action, leak.evidence.endswith("but a link of the node sends to it")) == ("kept", True)

@@ -94,7 +94,7 @@ networks:
         - failed
         - skipped
     reason:
-      description: Why it was skipped.
+      description: Why it was skipped, or what an earlier run that was interrupted had left behind.
       type: str
       returned: always
     addresses:

@@ -240,6 +240,8 @@ class Runtime:
 
     def _undone(self, intent: Record, failure: CniError) -> CniError:
         try:
+            if self.records.may_have(intent.attachment.key):  # flushing it has failed; it must not be taken for whole
+                self.intents.write(dataclasses.replace(intent, command="DEL"))
             self._delete(intent)
             if intent.restoration is not None:
                 self.intents.write(dataclasses.replace(intent, command="DEL"))

@@ -35,7 +35,7 @@ class Trial:
 
     Attributes:
         action: ``verified``, ``failed`` or ``skipped``.
-        reason: Why it was skipped.
+        reason: Why it was skipped, or what an earlier run had left behind.
         addresses: What the attachment got, with the length of the prefix.
         gateways: Of each gateway, whether it answered.
         seconds: For ADD, CHECK and DEL.
@@ -117,6 +117,7 @@ class Verification:
         outcomes = converge(self._convergence, wanted, default_workers())
         for trial, outcome in zip(due, outcomes):
             trial.seconds += outcome.seconds
+            trial.reason = trial.reason or outcome.reason
             if outcome.error is not None:
                 trial.fail(outcome.error)
         return outcomes

@@ -62,10 +62,9 @@ class Situation:
     def begun(self) -> str:
         """The operation that was begun and not completed, as the disk tells it."""
         intents = [path for path in self.node.intents() if not durable.is_temporary(path.name)]
-        commands = [str(json.loads(path.read_bytes())["cni.node"]["command"]) for path in intents]
-        return "".join(
-            command for command in commands if command == "DEL" or not self.node.record_of(self.item).exists()
-        )
+        commands = {path.name: str(json.loads(path.read_bytes())["cni.node"]["command"]) for path in intents}
+        results = self.node.cache_dir / "results"
+        return "".join(one for name, one in commands.items() if one == "DEL" or not (results / name).exists())
 
     def check_said(self, begun: str, was_wrong: bool, done: Done) -> None:
         """What a run says that comes after one that was interrupted."""
@@ -147,6 +146,17 @@ class Collect(Situation):
             finding["kind"] for finding in done.result["findings"] if finding["action"] in ("deleted", "removed")
         }
         assert "intent" in collected or not begun
+
+
+class Try(Situation):
+    """A network is tried with a throw-away namespace."""
+
+    module = "verify"
+    arguments: t.ClassVar[Json] = {"gateway_timeout": 0}
+
+    def check_said(self, begun: str, was_wrong: bool, done: Done) -> None:
+        (entry,) = done.result["networks"]
+        assert entry["reason"] == (f"an earlier run was interrupted at {begun}" if begun else "")
 
 
 def state_of(situation: Situation) -> State:

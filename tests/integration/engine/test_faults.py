@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import typing as t
 
@@ -22,6 +23,7 @@ from ansible_collections.cni.node.tests.integration.engine.situations import (
     DeleteLost,
     Purge,
     Situation,
+    Try,
     state_of,
 )
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
@@ -29,11 +31,12 @@ from ansible_collections.cni.node.tests.support.state import State
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
+LOG = logging.getLogger(__name__)  # `--log-cli-level=INFO` shows how many faults there were
 # Nobody reads them, and gc collects them.
 UNFINISHED = r"\.cni\.node-\w+\.tmp"
 DISKS = {"full for a moment": ("ENOSPC", False), "read-only from then on": ("EROFS", True)}
 PROBLEMS = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system"}
-every_situation = pytest.mark.parametrize("kind", [Add, Delete, DeleteLost, Purge, Anew, Collect])
+every_situation = pytest.mark.parametrize("kind", [Add, Delete, DeleteLost, Purge, Anew, Collect, Try])
 add_or_delete = pytest.mark.parametrize("kind", [Add, Delete])
 
 
@@ -62,6 +65,7 @@ class Trial:
             run = self._run(Fault(kind, len(suffered), **options))
             if not run.hit:
                 run.done().succeeded()
+                LOG.info("%s: %d times %s", type(self._situation).__name__, len(suffered), kind)
                 return suffered
             self._check_end(run, kind)
             self._mend(run.hit[0])

@@ -187,6 +187,21 @@ def test_an_add_that_is_killed_again_and_again_leaks_nothing(node: Node, item: J
     assert before.difference(node.state()) == ""
 
 
+def test_of_two_runs_one_begins_an_add_anew_and_the_other_checks(node: Node, item: Json) -> None:
+    before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
+    kill_in(node, "ADD", item)
+    node.plugins.forget()
+    with node.plugins.gate() as gate:
+        node.plugins.write("stall", ADD=Answer(hold=gate))
+        running = [node.start("attachments", attachments=[item]) for dummy in range(2)]
+        node.plugins.wait_for_held(1)
+    entries = [finished(process).succeeded().entries[0] for process in running]
+    assert sorted(entry["action"] for entry in entries) == ["checked", "recreated"]
+    assert [call.command for call in node.plugins.calls("stall")] == ["DEL", "ADD", "CHECK", "CHECK"]
+    node.detach(item)
+    assert before.difference(node.state()) == ""
+
+
 @either_check
 @either_order
 def test_a_delete_is_finished(node: Node, item: Json, configuration: Json, check: str) -> None:

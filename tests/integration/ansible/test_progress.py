@@ -141,8 +141,9 @@ def test_what_was_done_is_told_where_a_call_is_lost(node: Node, project: Project
 def test_where_nothing_is_to_be_logged_no_plugin_is_named(node: Node, project: Project) -> None:
     open_network(node, "lab")
     with namespaces(*NAMES):
-        given = {"attachments": [item(name) for name in NAMES[:2]], **EACH}
-        played = project.play([task("attach", ATTACHMENTS, given, no_log=True)]).succeeded()
+        given = {"attachments": [item(name) for name in NAMES[:2]]}
+        attach = task("attach", ATTACHMENTS, given, no_log=True)
+        played = project.play([attach], module_defaults={ATTACHMENTS: EACH}).succeeded()
     assert shown(played) == ["1 of 2, #/s"]
 
 

@@ -167,7 +167,9 @@ class _Process:
             os.close(descriptor)
 
     def _until_exit(self, exit_descriptor: int | None, deadline: float) -> str:
-        if exit_descriptor is not None and _is_ready(exit_descriptor, min(_SOON, deadline - time.monotonic())):
+        # One that is given more room than usual has more to say than fits, and would only wait for us.
+        soon = min(_SOON, deadline - time.monotonic()) if self._output_limit <= OUTPUT_LIMIT else 0.0
+        if exit_descriptor is not None and _is_ready(exit_descriptor, soon):
             return ""
         while True:
             left = deadline - time.monotonic()

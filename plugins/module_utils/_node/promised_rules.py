@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import ipaddress
 import typing as t
 
@@ -17,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Ta
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
 
-_Interface = t.Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
+_Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 _Object = t.Mapping[str, t.Any]
 
 _MASQUERADES: t.Final = frozenset(("bridge", "ptp"))
@@ -25,6 +26,21 @@ _MAPS_PORTS: t.Final = "portmap"
 _PORTS: t.Final = "portMappings"
 # nft shows a protocol by its number where the node does not name it.
 _NUMBERS: t.Final = {"tcp": 6, "udp": 17, "sctp": 132}
+
+
+class Inside(t.NamedTuple):
+    """An address of a container.
+
+    Attributes:
+        address, network: As the tools print them.
+        family: 4 or 6.
+        bits: Of an address of this family.
+    """
+
+    address: str
+    network: str
+    family: int
+    bits: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,16 +52,16 @@ class Masquerading:
     """
 
     record: Record
-    interface: _Interface
+    inside: Inside
     backend: str
     table: t.ClassVar[str] = rule_names.MASQUERADE_TABLE
 
     def lost(self, nat: Table) -> str:
         """Say what iptables lacks of it, or nothing."""
-        attachment, address, network = self.record.attachment, str(self.interface.ip), str(self.interface.network)
+        attachment, (address, network, dummy, bits) = self.record.attachment, self.inside
         chain = rule_names.masquerade_chain(attachment.network, attachment.container_id)
         # Releases before 0.8 had the network here.
-        sources = (f" -s {address}/{self.interface.max_prefixlen} ", f" -s {network} ")
+        sources = (f" -s {address}/{bits} ", f" -s {network} ")
         entrances = [rule for rule in nat.jumps.get(chain, ()) if any(source in rule for source in sources)]
         if not _from(rule_names.MASQUERADE_HOOK, entrances):
             return f"the masquerade rule of {address} is gone"
@@ -56,8 +72,8 @@ class Masquerading:
 
     def lost_in_nft(self, rules: t.Mapping[str, t.Sequence[NftRule]]) -> str:
         """Say what nftables lacks of it, or nothing."""
-        attachment, address = self.record.attachment, str(self.interface.ip)
-        found = rules.get(rule_names.instance(*attachment.key), ())
+        address = self.inside.address
+        found = rules.get(rule_names.instance(*self.record.attachment.key), ())
         return "" if any(address in rule.values for rule in found) else f"the masquerade rule of {address} is gone"
 
 
@@ -71,7 +87,7 @@ class PortMapping:
     """
 
     record: Record
-    interface: _Interface
+    inside: Inside
     host_ip: str
     host_port: int
     container_port: int
@@ -97,7 +113,7 @@ class PortMapping:
 
     def lost_in_nft(self, rules: t.Mapping[str, t.Sequence[NftRule]]) -> str:
         """Say what nftables lacks of it, or nothing."""
-        wanted = {str(self.interface.ip), self.host_port, self.container_port, *filter(None, [self.host_ip])}
+        wanted = {self.inside.address, self.host_port, self.container_port, *filter(None, [self.host_ip])}
         protocols = {self.protocol, _NUMBERS.get(self.protocol, self.protocol)}
         found = rules.get(self.record.attachment.container_id, ())
         is_there = any(wanted <= rule.values and not protocols.isdisjoint(rule.values) for rule in found)
@@ -105,7 +121,7 @@ class PortMapping:
 
     @property
     def _to(self) -> str:
-        return _joined(str(self.interface.ip), self.container_port)
+        return _joined(self.inside.address, self.container_port)
 
     def _maps(self, rule: str) -> bool:
         is_for_it = f" -d {self.host_ip}/" in rule if self.host_ip else " -d " not in rule
@@ -138,40 +154,47 @@ def promises(record: Record, network: NetworkConfiguration) -> list[Promise]:
     found: list[Promise] = [
         Masquerading(record, one, _backend(plugin, "ipMasqBackend")) for plugin in masquerading for one in interfaces
     ]
-    firsts: dict[int, _Interface] = {}
+    firsts: dict[int, Inside] = {}
     for one in interfaces:
-        firsts.setdefault(one.version, one)
+        firsts.setdefault(one.family, one)
     for plugin in mapping:
         for one in firsts.values():  # portmap takes one of each family
             found += _mappings(record, one, ports, _backend(plugin, "backend"))
     return found
 
 
-def _mappings(record: Record, interface: _Interface, ports: t.Any, backend: str) -> list[PortMapping]:
+def _mappings(record: Record, inside: Inside, ports: t.Any, backend: str) -> list[PortMapping]:
     """Return the mappings to an address; none where one is written as only portmap itself can read it."""
     found = []
     try:
         for entry in ports:
             given = entry.get("hostIP")
             host_ip = ipaddress.ip_address(given) if given else None
-            if host_ip is None or host_ip.version == interface.version:
+            if host_ip is None or host_ip.version == inside.family:
                 host = "" if host_ip is None or host_ip.is_unspecified else str(host_ip)
                 numbers = int(entry["hostPort"]), int(entry["containerPort"])
-                found.append(PortMapping(record, interface, host, *numbers, entry["protocol"].lower(), backend))
+                found.append(PortMapping(record, inside, host, *numbers, entry["protocol"].lower(), backend))
     except (AttributeError, KeyError, TypeError, ValueError):
         return []
     return found
 
 
-def _of_the_container(result: _Object, ifname: str) -> list[_Interface]:
+def _of_the_container(result: _Object, ifname: str) -> list[Inside]:
     """Return the addresses of its interface, and those that are not said to be any interface's."""
     interfaces = dict(enumerate(result.get("interfaces") or ()))
     found = []
     for ip in result.get("ips") or ():
         one = interfaces.get(ip.get("interface"))
         if one is None or (one.get("name") == ifname and one.get("sandbox")):
-            found.append(ipaddress.ip_interface(ip["address"]))
+            inside = ipaddress.ip_interface(ip["address"])
+            found.append(Inside(str(inside.ip), _text(inside.network), inside.version, inside.max_prefixlen))
     return found
+
+
+# Most attachments of a node have the same.
+@functools.lru_cache(maxsize=64)
+def _text(network: _Network) -> str:
+    return str(network)
 
 
 def _backend(plugin: PluginConfiguration, key: str) -> str:
@@ -187,4 +210,4 @@ def _joined(address: str, port: int) -> str:
     return f"{host}:{port}" if host else str(port)
 
 
-__all__ = ("Masquerading", "PortMapping", "Promise", "promises")
+__all__ = ("Inside", "Masquerading", "PortMapping", "Promise", "promises")

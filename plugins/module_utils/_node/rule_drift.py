@@ -77,7 +77,7 @@ class RuleDrift:
         return told
 
     def _lost_in_iptables(self, promise: Promise, since: float) -> str | None:
-        family = promise.interface.version
+        family = promise.inside.family
         nat = self._since(family, since, lambda: iptables.table(family, "nat"))
         return None if nat is None else promise.lost(nat)
 

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import typing as t
@@ -56,6 +57,8 @@ def owner(comment: str) -> tuple[str, str] | None:
     return (named[1], named[2]) if named else None
 
 
+# An attachment's names are asked for once for each of its addresses.
+@functools.lru_cache(maxsize=64)
 def _digest(prefix: str, text: str, length: int) -> str:
     return (prefix + hashlib.sha512(text.encode("utf-8")).hexdigest())[:length]
 

@@ -47,29 +47,37 @@ def ensure(module: AnsibleModule) -> _Keys:
     started = time.monotonic()
     params = module.params
     timeout = positive("timeout", params["timeout"])
-    workers = default_workers() if params["workers"] is None else int(positive("workers", params["workers"]))
-    progress = positive("progress", params["progress"]) if params["progress"] else math.inf
     stopwatch = Stopwatch(NodeExecutor(params["plugin_dirs"], timeout))
     runtime = Runtime(stopwatch, params["cache_dir"], timeout)
     networks = conf_dir.load(params["conf_dir"])
-    convergence = Convergence(runtime, networks, Policy(params["check"], params["on_drift"], module.check_mode))
     wanted = _wanted(params["attachments"], Restoration(tuple(params["plugin_dirs"]), timeout))
     warn(module, _undeclared(wanted, networks))
     prepares_boot = _prepares_boot(wanted)
     todo = batch(module, runtime, wanted)
-    if params["_controller"] is None or (module.check_mode and prepares_boot):
-        # What a dry run says of a reboot follows from all attachments together: there are no records to go by.
-        progress = math.inf
-    outcomes = converge(convergence, todo.asked, workers, started + progress)
+    workers = min(_workers(params), todo.containers) or 1
+    convergence = Convergence(runtime, networks, Policy(params["check"], params["on_drift"], module.check_mode))
+    outcomes = converge(convergence, todo.asked, workers, started + _seconds(module, prepares_boot))
     warn(module, (str(outcome.awaited) for outcome in outcomes if outcome.awaited))
     rest = todo.rest(outcomes)
     parts = report.of(outcomes, stopwatch.calls)
     if prepares_boot and not rest:
         _prepare_boot(module, outcomes, parts)
-    parts["timing"] = report.timing(
-        outcomes, stopwatch.calls, min(workers, todo.containers), time.monotonic() - started
-    )
+    parts["timing"] = report.timing(outcomes, stopwatch.calls, workers, time.monotonic() - started)
     return {**completed(parts), **({"_controller": rest} if rest else {})}
+
+
+def _workers(params: t.Mapping[str, t.Any]) -> int:
+    return default_workers() if params["workers"] is None else int(positive("workers", params["workers"]))
+
+
+def _seconds(module: AnsibleModule, prepares_boot: bool) -> float:
+    """Return for how long containers are begun.
+
+    What a dry run says of a reboot follows from all attachments together, for there are no records to go by.
+    """
+    progress = positive("progress", module.params["progress"]) if module.params["progress"] else math.inf
+    has_to_end = module.params["_controller"] is None or (module.check_mode and prepares_boot)
+    return math.inf if has_to_end else progress
 
 
 def _prepares_boot(wanted: t.Iterable[Wanted]) -> bool:

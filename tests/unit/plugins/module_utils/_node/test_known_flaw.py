@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import result
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm
+from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm, missed_its_chain
 
 V4, V6 = "10.1.0.2/16", "fd00::2/64"
 MISSED_V6, MISSED_V4 = "could not check ipv6 dnat: rule [...]", "could not check ipv4 dnat: rule [...]"
@@ -28,6 +28,32 @@ def _record(types: tuple[str, ...], addresses: tuple[str, ...] | None, **keys: o
         ips = [{"address": address} for address in addresses]
         given = result.from_keys({"cniVersion": "1.0.0", "ips": ips}, "1.0.0", "test")
     return Record(Attachment("net", "blue", "eth0"), json.dumps(network).encode(), given)
+
+
+RULE = '-t nat -D POSTROUTING -s 10.1.0.4 -j CNI-c6552c4eb66f3dfcaf7de560 -m comment --comment name: "net" --wait]'
+ENDS = {
+    "nft": (
+        f"plugin bridge failed (DEL): running [iptables {RULE}: exit status 2: Chain 'CNI-c6' does not exist",
+        True,
+    ),
+    "legacy": (
+        f"plugin ptp failed (DEL): running [iptables {RULE}: exit status 2: Couldn't load target `CNI-c6'",
+        True,
+    ),
+    "another plugin": (f"plugin lab failed (DEL): running [iptables {RULE}: Chain 'CNI-c6' does not exist", False),
+    "ADD": (f"plugin bridge failed (ADD): running [iptables {RULE}: Chain 'CNI-c6' does not exist", False),
+    "another reason": (f"plugin bridge failed (DEL): running [iptables {RULE}: exit status 4: busy", False),
+    "another chain": (
+        "plugin bridge failed (DEL): running [iptables -j LOG --wait]: Chain 'LOG' does not exist",
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), ENDS.values(), ids=ENDS)
+def test_a_del_that_missed_its_chain_is_known_by_its_words(text: str, expected: bool) -> None:
+    what, dummy, details = text.partition(": ")
+    assert missed_its_chain(CniError(999, what, details)) is expected
 
 
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object], str, bool]] = {

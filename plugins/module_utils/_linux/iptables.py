@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import program
@@ -36,6 +37,25 @@ def table(family: int, name: str) -> Table | None:
         CniError: ``IO_FAILURE``.
     """
     return parsed(saved(family, name)) if program.find(f"{tool(family)}-save") else None
+
+
+def legacy_table(family: int, name: str) -> Table | None:
+    """Return the table of this name that the usual tool does not see; nothing where there is none, or no tool for it.
+
+    Its own tool would make the table.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    usual, other = (program.find(f"{tool(family)}{kind}-save") for kind in ("", "-legacy"))
+    if (
+        not usual
+        or not other
+        or os.path.realpath(usual) == os.path.realpath(other)
+        or name not in _legacy_names(family)
+    ):
+        return None
+    return parsed(_run(f"{tool(family)}-legacy-save", "-t", name))
 
 
 def parsed(text: str) -> Table:
@@ -69,6 +89,14 @@ def change(family: int, name: str, *commands: t.Sequence[str]) -> None:
     _run(f"{tool(family)}-restore", "-w", "--noflush", stdin="\n".join(lines))
 
 
+def _legacy_names(family: int) -> list[str]:
+    try:
+        with open(f"/proc/net/{'ip' if family == 4 else 'ip6'}_tables_names", encoding="ascii") as lines:
+            return lines.read().split()
+    except OSError:  # the kernel has no such tables, or shows them only to root
+        return []
+
+
 def _quoted(word: str) -> str:
     escaped = word.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
@@ -84,4 +112,4 @@ def _run(name: str, *arguments: str, stdin: str = "") -> str:
     return program.output([path, *arguments], stdin=stdin, limit=_OUTPUT_LIMIT) if path else ""
 
 
-__all__ = ("FAMILIES", "Table", "change", "parsed", "saved", "table", "tool")
+__all__ = ("FAMILIES", "Table", "change", "legacy_table", "parsed", "saved", "table", "tool")

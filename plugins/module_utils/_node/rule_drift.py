@@ -62,8 +62,8 @@ class RuleDrift:
         return [lost for lost in (self._lost(one, since) for one in promised) if lost is not None]
 
     def _lost(self, promise: Promise, since: float) -> str | None:
-        """Look at the backend that is wanted, and at the other one, for a plugin may not know that choice."""
-        looks = [self._lost_in_iptables, self._lost_in_nft]
+        """Look at the backend that is wanted, and at the others, for a plugin may not know that choice."""
+        looks = [self._lost_in_iptables, self._lost_in_legacy, self._lost_in_nft]
         if promise.backend == "nftables":
             looks.reverse()
         told = None
@@ -79,6 +79,11 @@ class RuleDrift:
     def _lost_in_iptables(self, promise: Promise, since: float) -> str | None:
         family = promise.inside.family
         nat = self._since(family, since, lambda: iptables.table(family, "nat"))
+        return None if nat is None else promise.lost(nat)
+
+    def _lost_in_legacy(self, promise: Promise, since: float) -> str | None:
+        family = promise.inside.family
+        nat = self._since(("legacy", family), since, lambda: iptables.legacy_table(family, "nat"))
         return None if nat is None else promise.lost(nat)
 
     def _lost_in_nft(self, promise: Promise, since: float) -> str | None:

@@ -175,6 +175,11 @@ class Engine:
         (outcome,) = converge(convergence, [Wanted(Attachment(**item), present)], 1)
         return outcome
 
+    def ensure_all(self, items: t.Sequence[Json], *, workers: int = 1, **policy: t.Any) -> list[Outcome]:
+        """What the module does for several."""
+        convergence = Convergence(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
+        return converge(convergence, [Wanted(Attachment(**item)) for item in items], workers)
+
     def add(self, item: Json) -> Json:
         network = conf_dir.load(self._conf_dir).get(item["network"])
         return dict(self.runtime.add(network, Attachment(**item)).keys)

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import subprocess
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment, told
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
@@ -183,6 +185,22 @@ def test_rules_that_are_gone_are_named_and_made_again(
     assert "blue" not in left.stdout
 
 
+def test_rules_that_only_the_other_iptables_sees_are_not_missed(engine: Engine, mapped: Json) -> None:
+    """As when the node has got another default since."""
+    if not os.path.realpath("/usr/sbin/iptables").endswith("nft-multi"):
+        pytest.skip("iptables is not the one of nftables here")
+    for tool in ("iptables", "ip6tables"):
+        rules = subprocess.run([f"{tool}-save", "-t", "nat"], check=True, capture_output=True).stdout
+        if subprocess.run([f"{tool}-legacy-restore"], input=rules, check=False).returncode != 0:
+            pytest.skip("the kernel has no tables of the old kind")
+    _spoil(["iptables -F", "iptables -X", "ip6tables -F", "ip6tables -X"])
+    assert told(engine.ensure(mapped, check="drift")) == ("checked", False, "")
+    subprocess.run(["iptables-legacy", "-t", "nat", "-F", PORTS_CHAIN], check=True)
+    assert told(engine.ensure(mapped, check="drift"))[2].startswith(
+        "the rule that maps host port 8080/tcp to 10.1.0.2:80"
+    )
+
+
 TABLES = """\
 table inet cni_plugins_masquerade {{
   chain masq_checks {{
@@ -221,3 +239,21 @@ def test_rules_of_nftables_will_do_as_well(engine: Engine, mapped: Json) -> None
         "the rule that maps host port 10.1.0.1:8081/udp to 10.1.0.2:81 is gone; "
         "the rule that maps host port 8080/tcp to [fd00:1::2]:80 is gone; looked for"
     )
+
+
+def test_attachments_that_are_made_again_side_by_side_are_not_missed(node: Node, engine: Engine) -> None:
+    """What a run has read of the rules is older than what its other threads have made since."""
+    node.write(networks.network(networks.bridge(ipMasq=True), networks.PORTMAP))
+    with contextlib.ExitStack() as made:
+        items = []
+        for number in range(8):
+            port = {"hostPort": 8000 + number, "containerPort": 80, "protocol": "tcp"}
+            spaces = made.enter_context(namespace(f"c{number}"))
+            items.append(attachment("net", spaces, capability_args={"portMappings": [port]}))
+        engine.ensure_all(items[:6], check="drift")
+        _spoil(["iptables -F"])
+        told_all = [told(outcome)[:2] for outcome in engine.ensure_all(items, check="drift", workers=4)]
+        assert told_all == [("recreated", True)] * 6 + [("added", True)] * 2
+        assert {told(outcome) for outcome in engine.ensure_all(items, check="drift")} == {("checked", False, "")}
+        for item in items:
+            engine.delete(item)

@@ -156,11 +156,12 @@ options:
   progress:
     description:
       - Seconds after which a batch that takes longer shows how far it is, again and again until it has ended. The controller
-        shows a line with the number of attachments that are done and of all, how many are done in a second, and the
-        plugin that took longest in one call.
+        shows a line that says how many attachments are done and of how many, how many of them failed if any did, how many
+        are done in a second, and which plugin took longest in one call.
       - The node is asked once for each such line, and once more. A container that has been begun is finished first. What
         is returned is the same as of one call. A batch that ends in time takes one call and shows nothing.
-      - V(0) shows nothing. So does a task with C(async), and check mode where an attachment has O(attachments[].persist).
+      - V(0) shows nothing. So does a task with C(async), and check mode where an attachment has O(attachments[].persist) or
+        one had.
       - The line goes to standard error, for what is made to be read by a program goes to standard output.
     type: float
     default: 10

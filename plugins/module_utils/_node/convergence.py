@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import time
 import typing as t
@@ -20,12 +21,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.detachment import detach
-from ansible_collections.cni.node.plugins.module_utils._node.drift import drift
 from ansible_collections.cni.node.plugins.module_utils._node.known import Known
 from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm, lost_a_race
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Attached, Outcome, Policy, Wanted
-from ansible_collections.cni.node.plugins.module_utils._node.rule_drift import RuleDrift
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._node.rule_drift import RuleDrift
 
 _RACES: t.Final = 3
 # What is looked at of an attachment that was there before.
@@ -40,7 +41,6 @@ class Convergence:
         self._conf_dir = conf_dir
         self._policy = policy
         self._known = Known(runtime, conf_dir)
-        self._rules = RuleDrift(runtime.records)
 
     def glance(self, one: Wanted) -> Outcome | None:
         """Return the outcome where all is as wanted and no plugin is to be asked; else nothing is known yet.
@@ -179,12 +179,21 @@ class Convergence:
 
     def _look_for_drift(self, record: Record, *, rules: bool = True) -> bool:
         """Return whether there was something to look at."""
+        # This and what comes below is not loaded by a run that finds all as wanted, and looks no closer.
+        from ansible_collections.cni.node.plugins.module_utils._node.drift import drift
+
         network = self._known.network(record)
         found, lost = drift(record, network), self._rules.of(record, network) if rules else None
         if found or lost:
             where = f"looked for in {record.attachment.netns}" + (" and in the node's firewall" if lost else "")
             raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join([*(found or ()), *(lost or ())]), where)
         return found is not None or lost is not None
+
+    @functools.cached_property
+    def _rules(self) -> RuleDrift:
+        from ansible_collections.cni.node.plugins.module_utils._node.rule_drift import RuleDrift
+
+        return RuleDrift(self._runtime.records)
 
     def _check(self, record: Record, outcome: Outcome, looked: bool) -> None:
         asked = False
@@ -238,12 +247,17 @@ class Convergence:
     def _delete(self, record: Record, outcome: Outcome, restoration: Restoration | None = None) -> None:
         if not self._policy.dry_run:
             try:
-                detach(self._runtime, record, restoration)
+                self._detach(record, restoration)
             except CniError:
                 outcome.touched = self._runtime.intents.may_have(record.attachment.key)
                 raise
             outcome.touched = True
         outcome.after = None
+
+    def _detach(self, record: Record, restoration: Restoration | None) -> None:
+        from ansible_collections.cni.node.plugins.module_utils._node.detachment import detach
+
+        detach(self._runtime, record, restoration)
 
 
 __all__ = ("Convergence",)

@@ -15,7 +15,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 
 
 class Known:
@@ -101,6 +100,8 @@ class Known:
 
     def _outlive(self, intent: Record) -> None:
         """Wait for the plugin of a run that was killed: it does not know of that, and goes on."""
+        from ansible_collections.cni.node.plugins.module_utils._linux import process_table
+
         if intent.config:
             attachment = intent.attachment
             environment = {"CNI_CONTAINERID": attachment.container_id, "CNI_IFNAME": attachment.ifname}

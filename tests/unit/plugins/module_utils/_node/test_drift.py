@@ -17,8 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, View
-from ansible_collections.cni.node.plugins.module_utils._node import convergence
-from ansible_collections.cni.node.plugins.module_utils._node.drift import drift
+from ansible_collections.cni.node.plugins.module_utils._node import drift
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
 
 MAC = "02:00:00:00:00:01"
@@ -60,7 +59,7 @@ class Kernel:
         network = config.parse(json.dumps(document).encode(), "net")
         attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
         given = RESULT if result is None else result
-        return drift(Record(attachment, network.content, Result(given["cniVersion"], given)), network)
+        return drift.drift(Record(attachment, network.content, Result(given["cniVersion"], given)), network)
 
 
 @pytest.fixture
@@ -178,7 +177,7 @@ def drifted(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     """An attachment that has."""
     lab.make_namespace()
     lab.ensure(lab.wanted())
-    monkeypatch.setattr(convergence, "drift", lambda record, network: ("eth0 is gone", "so is its address"))
+    monkeypatch.setattr(drift, "drift", lambda record, network: ("eth0 is gone", "so is its address"))
     return lab
 
 
@@ -210,7 +209,7 @@ def test_drift_right_after_add_is_not_made_anew_again_and_again(drifted: Laborat
 
 
 def test_looking_for_drift_runs_no_plugin(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convergence, "drift", lambda record, network: ())
+    monkeypatch.setattr(drift, "drift", lambda record, network: ())
     lab.make_namespace()
     assert lab.ensure(lab.wanted(), check="drift").action == "added"
     again = lab.ensure(lab.wanted(), check="drift")

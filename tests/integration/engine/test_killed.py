@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import pathlib
+import signal
 import time
 import typing as t
 
@@ -43,7 +44,7 @@ def item(node: Node, blue: Namespace) -> Json:
     return attachment("net", blue)
 
 
-def kill_in(node: Node, command: str, item: Json, **options: t.Any) -> None:
+def kill_in(node: Node, command: str, item: Json, by: int = signal.SIGKILL, **options: t.Any) -> None:
     """Run the module, and kill it while `stall` is in the middle of a command; that goes on to its end by itself."""
     node.plugins.forget()
     with node.plugins.gate() as gate:
@@ -51,8 +52,8 @@ def kill_in(node: Node, command: str, item: Json, **options: t.Any) -> None:
         node.plugins.write("stall", **held)
         running = node.start("attachments", attachments=[item], **options)
         (call,) = node.plugins.wait_for_held(1)
-        running.kill()
-        running.communicate()
+        running.send_signal(by)
+        assert (running.communicate(), running.returncode) == (("", ""), -by)
     until(lambda: not pathlib.Path(f"/proc/{call.pid}").exists() or None)
     assert (call.command, [path.name for path in node.intents()]) == (command, ["net-blue-eth0"])
     node.plugins.write("stall")
@@ -86,9 +87,10 @@ def test_an_add_is_undone_where_it_is_not_wanted_any_more(node: Node, item: Json
     assert before.difference(node.state()) == ""
 
 
-def test_an_add_is_purged(node: Node, item: Json) -> None:
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_an_add_is_purged(node: Node, item: Json, by: int) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
-    kill_in(node, "ADD", item)
+    kill_in(node, "ADD", item, by)
     (entry,) = node.attach(purge=True)
     assert (entry["container_id"], entry["action"]) == ("blue", "removed")
     assert before.difference(node.state()) == ""

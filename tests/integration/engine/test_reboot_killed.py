@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import pathlib
 import signal
 import subprocess
@@ -33,6 +34,8 @@ from ansible_collections.cni.node.tests.support.plugins import Answer
 from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = list(RESTORES)
+
+LOG = logging.getLogger(__name__)
 
 
 def killed_in(node: Node, command_held: str) -> None:
@@ -110,5 +113,6 @@ def test_at_whichever_boundary_a_restoration_is_killed_the_next_has_all_as_it_wa
             break
         survived += 1
     assert survived > 20
+    LOG.info("a restoration: %d times SIGKILL", survived)
     node.run("gc", min_age=0).succeeded()
     assert [path for path in node.cache_dir.rglob(".*") if path.is_file()] == []

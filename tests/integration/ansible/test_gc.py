@@ -510,7 +510,7 @@ def test_a_link_of_the_plugin_bandwidth_goes_when_no_link_sends_to_it(node: Node
         of = {name: f"bwp{hashlib.sha512(f'net{name}'.encode()).hexdigest()[:12]}" for name in ("blue", "red", "lost")}
         for name in ("red", "lost"):
             (node.cache_dir / "results" / f"net-{name}-eth0").unlink()
-            tool("ip", "-n", "lost", "link", "delete", "eth0")
+        tool("ip", "-n", "lost", "link", "delete", "eth0")
         tool("ip", "link", "add", "bwp1", "type", "ifb")
         done = collected(project)
         links = {one["subject"]: one["action"] for one in done.result["findings"] if one["subject"] in of.values()}

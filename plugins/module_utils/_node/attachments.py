@@ -42,7 +42,8 @@ def converge(
 ) -> list[Outcome]:
     """Work on all of them, different containers at once; one that fails does not stop the others.
 
-    A container leaves networks before it joins others, for the interface may have the same name.
+    A container leaves networks before it joins others, for the interface may have the same name. Where the other cannot
+    be joined then, it returns.
 
     Args:
         until: When, by the monotonic clock, no further container is begun, but for the first.
@@ -59,13 +60,28 @@ def converge(
     def work(number: int, positions: list[int]) -> None:
         if number and time.monotonic() >= until:
             return
-        for position in sorted(positions, key=lambda position: wanted[position].present):
-            outcomes[position] = convergence.of(wanted[position])
+        for position, outcome in zip(positions, _in_order(convergence, [wanted[position] for position in positions])):
+            outcomes[position] = outcome
 
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
         for dummy in pool.map(work, range(len(containers)), containers.values()):
             pass
     return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _in_order(convergence: Convergence, wanted: t.Sequence[Wanted]) -> list[Outcome]:
+    """Work on what is wanted of one container; return the outcomes in the order given."""
+    outcomes: dict[Key, Outcome] = {}
+    heirs = {one.attachment.ifname: one for one in wanted if one.present}
+    for one in sorted(wanted, key=lambda one: one.present):
+        heir = None if one.present else heirs.get(one.attachment.ifname)
+        outcomes[one.attachment.key] = convergence.of(one, heir)
+    for ifname, heir in heirs.items():
+        failed = outcomes[heir.attachment.key]
+        left = [one for one in outcomes.values() if one.left is not None and one.attachment.ifname == ifname]
+        if left and failed.action == "failed" and failed.after is None:
+            convergence.return_to(left[0], failed)
+    return [outcomes[one.attachment.key] for one in wanted]
 
 
 __all__ = ("converge", "unwanted")

@@ -71,8 +71,12 @@ class Convergence:
             seconds=time.monotonic() - started,
         )
 
-    def of(self, one: Wanted) -> Outcome:
-        """Do what there is to be done; an error is part of the outcome."""
+    def of(self, one: Wanted, heir: Wanted | None = None) -> Outcome:
+        """Do what there is to be done; an error is part of the outcome.
+
+        Args:
+            heir: What is to have the interface's name, where this is to be removed; it stays where that cannot be.
+        """
         outcome = Outcome(one.attachment)
         started = time.monotonic()
         try:
@@ -80,20 +84,27 @@ class Convergence:
                 raise one.problem
             self._runtime.records.check_key(one.attachment.validated().key)
             if self._policy.dry_run:
-                self._decide(one, outcome)
+                self._decide(one, heir, outcome)
             else:
                 with self._runtime.exclusion.attachment(one.attachment):
-                    self._decide(one, outcome)
+                    self._decide(one, heir, outcome)
         except CniError as exc:
             outcome.action, outcome.error = "failed", exc
         outcome.seconds = time.monotonic() - started
         return outcome
 
-    def _decide(self, one: Wanted, outcome: Outcome) -> None:
+    def return_to(self, left: Outcome, failed: Outcome) -> None:
+        """Attach again what has been removed for something that has failed; both outcomes are set right."""
+        if left.left is not None and failed.error is not None:
+            failed.error = self._put_back(left.left, failed.error, left)
+            left.reason = f"the {failed.attachment} could not take its place"
+            left.action = "recreated" if left.after else "removed"
+
+    def _decide(self, one: Wanted, heir: Wanted | None, outcome: Outcome) -> None:
         record, outcome.reason = self._known.of(one.attachment, locked=not self._policy.dry_run)
         outcome.before = outcome.after = Attached(record.restoration) if record else None
         if not one.present:
-            self._remove(record, outcome)
+            self._remove(record, heir, outcome)
             return
         network = self._required_or_awaited(outcome)
         if record is None or network is None:
@@ -124,10 +135,10 @@ class Convergence:
         """Attach as it was before; return what is to be said of the failure then."""
         try:
             self._runtime.add(self._known.network(record), record.attachment, record.restoration, again=True)
-            said = "the attachment has been put back as it was before"
+            said = f"the {record.attachment} has been put back as it was before"
             outcome.after = Attached(record.restoration)
         except CniError as exc:
-            said = f"the attachment could not be put back as it was before either: {exc}"
+            said = f"the {record.attachment} could not be put back as it was before either: {exc}"
         return CniError(failure.code, failure.msg, "\n".join(filter(None, [failure.details, said])))
 
     def _required(self, attachment: Attachment) -> NetworkConfiguration:
@@ -239,10 +250,20 @@ class Convergence:
         except CniError as exc:
             outcome.awaited = exc
 
-    def _remove(self, record: Record | None, outcome: Outcome) -> None:
-        if record is not None:
-            self._delete(record, outcome)
-            outcome.action = "removed"
+    def _remove(self, record: Record | None, heir: Wanted | None, outcome: Outcome) -> None:
+        if record is None:
+            return
+        if heir and not self._policy.dry_run:
+            self._require_heir(heir)
+        left = record if self._known.is_in_place(record, record.attachment) else None
+        self._delete(record, outcome)
+        outcome.action, outcome.left = "removed", left
+
+    def _require_heir(self, heir: Wanted) -> None:
+        try:
+            self._runtime.require_plugins(self._conf_dir.get(heir.attachment.network))
+        except CniError as exc:
+            raise exc.within(f"it stays, for the {heir.attachment} cannot take its place") from exc
 
     def _delete(self, record: Record, outcome: Outcome, restoration: Restoration | None = None) -> None:
         if not self._policy.dry_run:

@@ -57,9 +57,12 @@ class Known:
         return self._other_namespace(record, attachment) or self._other_wish(record, network, attachment)
 
     def is_to_be_another(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> bool:
-        """Tell an attachment that could stay in its namespace, but for what is wanted of it now."""
-        same_namespace = record.result is not None and not self._other_namespace(record, attachment)
-        return same_namespace and bool(self._other_wish(record, network, attachment))
+        """Tell an attachment that could stay, but for what is wanted of it now."""
+        return self.is_in_place(record, attachment) and bool(self._other_wish(record, network, attachment))
+
+    def is_in_place(self, record: Record, attachment: Attachment) -> bool:
+        """Tell an attachment that was completed, and whose namespace is there."""
+        return record.result is not None and not self._other_namespace(record, attachment)
 
     def _other_namespace(self, record: Record, attachment: Attachment) -> str:
         current = netns_identity(attachment.netns)

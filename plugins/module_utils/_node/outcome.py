@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +67,7 @@ class Outcome:
         false_alarms: Complaints of CHECK that are known to be wrong.
         before, after: What was recorded before, and is now or would be; None where there was no attachment, or is none.
         touched: Whether an ADD was completed or a DEL begun, whatever came of it.
+        left: The record of what was in place and has been removed.
         awaited: What a dry run misses and another task may be about to make.
         seconds: Time from its start to its end.
     """
@@ -81,6 +82,7 @@ class Outcome:
     before: Attached | None = None
     after: Attached | None = None
     touched: bool = False
+    left: Record | None = None
     seconds: float = 0.0
 
     @property

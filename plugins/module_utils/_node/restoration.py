@@ -121,11 +121,11 @@ class _AsRecorded(Convergence):
         super().__init__(runtime, ConfDir("", {}, (), {}), Policy(check="never"))
         self._records = records
 
-    def _decide(self, one: Wanted, outcome: Outcome) -> None:
+    def _decide(self, one: Wanted, heir: Wanted | None, outcome: Outcome) -> None:
         """Do nothing where another run has been at it: it knows better than what was read before the lock was had."""
         key = one.attachment.key
         if (self._runtime.records.read(key) or self._runtime.intents.read(key)) == self._records[key]:
-            super()._decide(one, outcome)
+            super()._decide(one, heir, outcome)
         else:
             outcome.reason = "another run has just been at it"
 

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -33,7 +35,7 @@ def test_it_is_put_back_where_the_new_one_cannot_be_made(make: Make) -> None:
     lab = make(new=fails_at("ADD"))
     failed = _moved(lab)
     assert (failed.action, failed.changed, failed.after) == ("failed", True, Attached())
-    assert "the attachment has been put back as it was before" in str(failed.error)
+    assert "to network net has been put back as it was before" in str(failed.error)
     record = lab.record()
     assert record is not None
     assert [plugin.type for plugin in record.network().plugins] == ["a", "b"]
@@ -61,7 +63,7 @@ def test_where_neither_can_be_made_both_errors_are_told(make: Make) -> None:
     lab = make(a=works_once, new=fails_at("ADD"))
     failed = _moved(lab)
     assert (failed.action, failed.after, lab.record()) == ("failed", None, None)
-    assert "the attachment could not be put back as it was before either: " in str(failed.error)
+    assert "to network net could not be put back as it was before either: " in str(failed.error)
 
 
 def test_nothing_is_taken_away_for_a_network_whose_plugin_is_missing(lab: Laboratory) -> None:
@@ -92,3 +94,44 @@ def test_a_container_leaves_networks_before_it_joins_others(lab: Laboratory, old
     outcomes = lab.converge(*(wanted if old_is_first else reversed(wanted)), check="never")
     assert sorted(outcome.action for outcome in outcomes) == ["added", "removed"]
     assert lab.commands() == ["DEL", "ADD"]
+
+
+def _renamed(lab: Laboratory, **policy: t.Any) -> list[Outcome]:
+    """After the network has got another name."""
+    lab.make_namespace()
+    lab.ensure(lab.wanted(args={"K": "V"}), check="never")
+    lab.write("other", plugins=NEW)
+    return lab.converge(Wanted(lab.wanted(network="other")), Wanted(lab.wanted(), present=False), **policy)
+
+
+def test_a_container_returns_to_the_network_that_it_left_for_one_it_cannot_join(make: Make) -> None:
+    lab = make(new=fails_at("ADD"))
+    joined, left = _renamed(lab)
+    assert (joined.action, left.action, left.changed, left.after) == ("failed", "recreated", True, Attached())
+    assert "to network net has been put back as it was before" in str(joined.error)
+    assert left.reason == "the attachment of blue (eth0) to network other could not take its place"
+    record = lab.record()
+    assert record is not None
+    assert (record.attachment.args, lab.intent()) == ({"K": "V"}, None)
+
+
+def test_a_network_is_not_left_for_one_whose_plugin_is_missing(lab: Laboratory) -> None:
+    joined, left = _renamed(lab)
+    assert (joined.action, left.action, left.changed, lab.commands()) == ("failed", "failed", False, [])
+    assert "it stays, for the attachment of blue (eth0) to network other cannot take its place" in str(left.error)
+    assert lab.record() is not None
+
+
+def test_a_container_that_can_join_the_other_network_has_left(make: Make) -> None:
+    lab = make(new=succeeds)
+    joined, left = _renamed(lab, check="never")
+    assert (joined.action, left.action, lab.record(), lab.commands()) == ("added", "removed", None, ["DEL", "ADD"])
+
+
+def test_another_interface_of_the_container_is_nobody_s_place(make: Make) -> None:
+    lab = make(new=fails_at("ADD"))
+    lab.make_namespace()
+    lab.ensure(lab.wanted(), check="never")
+    lab.write("other", plugins=NEW)
+    joined, left = lab.converge(Wanted(lab.wanted(network="other", ifname="eth1")), Wanted(lab.wanted(), present=False))
+    assert (joined.action, left.action, lab.record()) == ("failed", "removed", None)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How long it takes to find out that nothing has drifted: links, addresses and routes of real attachments."""
+"""How long it takes to find out that nothing has drifted: links, addresses, routes and rules of real attachments."""
 
 from __future__ import annotations
 
@@ -16,26 +16,34 @@ EACH = Target(1.0)
 
 
 def chapter(bench: Bench) -> str:
+    plain, plugins = _measured(bench, networks.plain(bench.node.leases))
+    ruled, dummy = _measured(bench, networks.ruled(bench.node.leases))
+    return "\n\n".join(
+        [
+            f"Milliseconds per attachment, {bench.effort.many} attachments to bridge with host-local, "
+            f"rounds: {bench.effort.short_rounds}",
+            table(
+                ["", "ms", "target"],
+                [
+                    judged_row("`check: drift`", [plain], EACH),
+                    judged_row("the same with `ipMasq`, and a port mapped by portmap", [ruled], EACH),
+                    [f"`check: always`, once, {bench.workers} workers", plugins, ""],
+                ],
+            ),
+        ]
+    )
+
+
+def _measured(bench: Bench, network: networks.Json) -> tuple[Series, Series]:
+    """What one attachment takes without a plugin, in each round, and once with the plugins."""
     node, many = bench.node, bench.effort.many
     node.clean()
-    items = node.attachments(networks.plain(node.leases), many)
+    items = node.attachments(network, many)
     engine = Engine(node, bench.workers)
     engine.run("ADD", items)
     turns = interleaved(bench.effort.short_rounds, {"all": lambda: {"drift": engine.run("DRIFT", items)}})["all"]
     plugins = engine.run("CHECK", items)
     engine.run("DEL", items)
     node.clean()
-    measured = Series(tuple(turn["drift"] for turn in turns)) * (1000 / many)
-    return "\n\n".join(
-        [
-            f"Milliseconds per attachment, {many} attachments to bridge with host-local, "
-            f"rounds: {bench.effort.short_rounds}",
-            table(
-                ["", "ms", "target"],
-                [
-                    judged_row("`check: drift`", [measured], EACH),
-                    [f"`check: always`, once, {bench.workers} workers", Series((plugins * 1000 / many,)), ""],
-                ],
-            ),
-        ]
-    )
+    each = 1000 / many
+    return Series(tuple(turn["drift"] for turn in turns)) * each, Series((plugins,)) * each

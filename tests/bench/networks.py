@@ -31,6 +31,18 @@ def plain(leases: str) -> Json:
     return {"cniVersion": "1.0.0", "name": "plain", "plugins": [_bridge("cni1", "10.2.0.0/16", leases)]}
 
 
+def ruled(leases: str) -> Json:
+    """The same, with rules of the node's firewall for each attachment."""
+    return {
+        "cniVersion": "1.0.0",
+        "name": "ruled",
+        "plugins": [
+            {**_bridge("cni2", "10.4.0.0/16", leases), "ipMasq": True},
+            {"type": "portmap", "capabilities": {"portMappings": True}},
+        ],
+    }
+
+
 def point_to_point(leases: str) -> Json:
     """A pair of interfaces for each attachment: a bridge has no more than 1,024 ports."""
     return {

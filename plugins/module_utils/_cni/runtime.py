@@ -250,7 +250,7 @@ class Runtime:
             outcome = f"the DEL that followed failed too and will be repeated by the next run: {exc}"
         else:
             outcome = "the DEL that followed succeeded; nothing is left behind"
-        return CniError(failure.code, failure.msg, "\n".join(filter(None, [failure.details, outcome])))
+        return failure.followed_by(outcome)
 
     def _forget(self, intent: Record) -> None:
         self.records.remove(intent.attachment.key)

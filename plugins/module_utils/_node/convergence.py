@@ -139,7 +139,7 @@ class Convergence:
             outcome.after = Attached(record.restoration)
         except CniError as exc:
             said = f"the {record.attachment} could not be put back as it was before either: {exc}"
-        return CniError(failure.code, failure.msg, "\n".join(filter(None, [failure.details, said])))
+        return failure.followed_by(said)
 
     def _required(self, attachment: Attachment) -> NetworkConfiguration:
         """Return the network's configuration where both it and the namespace are there."""
@@ -184,8 +184,9 @@ class Convergence:
         except CniError as exc:
             if self._policy.on_drift != "report":
                 advice = "it is attached; if the plugin is wrong, forbid CHECK by the option check or by disableCheck"
-                what = f"CHECK fails right after ADD, so making it anew will not help: {exc.msg}"
-                raise CniError(exc.code, what, f"{exc.details}\n{advice}") from exc
+                raise exc.within("CHECK fails right after ADD, so making it anew will not help").followed_by(
+                    advice
+                ) from exc
             outcome.error = exc
 
     def _look_for_drift(self, record: Record, *, rules: bool = True) -> bool:

@@ -109,16 +109,15 @@ class RecordStore:
 
     def read_lasting(self) -> tuple[list[Record], dict[str, CniError]]:
         """Return the records of what is restored after a reboot, as `read_all`, hardly looking at the others."""
-        paths = ((name, os.path.join(self.directory, name)) for name in self._names())
-        records, broken = self._read(name for name, path in paths if _LASTING in (durable.read(path) or b""))
+        records, broken = self._read(self._names(), _LASTING)
         return [record for record in records if record.restoration is not None], broken
 
-    def _read(self, names: t.Iterable[str]) -> tuple[list[Record], dict[str, CniError]]:
+    def _read(self, names: t.Iterable[str], containing: bytes = b"") -> tuple[list[Record], dict[str, CniError]]:
         records, broken = [], {}
         for name in names:
             path = os.path.join(self.directory, name)
             try:
-                record = self._read_file(path)
+                record = self._read_file(path, containing)
             except CniError as exc:
                 broken[path] = exc
                 continue
@@ -149,9 +148,9 @@ class RecordStore:
         except OSError as exc:
             raise io_error("list", self.directory, exc) from exc
 
-    def _read_file(self, path: str) -> Record | None:
+    def _read_file(self, path: str, containing: bytes = b"") -> Record | None:
         content = durable.read(path)
-        if content is None:
+        if content is None or containing not in content:
             return None
         record = decode(content, path)
         if path not in (self._usual_path(record.attachment.key), self._other_path(record.attachment.key)):

@@ -72,7 +72,8 @@ def cache_dirs() -> list[str]:
 def changes(directories: t.Sequence[str]) -> list[FileChange]:
     """Say what becomes of the program, the unit and its link, in the order in which they are to be carried out."""
     files = {boot.PROGRAM: restore_program.content(), boot.UNIT: _unit(directories).encode()} if directories else {}
-    found = [planned(path, files.get(path)) for path in (boot.PROGRAM, boot.UNIT)]
+    # A later run looks for the unit: it comes first and goes last.
+    found = [planned(path, files.get(path)) for path in (boot.UNIT, boot.PROGRAM)]
     found.append(_link(boot.UNIT if directories else None))
     return [change for change in (found if directories else reversed(found)) if change.changed]
 
@@ -82,10 +83,10 @@ def carry_out(changed: t.Sequence[FileChange]) -> None:
     for change in changed:
         if change.path == boot.LINK:
             _apply_link(change)
-        else:
-            apply(change)
-        if change.path == boot.PROGRAM and change.after is None:
+            continue
+        if change.path == boot.UNIT and change.after is None:
             remove_empty(os.path.dirname(boot.PROGRAM))
+        apply(change)
     systemctl = program.find("systemctl")
     if changed and systemctl and os.path.isdir(_RUNNING):
         program.output([systemctl, "daemon-reload"])

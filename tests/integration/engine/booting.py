@@ -25,14 +25,11 @@ UNIT = pathlib.Path("/etc/systemd/system/cni-node-restore.service")
 LINK = UNIT.parent / "multi-user.target.wants" / UNIT.name
 PROGRAM = pathlib.Path("/opt/cni.node/restore.pyz")
 RESOLV_CONF = pathlib.Path("/etc/netns/blue/resolv.conf")
-FILES = [PROGRAM, UNIT, LINK]
+FILES = [UNIT, PROGRAM, LINK]
 DNS = {"nameservers": ["10.1.0.1"], "search": ["example.org"]}
+REQUIRES_SYSTEMD = pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").exists(), reason="install systemd")
 # Of each test that restores.
-RESTORES = (
-    pytest.mark.requires_root,
-    pytest.mark.requires_plugins,
-    pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").exists(), reason="install systemd"),
-)
+RESTORES = (pytest.mark.requires_root, pytest.mark.requires_plugins, REQUIRES_SYSTEMD)
 
 
 @contextlib.contextmanager

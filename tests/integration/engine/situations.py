@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.booting import LINK, PROGRAM, UNIT
 from ansible_collections.cni.node.tests.integration.engine.node import (
     Done,
     Engine,
@@ -28,7 +29,7 @@ from ansible_collections.cni.node.tests.integration.engine.node import (
 )
 from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
-from ansible_collections.cni.node.tests.support.state import State, link_lines
+from ansible_collections.cni.node.tests.support.state import State, link_lines, tree_lines
 
 # What is made up: the name of a veth's end on the node, MACs, and the file in which tuning keeps the one there was.
 MADE_UP = re.compile(r"(?<=veth)[0-9a-f]{8}|(?:[0-9a-f]{2}:){5}[0-9a-f]{2}|(?<=31 bytes sha256 )[0-9a-f]{16}")
@@ -68,10 +69,9 @@ class Situation:
 
     def check_said(self, begun: str, was_wrong: bool, done: Done) -> None:
         """What a run says that comes after one that was interrupted."""
-        (entry,) = done.entries
-        assert entry["changed"] == was_wrong
+        assert done.result["changed"] == was_wrong
         if begun:
-            assert entry["reason"] == f"an earlier run was interrupted at {begun}"
+            assert [entry["reason"] for entry in done.entries] == [f"an earlier run was interrupted at {begun}"]
 
 
 class Add(Situation):
@@ -106,12 +106,6 @@ class Purge(Attached):
     @property
     def arguments(self) -> Json:
         return {"attachments": [], "purge": True}
-
-    def check_said(self, begun: str, was_wrong: bool, done: Done) -> None:
-        if done.entries:
-            super().check_said(begun, was_wrong, done)
-        else:
-            assert not was_wrong
 
 
 class Anew(Attached):
@@ -148,6 +142,24 @@ class Collect(Situation):
         assert "intent" in collected or not begun
 
 
+class Last(Situation):
+    """An attachment is wanted that comes back after a reboot."""
+
+    def prepare(self) -> None:
+        self.node.detach(self.item)
+
+    @property
+    def arguments(self) -> Json:
+        return {"attachments": [{**self.item, "persist": True}], "check": "never"}
+
+
+class LastNoMore(Delete):
+    """The only attachment that comes back after a reboot is unwanted."""
+
+    def prepare(self) -> None:
+        self.node.attach({**self.item, "persist": True}, check="never")
+
+
 class Try(Situation):
     """A network is tried with a throw-away namespace."""
 
@@ -171,6 +183,7 @@ def state_of(situation: Situation) -> State:
         "links inside": links,
         "routes inside": sorted(json.dumps(route, sort_keys=True) for route in blue.routes()),
         "sysctls inside": sysctl,
+        "files for a reboot": [line for path in (PROGRAM.parent, UNIT, LINK) for line in tree_lines(path)],
         "locks that are held": _held(node.cache_dir / "cni.node" / "locks"),
     }
     return State({name: [_without_what_is_made_up(line) for line in lines] for name, lines in sections.items()})

@@ -12,6 +12,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.tests.integration.engine.booting import REQUIRES_SYSTEMD
 from ansible_collections.cni.node.tests.integration.engine.faults import FILES, PROCESSES, Fault
 from ansible_collections.cni.node.tests.integration.engine.forks import Forks, Run
 from ansible_collections.cni.node.tests.integration.engine.node import Node
@@ -21,6 +22,8 @@ from ansible_collections.cni.node.tests.integration.engine.situations import (
     Collect,
     Delete,
     DeleteLost,
+    Last,
+    LastNoMore,
     Purge,
     Situation,
     Try,
@@ -37,6 +40,7 @@ UNFINISHED = r"\.cni\.node-\w+\.tmp"
 DISKS = {"full for a moment": ("ENOSPC", False), "read-only from then on": ("EROFS", True)}
 PROBLEMS = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system"}
 every_situation = pytest.mark.parametrize("kind", [Add, Delete, DeleteLost, Purge, Anew, Collect, Try])
+last = pytest.mark.parametrize("kind", [Last, LastNoMore])
 add_or_delete = pytest.mark.parametrize("kind", [Add, Delete])
 
 
@@ -126,3 +130,10 @@ def test_whatever_cannot_be_written_is_said_and_made_up_for(trial: Trial, disk: 
 @add_or_delete
 def test_a_run_that_nobody_hears_any_more_is_made_up_for(trial: Trial) -> None:
     trial.lose_connection()
+
+
+@last
+@REQUIRES_SYSTEMD
+def test_what_a_reboot_needs_is_there_or_gone_after_a_run_that_was_killed(clean: Node, trial: Trial) -> None:
+    among = ("mkdir", "rename", "rmdir", "symlink", "unlink")
+    assert operations(trial.suffer("SIGKILL", among=among)) >= {"rename", "unlink"}

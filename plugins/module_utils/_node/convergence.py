@@ -22,13 +22,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.known import Known
-from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm, lost_a_race
+from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm, is_to_be_repeated
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Attached, Outcome, Policy, Wanted
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._node.rule_drift import RuleDrift
 
-_RACES: t.Final = 3
+_REPETITIONS: t.Final = 3
 # What is looked at of an attachment that was there before.
 _LOOKS: t.Final = ("always", "drift")
 
@@ -237,11 +237,11 @@ class Convergence:
         outcome.action, outcome.after = action, Attached(one.restoration)
 
     def _attach(self, network: NetworkConfiguration, one: Wanted, *, again: bool) -> Result:
-        for _lost in range(_RACES):
+        for _failed in range(_REPETITIONS):
             try:
                 return self._runtime.add(network, one.attachment, one.restoration, again=again)
             except CniError as exc:
-                if not lost_a_race(exc):
+                if not is_to_be_repeated(exc):
                     raise
         return self._runtime.add(network, one.attachment, one.restoration, again=again)
 

@@ -37,9 +37,14 @@ def _has_source_routing(record: Record, plugin: PluginConfiguration) -> bool:
     return any(other.type == "sbr" for other in record.network().plugins)
 
 
-# portmap and firewall look for the chains that all containers share and make them when they are missing: two that
-# do so at once on a new node find that one of them exists already.
-_RACE: t.Final = re.compile(r"plugin (portmap|firewall) failed \(ADD\).*(File exists|Chain already exists)", re.DOTALL)
+_REPEATED: t.Final = (
+    # They look for the chains that all containers share and make them when they are missing: two that do so at once on
+    # a new node find that one of them exists already.
+    re.compile(r"plugin (portmap|firewall) failed \(ADD\).*(File exists|Chain already exists)", re.DOTALL),
+    # A bridge whose only port has gone with an ADD that failed has no MAC which could be made its own. It gets its
+    # address before that is found, and what has an address is left alone by the next ADD.
+    re.compile(r"plugin bridge failed \(ADD\): failed to set bridge addr: could not set bridge's mac"),
+)
 
 # bridge and ptp insist on the chain whose rules they are about to remove; by then the interface is gone, and the next
 # DEL has no address to look for rules of.
@@ -77,9 +82,9 @@ def is_false_alarm(record: Record, plugin: PluginConfiguration, error: CniError)
     )
 
 
-def lost_a_race(error: CniError) -> bool:
-    """Tell an ADD that failed for being run beside another, so that it will succeed now that the other is done."""
-    return bool(_RACE.search(str(error)))
+def is_to_be_repeated(error: CniError) -> bool:
+    """Tell an ADD that failed for what was there when it began, and will succeed now."""
+    return any(pattern.search(str(error)) for pattern in _REPEATED)
 
 
 def missed_its_chain(error: CniError) -> bool:
@@ -87,4 +92,4 @@ def missed_its_chain(error: CniError) -> bool:
     return bool(_NO_CHAIN.search(str(error)))
 
 
-__all__ = ("is_false_alarm", "lost_a_race", "missed_its_chain")
+__all__ = ("is_false_alarm", "is_to_be_repeated", "missed_its_chain")

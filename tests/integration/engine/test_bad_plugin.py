@@ -94,6 +94,14 @@ def test_a_failed_add_leaves_nothing(
     assert len(error["text"]) < 10_000
 
 
+def test_one_that_fails_on_a_new_bridge_is_in_nobody_s_way(node: Node, blue: Namespace) -> None:
+    node.plugins.write("odd", ADD=[Answer(error={"code": 102, "msg": "not today"}), Answer()])
+    node.write(networks.network(networks.bridge(), {"type": "odd"}))
+    item = attachment("net", blue)
+    node.run("attachments", attachments=[item]).failed("not today", UNDONE)
+    assert node.attach(item)[0]["action"] == "added"
+
+
 @pytest.mark.parametrize("hang", ["yes", "deaf"])
 def test_one_that_hangs_is_killed_with_its_children(node: Node, item: Json, hang: t.Literal["yes", "deaf"]) -> None:
     node.plugins.write("odd", ADD=Answer(hang=hang, grandchild="same group"))

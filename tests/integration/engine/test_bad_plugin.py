@@ -95,8 +95,9 @@ def test_a_failed_add_leaves_nothing(
 
 
 def test_one_that_fails_on_a_new_bridge_is_in_nobody_s_way(node: Node, blue: Namespace) -> None:
-    node.plugins.write("odd", ADD=[Answer(error={"code": 102, "msg": "not today"}), Answer()])
-    node.write(networks.network(networks.bridge(), {"type": "odd"}))
+    gives = Answer(result={"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]})
+    node.plugins.write("odd", ADD=[Answer(error={"code": 102, "msg": "not today"}), gives])
+    node.write(networks.network(networks.bridge(ipam={"type": "odd"})))
     item = attachment("net", blue)
     node.run("attachments", attachments=[item]).failed("not today", UNDONE)
     assert node.attach(item)[0]["action"] == "added"

@@ -64,8 +64,8 @@ def leftovers(family: int, chain: str) -> tuple[list[Rule], bool]:
         CniError: ``IO_FAILURE``.
     """
     saved = iptables.saved(family, _TABLE)
-    nat = iptables.parsed(saved)
-    return _rules(family, saved, _CHAIN), chain in nat.rules and chain not in nat.jumps
+    is_unreached = f"\n:{chain} " in saved and all(f" {option} {chain}\n" not in saved for option in ("-j", "-g"))
+    return _rules(family, saved, _CHAIN), is_unreached
 
 
 def entrances(family: int) -> list[Rule]:

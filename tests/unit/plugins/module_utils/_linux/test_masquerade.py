@@ -79,6 +79,15 @@ def test_a_rule_goes_and_its_chain_at_once_with_the_last_that_jumps_there(tools:
     assert log.read_text(encoding="utf-8") == f'{COMMANDS}"-F" "{CHAIN}"\n"-X" "{CHAIN}"\nCOMMIT\n'
 
 
+def test_a_containers_chain_that_no_rule_leads_to_is_left_over(tools: Tools) -> None:
+    tools()
+    assert [masquerade.leftovers(4, chain)[1] for chain in (CHAIN, CHAIN[:-1], "CNI-0")] == [False, False, False]
+    assert [rule.address for rule in masquerade.leftovers(4, CHAIN)[0]] == ["10.1.0.2", "10.1.0.3", ""]
+    tools(saved=SAVED.replace(f" -j {CHAIN}\n", " -j OTHER\n"))
+    assert masquerade.leftovers(4, CHAIN)[1]
+    assert not masquerade.leftovers(4, CHAIN[:-1])[1]
+
+
 MAPPED = """\
 *nat
 -A CNI-HOSTPORT-DNAT -p tcp -m comment --comment "dnat name: \\"net\\" id: \\"red\\"" -m multiport --dports 8080 -j CNI-DN-1

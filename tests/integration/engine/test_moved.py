@@ -1,0 +1,38 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A container on its way to another network, or to what the same one has become, does not end up without any."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node, attachment
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+UNWILLING = Answer(error={"code": 102, "msg": "not today"})
+
+
+def _records(node: Node) -> list[str]:
+    return [path.name for path in (node.cache_dir / "results").iterdir()]
+
+
+@pytest.mark.parametrize("name", ["net", "other"])
+def test_where_it_cannot_be_moved_it_is_where_it_was(node: Node, blue: Namespace, name: str) -> None:
+    node.write(networks.network(networks.bridge(ipMasq=True)))
+    node.attach(attachment("net", blue))
+    node.plugins.write("odd", ADD=UNWILLING)
+    (node.conf_dir / "10-net.conflist").unlink()
+    node.write(networks.network(networks.bridge(ipMasq=True), {"type": "odd"}, name=name))
+    done = node.run("attachments", attachments=[attachment(name, blue)], purge=True)
+    done.failed("not today", "the attachment of blue (eth0) to network net has been put back as it was before")
+    assert (_records(node), len(node.leases("net")), node.intents()) == (["net-blue-eth0"], 1, [])
+    node.plugins.write("odd")
+    done = node.run("attachments", attachments=[attachment(name, blue)], purge=True)
+    assert done.succeeded().result["changed"]
+    assert (_records(node), len(node.leases(name)), node.intents()) == ([f"{name}-blue-eth0"], 1, [])

@@ -40,6 +40,7 @@ UNFINISHED = r"\.cni\.node-\w+\.tmp"
 DISKS = {"full for a moment": ("ENOSPC", False), "read-only from then on": ("EROFS", True)}
 PROBLEMS = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system"}
 every_situation = pytest.mark.parametrize("kind", [Add, Delete, DeleteLost, Purge, Anew, Collect, Try])
+writing = pytest.mark.parametrize("kind", [Add, Delete, DeleteLost, Anew, Collect, Try])
 last = pytest.mark.parametrize("kind", [Last, LastNoMore])
 add_or_delete = pytest.mark.parametrize("kind", [Add, Delete])
 
@@ -114,13 +115,12 @@ def test_a_run_that_is_killed_at_any_boundary_is_made_up_for(node: Node, trial: 
     assert [path for path in node.cache_dir.rglob(".*") if path.is_file()] == []
 
 
-@add_or_delete
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(("kind", "name"), [(Add, "SIGTERM"), (Delete, "SIGHUP")])
 def test_a_run_that_is_ended_around_any_plugin_is_made_up_for(trial: Trial, name: str) -> None:
     assert operations(trial.suffer(name, among=PROCESSES)) == {"run"}
 
 
-@every_situation
+@writing
 @pytest.mark.parametrize("disk", DISKS)
 def test_whatever_cannot_be_written_is_said_and_made_up_for(trial: Trial, disk: str) -> None:
     error, stays = DISKS[disk]

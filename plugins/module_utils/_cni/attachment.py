@@ -56,6 +56,10 @@ class Attachment:
         Raises:
             CniError: ``INVALID_CONFIG`` for the network's name, ``INVALID_ENVIRONMENT`` for the others.
         """
+        return self._validated
+
+    @functools.cached_property
+    def _validated(self) -> Attachment:
         check_network_name(self.network)
         check_container_id(self.container_id)
         check_ifname(self.ifname)

@@ -45,12 +45,7 @@ def decode(content: bytes, what: str, *, unique_keys: bool = False) -> t.Any:
     except UnicodeDecodeError as exc:
         raise _failure(what, f"byte {exc.start} is not UTF-8", "JSON is written in UTF-8") from exc
     try:
-        value = json.loads(
-            text,
-            parse_constant=_refuse_constant,
-            parse_float=_finite_float,
-            object_pairs_hook=_unique if unique_keys else None,
-        )
+        value = (_STRICT if unique_keys else _LENIENT).decode(text)
         _refuse_depth(text, value)
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
@@ -72,7 +67,7 @@ def encode(value: t.Any) -> bytes:
         CniError: ``DECODE_FAILURE``: JSON has no form for it.
     """
     try:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+        return _ENCODER.encode(value).encode("ascii")
     except (TypeError, ValueError, RecursionError) as exc:
         raise CniError(Code.DECODE_FAILURE, f"this cannot be written as JSON: {exc}") from exc
 
@@ -152,5 +147,11 @@ def _unique(pairs: list[tuple[str, t.Any]]) -> dict[str, t.Any]:
             seen.add(key)
     return value
 
+
+_LENIENT: t.Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite_float)
+_STRICT: t.Final = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_finite_float, object_pairs_hook=_unique
+)
+_ENCODER: t.Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 __all__ = ("as_object", "decode", "encode", "kind")

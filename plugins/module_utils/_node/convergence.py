@@ -51,7 +51,8 @@ class Convergence:
             return None
         started = time.monotonic()
         try:
-            if self._runtime.intents.may_have(one.attachment.validated().key):
+            key = one.attachment.validated().key
+            if self._runtime.intents.may_have(key) or not self._runtime.records.may_have(key):
                 return None
             record, reason = self._known.of(one.attachment, locked=False)
             network = self._required(one.attachment)

@@ -18,7 +18,6 @@ class Effort:
     """How much, and how often.
 
     Attributes:
-        close_rounds: Where two are so close that a few rounds would not tell them apart.
         few: Attachments where real plugins run.
         many: Attachments where the runtime's own work is looked at.
         crowd: As many as a node may ever have.
@@ -28,17 +27,14 @@ class Effort:
     long_rounds: int
     rounds: int
     short_rounds: int
-    close_rounds: int
     few: int
     many: int
     crowd: int
     fleets: tuple[int, ...]
 
 
-WHOLE = Effort(
-    long_rounds=2, rounds=3, short_rounds=5, close_rounds=7, few=100, many=1000, crowd=5000, fleets=(3, 10, 30, 50)
-)
-QUICK = Effort(long_rounds=1, rounds=1, short_rounds=3, close_rounds=1, few=20, many=200, crowd=400, fleets=(2, 3))
+WHOLE = Effort(long_rounds=2, rounds=3, short_rounds=5, few=100, many=1000, crowd=5000, fleets=(3, 10, 30, 50))
+QUICK = Effort(long_rounds=1, rounds=1, short_rounds=3, few=20, many=200, crowd=400, fleets=(2, 3))
 
 
 @dataclasses.dataclass(frozen=True)

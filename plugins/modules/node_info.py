@@ -311,16 +311,19 @@ GATHER = ["plugins", "releases", "networks", "attachments", "leases", "netns"]
 def describe(module: AnsibleModule) -> dict[str, t.Any]:
     params = module.params
     timeout = arguments.positive("timeout", params["timeout"])
+    # Plugins take their time to answer; all else is gathered meanwhile.
+    plugins = inventory.plugins(params["plugin_dirs"] if "plugins" in params["gather"] else (), timeout)
     pools = address_pools.pools(params["conf_dir"]) if "leases" in params["gather"] else []
     gatherers: dict[str, t.Callable[[], t.Any]] = {
-        "plugins": lambda: inventory.plugins(params["plugin_dirs"], timeout),
+        "plugins": plugins,
         "releases": lambda: inventory.releases(params["cache_dir"]),
         "networks": lambda: inventory.networks(params["conf_dir"]),
         "attachments": lambda: inventory.attachments(params["cache_dir"], params["conf_dir"]),
         "leases": lambda: [pool.as_dict() for pool in pools],
         "netns": inventory.namespaces,
     }
-    facts = {name: gatherers[name]() for name in GATHER if name in params["gather"]}
+    gathered = {name: gatherers[name]() for name in reversed(GATHER) if name in params["gather"]}
+    facts = {name: gathered[name] for name in GATHER if name in gathered}
     counted = ", ".join(f"{len(entries)} {name}" for name, entries in facts.items())
     warnings = [pool.warning for pool in pools if pool.warning]
     return {"changed": False, "msg": "\n".join([*warnings, counted or "nothing asked for"]), **facts}

@@ -105,8 +105,11 @@ class View(t.NamedTuple):
     routes: tuple[Route, ...]
 
 
-def look(path: str = "") -> View:
+def look(path: str = "", *, routes: bool = True) -> View:
     """Return what a network namespace has; without a path, that of this thread.
+
+    Args:
+        routes: Whether to ask for them as well: there are more of them than of all else.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -116,7 +119,7 @@ def look(path: str = "") -> View:
             return View(
                 _dump(connection, _RTM_GETLINK, _LINK.pack(0, 0, 0, 0, 0) + _NO_STATISTICS, _link),
                 _dump(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, 0), _address),
-                _dump(connection, _RTM_GETROUTE, _ROUTE.pack(0, 0, 0, 0, 0, 0, 0, 0, 0), _route),
+                _dump(connection, _RTM_GETROUTE, _ROUTE.pack(0, 0, 0, 0, 0, 0, 0, 0, 0), _route) if routes else (),
             )
     except OSError as exc:
         raise io_error("ask the kernel for the links of", path or "the network namespace", exc) from exc

@@ -46,7 +46,8 @@ def drift(record: Record, network: NetworkConfiguration) -> tuple[str, ...] | No
     result = record.result.to("1.1.0").keys
     if any(map(_is_no_link, result.get("interfaces") or ())):
         return None
-    found = _Inside(rtnetlink.look(record.attachment.netns), network).compared(result)
+    view = rtnetlink.look(record.attachment.netns, routes=bool(result.get("routes")))
+    found = _Inside(view, network).compared(result)
     if first in _HAVE_VETHS:
         found += _on_the_node(_interfaces(result, inside=False))
     return tuple(found)

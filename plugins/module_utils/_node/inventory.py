@@ -28,17 +28,28 @@ from ansible_collections.cni.node.plugins.module_utils._node import plugin_manif
 _Facts = dict[str, t.Any]
 
 
-def plugins(plugin_dirs: t.Sequence[str], timeout: float) -> list[_Facts]:
-    """Ask every executable of the plugin directories for the versions it supports."""
-    found: list[_Facts] = []
-    with concurrent.futures.ThreadPoolExecutor(default_workers()) as pool:
-        for directory in plugin_dirs:
-            # What an earlier directory has is found there first, so each directory is asked by itself.
-            ask = functools.partial(_plugin, directory, ProcessExecutor([directory], timeout))
+def plugins(plugin_dirs: t.Sequence[str], timeout: float) -> t.Callable[[], list[_Facts]]:
+    """Begin to ask every executable of the plugin directories for the versions it supports.
+
+    Returns:
+        What waits for the answers.
+    """
+    pool = concurrent.futures.ThreadPoolExecutor(default_workers())
+    # What an earlier directory has is found there first, so each directory is asked by itself.
+    answers = [
+        pool.map(functools.partial(_plugin, directory, ProcessExecutor([directory], timeout)), _executables(directory))
+        for directory in plugin_dirs
+    ]
+
+    def answered() -> list[_Facts]:
+        found: list[_Facts] = []
+        for one in answers:
             taken = {facts["type"] for facts in found}
-            answers = pool.map(ask, _executables(directory))
-            found += [{**facts, "shadowed": facts["type"] in taken} for facts in answers]
-    return found
+            found += [{**facts, "shadowed": facts["type"] in taken} for facts in one]
+        pool.shutdown()
+        return found
+
+    return answered
 
 
 def releases(cache_dir: str) -> list[_Facts]:

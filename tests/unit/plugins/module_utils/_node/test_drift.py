@@ -48,8 +48,8 @@ class Kernel:
         self.inside = INSIDE
         self.node: dict[str, Link] = {"cni0": CNI0, "veth7": VETH}
 
-    def look(self, path: str) -> View:
-        return self.inside
+    def look(self, path: str, *, routes: bool) -> View:
+        return self.inside if routes else self.inside._replace(routes=())
 
     def link(self, name: str) -> Link | None:
         return self.node.get(name)

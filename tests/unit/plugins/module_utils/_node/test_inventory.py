@@ -29,7 +29,7 @@ def test_plugins_of_every_directory_are_asked_by_themselves(tmp_path: pathlib.Pa
     (second.path / "directory").mkdir()
     (tmp_path / "file").touch()
     directories = [str(tmp_path / name) for name in ("none", "first", "file", "second")]
-    bridge, rude, shadowed = inventory.plugins(directories, 20)
+    bridge, rude, shadowed = inventory.plugins(directories, 20)()
     assert (bridge["versions"], bridge["shadowed"], bridge["error"]) == (["0.4.0"], False, None)
     assert shadowed == {
         "type": "bridge",

@@ -33,7 +33,7 @@ class Effort:
     fleets: tuple[int, ...]
 
 
-WHOLE = Effort(long_rounds=2, rounds=3, short_rounds=5, few=100, many=1000, crowd=5000, fleets=(3, 10, 30, 50))
+WHOLE = Effort(long_rounds=1, rounds=3, short_rounds=5, few=100, many=1000, crowd=5000, fleets=(3, 10, 30, 50))
 QUICK = Effort(long_rounds=1, rounds=1, short_rounds=3, few=20, many=200, crowd=400, fleets=(2, 3))
 
 

@@ -18,15 +18,17 @@ from ansible_collections.cni.node.tests.bench.series import by_key, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
 FLAT = Target(1.1)
-LEASES = 20_000
+LEASES, NETWORKS = 20_000, 10
 COMMANDS = {"`check: never`": "NOTHING", "`check: drift`": "DRIFT"}
 
 
 def chapter(bench: Bench) -> str:
     node, crowd, rounds = bench.node, bench.effort.crowd, bench.effort.short_rounds
     node.clean()
-    network = networks.point_to_point(node.leases)
-    items = node.attachments(network, crowd)
+    # host-local reads every lease of a network for each address that it gives.
+    several = [networks.point_to_point(node.leases, number) for number in range(NETWORKS)]
+    each = [node.attachments(network, crowd) for network in several]
+    items = [each[place % NETWORKS][place] for place in range(crowd)]
     engine = Engine(node, bench.workers)
     engine.run("ADD", items)
     try:
@@ -34,7 +36,8 @@ def chapter(bench: Bench) -> str:
         by_size = by_key(
             interleaved(rounds, {str(size): functools.partial(_turn, engine, items[:size]) for size in sizes})
         )
-        _lease(pathlib.Path(node.leases, network["name"]), LEASES)
+        for number, network in enumerate(several):
+            _lease(pathlib.Path(node.leases, network["name"]), f"10.{100 + number}.255.254", LEASES // NETWORKS)
         with_leases = by_key(interleaved(rounds, {"all": functools.partial(_turn, engine, items)}))["all"]
     finally:
         engine.run("DEL", items)
@@ -42,11 +45,11 @@ def chapter(bench: Bench) -> str:
     few, many = by_size[str(sizes[1])], by_size[str(crowd)]
     return "\n\n".join(
         [
-            f"Milliseconds per attachment to ptp with host-local, by attachments of the node and the call, rounds: {rounds}",
+            f"Milliseconds per attachment to {NETWORKS} networks of ptp with host-local, by attachments of the call, rounds: {rounds}",
             table(
                 ["attachments", *COMMANDS, "target"],
                 [
-                    *([size, *each.values(), ""] for size, each in by_size.items()),
+                    *([size, *series.values(), ""] for size, series in by_size.items()),
                     [f"{crowd}, {LEASES} leases more", *with_leases.values(), ""],
                     judged_row(f"{crowd} to {sizes[1]}", [many[name] / few[name] for name in COMMANDS], FLAT),
                     judged_row("with leases to without", [with_leases[name] / many[name] for name in COMMANDS], FLAT),
@@ -60,8 +63,7 @@ def _turn(engine: Engine, items: list[Json]) -> dict[str, float]:
     return {name: engine.run(command, items) * 1000 / len(items) for name, command in COMMANDS.items()}
 
 
-def _lease(directory: pathlib.Path, count: int) -> None:
+def _lease(directory: pathlib.Path, last: str, count: int) -> None:
     """As host-local keeps them, from the other end of the range than it gives them."""
-    last = ipaddress.ip_address("10.3.255.254")
     for number in range(count):
-        (directory / str(last - number)).write_text(f"other{number}\r\neth0", encoding="utf-8")
+        (directory / str(ipaddress.ip_address(last) - number)).write_text(f"other{number}\r\neth0", encoding="utf-8")

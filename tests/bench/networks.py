@@ -43,13 +43,10 @@ def ruled(leases: str) -> Json:
     }
 
 
-def point_to_point(leases: str) -> Json:
+def point_to_point(leases: str, number: int) -> Json:
     """A pair of interfaces for each attachment: a bridge has no more than 1,024 ports."""
-    return {
-        "cniVersion": "1.0.0",
-        "name": "ptp",
-        "plugins": [{"type": "ptp", "ipam": _host_local("10.3.0.0/16", leases)}],
-    }
+    ipam = _host_local(f"10.{100 + number}.0.0/16", leases)
+    return {"cniVersion": "1.0.0", "name": f"ptp{number}", "plugins": [{"type": "ptp", "ipam": ipam}]}
 
 
 def noop(plugins: int) -> Json:

@@ -51,13 +51,12 @@ class Convergence:
             return None
         started = time.monotonic()
         try:
-            key = one.attachment.validated().key
-            if self._runtime.intents.may_have(key) or not self._runtime.records.may_have(key):
+            if self._runtime.intents.may_have(one.attachment.validated().key):
                 return None
             record, reason = self._known.of(one.attachment, locked=False)
-            network = self._required(one.attachment)
             if record is None or reason or record.restoration != one.restoration:
                 return None
+            network = self._required(one.attachment)
             if self._known.difference(record, network, one.attachment):
                 return None
             looked = self._policy.check in _LOOKS and self._look_for_drift(record)
@@ -135,7 +134,7 @@ class Convergence:
     def _put_back(self, record: Record, failure: CniError, outcome: Outcome) -> CniError:
         """Attach as it was before; return what is to be said of the failure then."""
         try:
-            self._runtime.add(self._known.network(record), record.attachment, record.restoration, again=True)
+            self._runtime.add(record.network(), record.attachment, record.restoration, again=True)
             said = f"the {record.attachment} has been put back as it was before"
             outcome.after = Attached(record.restoration)
         except CniError as exc:
@@ -195,7 +194,7 @@ class Convergence:
         # This and what comes below is not loaded by a run that finds all as wanted, and looks no closer.
         from ansible_collections.cni.node.plugins.module_utils._node.drift import drift
 
-        network = self._known.network(record)
+        network = record.network()
         found, lost = drift(record, network), self._rules.of(record, network) if rules else None
         if found or lost:
             where = f"looked for in {record.attachment.netns}" + (" and in the node's firewall" if lost else "")

@@ -72,7 +72,7 @@ class Known:
 
     def _other_wish(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
         was = record.attachment
-        if self.network(record) != network:
+        if record.network() != network:
             return "the network's configuration has changed"
         if dict(was.args) != dict(attachment.args):
             return "its arguments have changed"
@@ -80,15 +80,11 @@ class Known:
             return "its capability arguments have changed"
         return ""
 
-    def network(self, record: Record) -> NetworkConfiguration:
-        """Return the network as recorded."""
-        return record.network()
-
     def _record(self, attachment: Attachment) -> Record | None:
         record = self._runtime.records.read(attachment.key)
         if record is None:
             return None
-        self.network(record)
+        record.network()
         if not record.attachment.netns:  # libcni did not record it before 1.2
             return dataclasses.replace(record, attachment=record.attachment.with_netns(attachment.netns))
         return record
@@ -108,7 +104,7 @@ class Known:
         if intent.config:
             attachment = intent.attachment
             environment = {"CNI_CONTAINERID": attachment.container_id, "CNI_IFNAME": attachment.ifname}
-            process_table.end(environment, self.network(intent).plugin_types, self._runtime.exclusion.timeout)
+            process_table.end(environment, intent.network().plugin_types, self._runtime.exclusion.timeout)
 
     def _from_configuration(self, attachment: Attachment, broken: CniError) -> Record:
         """Make up for a record that says nothing, as well as today's configuration allows."""

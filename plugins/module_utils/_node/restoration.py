@@ -131,7 +131,7 @@ class _AsRecorded(Convergence):
 
     def _required(self, attachment: Attachment) -> NetworkConfiguration:
         netns.require_foreign(attachment.netns)
-        return self._known.network(self._records[attachment.key])
+        return self._records[attachment.key].network()
 
     def _attach(self, network: NetworkConfiguration, one: Wanted, *, again: bool) -> Result:
         asking = _asking(network, one)

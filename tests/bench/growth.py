@@ -10,6 +10,7 @@ import functools
 import ipaddress
 import pathlib
 
+from ansible_collections.cni.node.plugins.module_utils._node import namespaces
 from ansible_collections.cni.node.tests.bench import networks
 from ansible_collections.cni.node.tests.bench.contestants import Engine
 from ansible_collections.cni.node.tests.bench.effort import Bench
@@ -40,7 +41,8 @@ def chapter(bench: Bench) -> str:
             _lease(pathlib.Path(node.leases, network["name"]), f"10.{100 + number}.255.254", LEASES // NETWORKS)
         with_leases = by_key(interleaved(rounds, {"all": functools.partial(_turn, engine, items)}))["all"]
     finally:
-        engine.run("DEL", items)
+        # Faster than DEL, which nobody measures here: the interfaces go with them.
+        namespaces.ensure([item["container_id"] for item in items], present=False, dry_run=False)
         node.clean()
     few, many = by_size[str(sizes[1])], by_size[str(crowd)]
     return "\n\n".join(

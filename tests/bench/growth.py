@@ -15,7 +15,7 @@ from ansible_collections.cni.node.tests.bench import networks
 from ansible_collections.cni.node.tests.bench.contestants import Engine
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.networks import Json
-from ansible_collections.cni.node.tests.bench.series import by_key, interleaved
+from ansible_collections.cni.node.tests.bench.series import Series, by_key, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
 FLAT = Target(1.1)
@@ -24,48 +24,60 @@ COMMANDS = {"`check: never`": "NOTHING", "`check: drift`": "DRIFT"}
 
 
 def chapter(bench: Bench) -> str:
-    node, crowd, rounds = bench.node, bench.effort.crowd, bench.effort.short_rounds
+    # A turn is short, and the difference between two that is looked for is small.
+    node, crowd, rounds = bench.node, bench.effort.crowd, 2 * bench.effort.short_rounds
     node.clean()
     # host-local reads every lease of a network for each address that it gives.
     several = [networks.point_to_point(node.leases, number) for number in range(NETWORKS)]
     each = [node.attachments(network, crowd) for network in several]
     items = [each[place % NETWORKS][place] for place in range(crowd)]
     engine = Engine(node, bench.workers)
+    sizes = (crowd // 50, crowd // 5, crowd)
+    turns = {str(size): functools.partial(_turn, engine, items[:size]) for size in sizes}
+    few, many, leased = str(sizes[1]), str(crowd), f"{crowd}, {LEASES} leases more"
+    turns[leased] = functools.partial(_leased_turn, engine, items, several)
     engine.run("ADD", items)
     try:
-        sizes = (crowd // 50, crowd // 5, crowd)
-        by_size = by_key(
-            interleaved(rounds, {str(size): functools.partial(_turn, engine, items[:size]) for size in sizes})
-        )
-        for number, network in enumerate(several):
-            _lease(pathlib.Path(node.leases, network["name"]), f"10.{100 + number}.255.254", LEASES // NETWORKS)
-        with_leases = by_key(interleaved(rounds, {"all": functools.partial(_turn, engine, items)}))["all"]
+        found = by_key(interleaved(rounds, turns))
     finally:
         # Faster than DEL, which nobody measures here: the interfaces go with them.
         namespaces.ensure([item["container_id"] for item in items], present=False, dry_run=False)
         node.clean()
-    few, many = by_size[str(sizes[1])], by_size[str(crowd)]
     return "\n\n".join(
         [
             f"Milliseconds per attachment to {NETWORKS} networks of ptp with host-local, by attachments of the call, rounds: {rounds}",
             table(
                 ["attachments", *COMMANDS, "target"],
                 [
-                    *([size, *series.values(), ""] for size, series in by_size.items()),
-                    [f"{crowd}, {LEASES} leases more", *with_leases.values(), ""],
-                    judged_row(f"{crowd} to {sizes[1]}", [many[name] / few[name] for name in COMMANDS], FLAT),
-                    judged_row("with leases to without", [with_leases[name] / many[name] for name in COMMANDS], FLAT),
+                    *([name, *series.values(), ""] for name, series in found.items()),
+                    _ratio(f"{many} to {few}", found[many], found[few]),
+                    _ratio("with leases to without", found[leased], found[many]),
                 ],
             ),
         ]
     )
 
 
+def _ratio(name: str, these: dict[str, Series], those: dict[str, Series]) -> list[str]:
+    return judged_row(name, [these[command] / those[command] for command in COMMANDS], FLAT)
+
+
 def _turn(engine: Engine, items: list[Json]) -> dict[str, float]:
     return {name: engine.run(command, items) * 1000 / len(items) for name, command in COMMANDS.items()}
 
 
-def _lease(directory: pathlib.Path, last: str, count: int) -> None:
-    """As host-local keeps them, from the other end of the range than it gives them."""
-    for number in range(count):
-        (directory / str(ipaddress.ip_address(last) - number)).write_text(f"other{number}\r\neth0", encoding="utf-8")
+def _leased_turn(engine: Engine, items: list[Json], several: list[Json]) -> dict[str, float]:
+    """The same, with leases as host-local keeps them, from the other end of the range than it gives them."""
+    leases = [
+        pathlib.Path(engine.node.leases, network["name"], str(last - number))
+        for network in several
+        for last in [ipaddress.ip_network(network["plugins"][0]["ipam"]["subnet"])[-2]]
+        for number in range(LEASES // NETWORKS)
+    ]
+    for lease in leases:
+        lease.write_text(f"other-{lease.name}\r\neth0", encoding="utf-8")
+    try:
+        return _turn(engine, items)
+    finally:
+        for lease in leases:
+            lease.unlink()

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 from ansible_collections.cni.node.tests.bench import networks, playbook
-from ansible_collections.cni.node.tests.bench.contestants import Engine, start_over
+from ansible_collections.cni.node.tests.bench.contestants import Engine, LibcniProcess, start_over
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
 OVER_PING = Target(0.15)
-PING = "Ping"
+PING, CHECKED = "Ping", "Module attachments, check: always"
 
 
 def chapter(bench: Bench) -> str:
@@ -22,12 +22,16 @@ def chapter(bench: Bench) -> str:
     engine = Engine(bench.node, bench.workers)
     start_over(bench.node, engine, items)
     played = playbook.play("modules", {**playbook.variables(bench, items), "bench_network": network})
-    engine.run("DEL", items)
-    bench.node.clean()
     # The first round makes the node what is wanted.
     tasks = {name: Series(tuple(seconds[1:])) for name, seconds in played.tasks.items()}
     ping = tasks.pop(PING)
+    libcni = LibcniProcess(bench.node, bench.libcni, bench.workers)
+    plugins = Series(tuple(libcni.run("CHECK", items) for dummy in ping.values))
+    engine.run("DEL", items)
+    bench.node.clean()
     rows = [[PING, ping, "", ""]]
     rows += [[name, series, *judged_row("", [series - ping], OVER_PING)[1:]] for name, series in tasks.items()]
+    rows.append(["The plugins' CHECK alone, by libcni", plugins, "", ""])
+    rows.append(["check: always without it", "", *judged_row("", [tasks[CHECKED] - ping - plugins], OVER_PING)[1:]])
     title = f"Three attachments, one play, rounds: {len(ping.values)}"
     return f"{title}\n\n{table(['task', 'seconds', 'over ping', 'target'], rows)}"

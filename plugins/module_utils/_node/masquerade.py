@@ -8,16 +8,12 @@
 from __future__ import annotations
 
 import ipaddress
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import masquerade
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
-
-# What the reference plugins name their rules by, in the quotes that Go gives a string.
-_COMMENT: t.Final = 'name: "{}" id: "{}"'
 
 
 def sweep(record: Record, records: RecordStore) -> int:
@@ -38,10 +34,10 @@ def sweep(record: Record, records: RecordStore) -> int:
     # What was interrupted has no addresses yet, and the comment alone says whose its rules are.
     families = {ipaddress.ip_address(address).version for address in addresses(record)} or {4, 6}
     attachment = record.attachment
-    comment = _COMMENT.format(attachment.network, attachment.container_id)
-    chain = rule_names.masquerade_chain(attachment.network, attachment.container_id)
+    names = (attachment.network, attachment.container_id)
+    chain = rule_names.masquerade_chain(*names)
     found = {family: masquerade.leftovers(family, chain) for family in families}
-    left = [rule for rules, dummy in found.values() for rule in rules if rule.comment == comment]
+    left = [rule for rules, dummy in found.values() for rule in rules if rule_names.owner(rule.comment) == names]
     unreached = [family for family, (dummy, is_unreached) in found.items() if is_unreached]
     if left or unreached:
         others = [other for other in records.read_container(attachment) if other.attachment != attachment]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from ansible_collections.cni.node.tests.bench import networks
@@ -26,12 +27,14 @@ def chapter(bench: Bench) -> str:
         "three plugins that do nothing": (networks.noop(3), effort.many // 10),
         "loopback": (networks.loopback(), effort.few),
     }
-    engine_rows, libcni_rows = [], []
+    engine_rows: list[t.Sequence[object]] = []
+    libcni_rows: list[t.Sequence[object]] = []
     for name, (network, count) in measured.items():
         engine, libcni = _over_bare(bench, network, count)
         label = f"{name}, {count} attachments"
         engine_rows.append(judged_row(label, engine, PER_CALL))
         libcni_rows.append([label, *libcni])
+    engine_rows.append(["of which looks at the kernel, per attachment", "", _look(bench, networks.loopback()), "", ""])
     return "\n\n".join(
         [
             f"Milliseconds per plugin call of the engine, over the bare processes, rounds: {effort.short_rounds}",
@@ -58,6 +61,19 @@ def _over_bare(bench: Bench, network: Json, count: int) -> tuple[list[Series], l
         return [(measured[name][command] - measured["bare"][command]) * (1000 / calls) for command in COMMANDS]
 
     return over_bare("engine"), over_bare("libcni")
+
+
+def _look(bench: Bench, network: Json) -> Series:
+    """What CHECK does before it asks the plugins, and libcni does not: how `drift` differs from `never`."""
+    node, few = bench.node, bench.effort.few
+    items, engine = node.attachments(network, few), Engine(node, 1)
+    node.clean()
+    engine.run("ADD", items)
+    turns = {command: functools.partial(engine.run, command, items) for command in ("DRIFT", "NOTHING")}
+    given = interleaved(bench.effort.short_rounds, turns)
+    engine.run("DEL", items)
+    node.clean()
+    return (Series(tuple(given["DRIFT"])) - Series(tuple(given["NOTHING"]))) * (1000 / few)
 
 
 def _growth(bench: Bench) -> str:

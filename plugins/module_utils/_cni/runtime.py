@@ -170,7 +170,7 @@ class Runtime:
             try:
                 self._delete(record)
             except CniError as exc:
-                if not clean_up(exc):
+                if not _cleaned_up(clean_up, exc):
                     raise
                 self._delete(record)
             else:
@@ -180,31 +180,53 @@ class Runtime:
     def gc(self, network: NetworkConfiguration, valid: t.Collection[tuple[str, str]] | None = None) -> bool:
         """Collect what no valid attachment of a network owns ("Garbage-collecting a network").
 
-        Recorded attachments that are not valid are deleted first. Nothing else uses the network meanwhile.
+        Attachments of ours that are recorded and not valid are deleted first. Nothing else of ours uses the network
+        meanwhile.
 
         Args:
             valid: Container id and interface name of each valid attachment; None for all that are recorded.
 
         Returns:
-            Whether plugins were run: not where ``disableGC`` forbids it or the version has no GC.
+            As `collect`.
 
         Raises:
             CniError: Of everything that failed; and ``DECODE_FAILURE``, before anything is done, where
                 a broken record may hide a valid attachment.
         """
-        for container_id, ifname in valid or ():
-            Attachment(network.name, container_id, ifname).validated()
+        _require_names(network, valid or ())
         if network.disable_gc:
             return False
         with self.exclusion.network(network.name):
-            records = [record for record in self._all_records() if record.attachment.network == network.name]
-            recorded = {record.attachment.key[1:]: record for record in records}
+            recorded = self._recorded(network)
             stays = set(recorded) if valid is None else set(valid)
-            errors = _errors_of(self.delete, (record for names, record in recorded.items() if names not in stays))
+            stale = [record for names, record in recorded.items() if record.is_own and names not in stays]
+            errors = _errors_of(self.delete, stale)
             asked: list[bool] = []
-            errors += _errors_of(lambda one: asked.append(self._gc(one, sorted(stays))), (network,))
+            errors += _errors_of(lambda one: asked.append(self._gc(one, stays)), (network,))
             _raise_all(f"GC of network {network.name}", errors)
         return any(asked)
+
+    def collect(self, network: NetworkConfiguration, valid: t.Collection[tuple[str, str]]) -> bool:
+        """Ask every plugin to collect, and delete no attachment (section 2, "GC").
+
+        Args:
+            valid: Container id and interface name of each valid attachment; all that are recorded are valid too.
+
+        Returns:
+            Whether plugins were run: not where ``disableGC`` forbids it or the version has no GC.
+
+        Raises:
+            CniError: Of every plugin that failed; and ``DECODE_FAILURE``, before one is run, where
+                a broken record may hide a valid attachment.
+        """
+        _require_names(network, valid)
+        if network.disable_gc:
+            return False
+        with self.exclusion.network(network.name):
+            try:
+                return self._gc(network, valid)
+            except CniError as exc:
+                raise exc.within(f"GC of network {network.name}") from exc
 
     def status(self, network: NetworkConfiguration) -> bool:
         """Ask every plugin whether it is ready for ADD (section 2, "STATUS").
@@ -287,21 +309,35 @@ class Runtime:
         content = request.for_attachment(network, plugin, selected, attachment.capability_args, prev_result)
         return self._executor.execute(plugin.type, content, Parameters(command, attachment))
 
-    def _gc(self, network: NetworkConfiguration, valid: list[tuple[str, str]]) -> bool:
+    def _gc(self, network: NetworkConfiguration, valid: t.Iterable[tuple[str, str]]) -> bool:
         selected = self.versions.select(network)
         if not version.has_gc_and_status(selected):
             return False
+        # Our locks bind no other runtime: what it has recorded meanwhile is valid as well.
+        stays = sorted({*valid, *self._recorded(network)})
 
         def collect(plugin: PluginConfiguration) -> None:
-            self._executor.execute(plugin.type, request.for_gc(network, plugin, selected, valid), Parameters("GC"))
+            self._executor.execute(plugin.type, request.for_gc(network, plugin, selected, stays), Parameters("GC"))
 
         _raise_all("plugins", _errors_of(collect, network.plugins))
         return True
 
-    def _all_records(self) -> list[Record]:
+    def _recorded(self, network: NetworkConfiguration) -> dict[tuple[str, str], Record]:
         records, broken = self.records.read_all()
         _raise_all("GC is not safe while a record cannot be read", list(broken.values()))
-        return records
+        return {record.attachment.key[1:]: record for record in records if record.attachment.network == network.name}
+
+
+def _require_names(network: NetworkConfiguration, names: t.Iterable[tuple[str, str]]) -> None:
+    for container_id, ifname in names:
+        Attachment(network.name, container_id, ifname).validated()
+
+
+def _cleaned_up(clean_up: CleanUp, failure: CniError) -> bool:
+    try:
+        return clean_up(failure)
+    except CniError as exc:
+        raise failure.followed_by(f"what it left could not be removed either: {exc}") from exc
 
 
 def _netns_for_delete(record: Record) -> str:

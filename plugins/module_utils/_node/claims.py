@@ -44,27 +44,28 @@ class Ledger:
 
     def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
         """Return every record, and what is wrong with each file that is none, by path."""
-        records: list[Record] = []
-        broken: dict[str, CniError] = {}
-        for store in self._stores:
-            found, wrong = store.read_all()
-            records += found
-            broken.update(wrong)
-        return records, broken
+        return _together(store.read_all() for store in (self._own, *self._others))
 
     def of(self, network: str) -> tuple[list[Record], list[Record], dict[str, CniError]]:
         """Return a network's records at our place, those elsewhere, and what is wrong with files that may be one."""
-        found: list[list[Record]] = []
-        broken: dict[str, CniError] = {}
-        for store in self._stores:
-            records, wrong = store.read_network(network)
-            found.append(records)
-            broken.update(wrong)
-        return found[0], [record for records in found[1:] for record in records], broken
+        ours, broken = self._own.read_network(network)
+        elsewhere, wrong = self.elsewhere(network)
+        return ours, elsewhere, {**broken, **wrong}
 
-    @property
-    def _stores(self) -> list[RecordStore]:
-        return [self._own, *self._others]
+    def elsewhere(self, network: str) -> tuple[list[Record], dict[str, CniError]]:
+        """Return a network's records at other places than ours, and what is wrong with files that may be one."""
+        return _together(store.read_network(network) for store in self._others)
+
+
+def _together(
+    found: t.Iterable[tuple[list[Record], dict[str, CniError]]],
+) -> tuple[list[Record], dict[str, CniError]]:
+    records: list[Record] = []
+    broken: dict[str, CniError] = {}
+    for some, wrong in found:
+        records += some
+        broken.update(wrong)
+    return records, broken
 
 
 @dataclasses.dataclass(frozen=True)

@@ -125,7 +125,7 @@ class Garbage:
     def _ask_plugins(self, claims: Claims) -> None:
         network = self._networks.networks.get(claims.network)
         if network is not None:
-            self._runtime.gc(network, sorted(claims.staying))
+            self._runtime.collect(network, claims.staying | self._records.elsewhere(claims.network))
 
     def _doubt(self, name: str) -> str:
         """Say why a network may be configured although it is not found, or nothing."""

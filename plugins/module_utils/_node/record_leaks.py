@@ -66,6 +66,17 @@ class RecordLeaks:
         staying |= self._valid.of(network)
         return leaks, Claims(network, frozenset(staying), frozenset(going), tuple(broken), every)
 
+    def elsewhere(self, network: str) -> set[Names]:
+        """Return the attachments that other runtimes have recorded at their own places by now.
+
+        Raises:
+            CniError: Of a record that cannot be read.
+        """
+        records, broken = self._ledger.elsewhere(network)
+        for error in broken.values():
+            raise error
+        return {record.attachment.key[1:] for record in records}
+
     def everywhere(self) -> Claims:
         """Return who owns something of any network, after all that has been collected, or would have been."""
         records, broken = self._ledger.read_all()

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 
 import pytest
@@ -33,6 +34,7 @@ class Node:
     """A runtime with attachments of red and blue to net, and of green to another network."""
 
     def __init__(self, directory: pathlib.Path, own: str = "1.1.0", **plugins: Answer) -> None:
+        self.directory = directory
         self.executor = MemoryExecutor(a=succeeds, b=succeeds)
         self.runtime = Runtime(self.executor, str(directory / "cache"), 0)
         for name, container in (("net", "blue"), ("net", "red"), ("other", "green")):
@@ -42,6 +44,13 @@ class Node:
 
     def recorded(self) -> list[str]:
         return sorted(record.attachment.container_id for record in self.runtime.records.read_all()[0])
+
+    def make_foreign(self, container: str) -> None:
+        """Make a record another runtime's."""
+        path = self.directory / "cache" / "results" / f"net-{container}-eth0"
+        document = json.loads(path.read_text(encoding="utf-8"))
+        del document["cni.node"]
+        path.write_text(json.dumps(document), encoding="utf-8")
 
     def deleted(self) -> set[str]:
         return {
@@ -80,6 +89,27 @@ def test_nothing_valid_is_not_the_same_as_no_list(tmp_path: pathlib.Path) -> Non
     node = Node(tmp_path)
     node.runtime.gc(network(), [])
     assert (node.deleted(), node.valid(), node.recorded()) == ({"blue", "red"}, [[], []], ["green"])
+
+
+def test_another_runtimes_attachment_is_never_deleted_and_always_valid(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path)
+    node.make_foreign("red")
+    node.runtime.gc(network(), [])
+    assert (node.deleted(), node.valid(), node.recorded()) == ({"blue"}, [["red"]] * 2, ["green", "red"])
+
+
+def test_what_only_collects_deletes_nothing_and_keeps_all_that_is_recorded(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path)
+    assert node.runtime.collect(network(), [("foreign", "net1"), ("red", "eth0")]) is True
+    assert node.executor.run() == [("GC", "a"), ("GC", "b")]
+    assert (node.valid(), node.recorded()) == ([["blue", "foreign", "red"]] * 2, ["blue", "green", "red"])
+
+
+def test_what_only_collects_leaves_a_network_without_gc_alone(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, "1.0.0")
+    assert node.runtime.collect(network(own="1.0.0"), []) is False
+    assert node.runtime.collect(network(disableGC=True), []) is False
+    assert (node.executor.calls, node.recorded()) == ([], ["blue", "green", "red"])
 
 
 def test_every_plugin_collects_and_every_failure_is_told(tmp_path: pathlib.Path) -> None:

@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._node import claims, garb
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Valid
 from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.lease_leaks import LeaseLeaks
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
 
@@ -210,6 +211,31 @@ def test_a_network_of_the_usual_directory_keeps_its_leases_directory(yard: Yard,
 def test_what_is_not_host_locals_keeps_its_directory(yard: Yard) -> None:
     yard.lease("notes.txt", "mine", network="other")
     assert yard.foretold(min_age=0) == {}
+
+
+@pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
+@pytest.mark.parametrize("place", ["cache", "multus"])
+def test_what_another_runtime_records_meanwhile_is_neither_deleted_nor_called_lost(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, version: str, place: str
+) -> None:
+    yard.lab.write(cniVersion=version)
+    yard.attach("blue")
+    records = tmp_path / place / "results"
+    records.mkdir(parents=True, exist_ok=True)
+
+    def record(*dummy: object) -> list[Leak]:
+        document = json.loads(yard.lab.record_file().read_text(encoding="utf-8"))
+        del document["cni.node"]
+        (records / "net-pod-eth0").write_text(json.dumps({**document, "containerId": "pod"}), encoding="utf-8")
+        return []
+
+    monkeypatch.setattr(LeaseLeaks, "of", record)
+    yard.lab.executor.calls.clear()
+    assert yard.collect() == []
+    assert [call for call in yard.lab.executor.calls if call.command == "DEL"] == []
+    told = [request["cni.dev/valid-attachments"] for request in yard.lab.executor.requests("GC")]
+    valid = [{"containerID": name, "ifname": "eth0"} for name in ("blue", "pod")]
+    assert told == ([valid] * 2 if version == "1.1.0" else [])
 
 
 CONTAINERS = ("a", "bb", "ccc", "dddd")

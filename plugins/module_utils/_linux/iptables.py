@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import program
@@ -16,6 +17,12 @@ FAMILIES: t.Final = (4, 6)
 
 # A node of many containers has many rules, of some hundred bytes each.
 _OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
+
+# A comment may have anything in it, the end of a line included; an interface's name is never quoted and may have quotes.
+_TEXT: t.Final = r'(?<= )"([^"\\]*(?:\\.[^"\\]*)*)"(?=[ \n]|\Z)'
+_LINE: t.Final = re.compile(rf'(?:[^"\n]+|{_TEXT}|")+', re.DOTALL)
+_WORD: t.Final = re.compile(rf"{_TEXT}|([^ ]+)", re.DOTALL)
+_ESCAPED: t.Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 class Table(t.NamedTuple):
@@ -36,7 +43,7 @@ def table(family: int, name: str) -> Table | None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    return parsed(saved(family, name)) if program.find(f"{tool(family)}-save") else None
+    return parsed(_run(f"{tool(family)}-save", "-t", name)) if program.find(f"{tool(family)}-save") else None
 
 
 def legacy_table(family: int, name: str) -> Table | None:
@@ -61,22 +68,23 @@ def legacy_table(family: int, name: str) -> Table | None:
 def parsed(text: str) -> Table:
     """Read what iptables-save prints of one table."""
     found = Table({}, {})
-    for line in text.split("\n"):  # a comment may have what Python takes for the end of a line
+    for line in (match[0] for match in _LINE.finditer(text)):
         if line.startswith(":"):
             found.rules.setdefault(line[1:].partition(" ")[0], [])
         elif line.startswith("-A "):
             found.rules.setdefault(line.split(" ", 2)[1], []).append(line)
-            found.jumps.setdefault(line.rpartition(" -j " if " -j " in line else " -g ")[2], []).append(line)
+            found.jumps.setdefault(line[max(line.rfind(" -j "), line.rfind(" -g ")) + 4 :], []).append(line)
     return found
 
 
-def saved(family: int, name: str) -> str:
-    """Return a table as iptables-save prints it; nothing where the tool is not installed.
+def words(rule: str) -> tuple[str, ...]:
+    """Return the words of a rule as they were given to iptables."""
+    return tuple(_ESCAPED.sub(r"\1", text) if text else word for text, word in _WORD.findall(rule))
 
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    return _run(f"{tool(family)}-save", "-t", name)
+
+def value(words: t.Sequence[str], option: str) -> str:
+    """Return what a rule has for an option, or nothing."""
+    return next((after for word, after in zip(words, words[1:]) if word == option), "")
 
 
 def change(family: int, name: str, *commands: t.Sequence[str]) -> None:
@@ -112,4 +120,4 @@ def _run(name: str, *arguments: str, stdin: str = "") -> str:
     return program.output([path, *arguments], stdin=stdin, limit=_OUTPUT_LIMIT) if path else ""
 
 
-__all__ = ("FAMILIES", "Table", "change", "legacy_table", "parsed", "saved", "table", "tool")
+__all__ = ("FAMILIES", "Table", "change", "legacy_table", "parsed", "table", "tool", "value", "words")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import re
-import shlex
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
@@ -18,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 _CHAIN: t.Final = "POSTROUTING"
 # Where the reference plugins' rules are that lead to the chain of a single container.
 _ENTRANCES: t.Final = (_CHAIN, "CNI-HOSTPORT-DNAT")
-_DESTINATION: t.Final = re.compile(r"^-A (\S+) .*--to-destination \[?([0-9a-f.:]+?)\]?:\d+$", re.MULTILINE)
+_DESTINATION: t.Final = re.compile(r".* --to-destination \[?([0-9a-f.:]+?)\]?:\d+", re.DOTALL)
 _TABLE: t.Final = "nat"
 
 
@@ -54,7 +53,7 @@ def rules(family: int, chain: str = _CHAIN) -> list[Rule]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    return _rules(family, iptables.saved(family, _TABLE), chain)
+    return _rules(family, _nat(family), chain)
 
 
 def leftovers(family: int, chain: str) -> tuple[list[Rule], bool]:
@@ -63,9 +62,8 @@ def leftovers(family: int, chain: str) -> tuple[list[Rule], bool]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    saved = iptables.saved(family, _TABLE)
-    is_unreached = f"\n:{chain} " in saved and all(f" {option} {chain}\n" not in saved for option in ("-j", "-g"))
-    return _rules(family, saved, _CHAIN), is_unreached
+    nat = _nat(family)
+    return _rules(family, nat, _CHAIN), chain in nat.rules and chain not in nat.jumps
 
 
 def entrances(family: int) -> list[Rule]:
@@ -74,15 +72,15 @@ def entrances(family: int) -> list[Rule]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    saved = iptables.saved(family, _TABLE)
-    to = destinations(saved)
-    found = [rule for chain in _ENTRANCES for rule in _rules(family, saved, chain) if rule.target.startswith("CNI-")]
-    return [dataclasses.replace(rule, destination=to.get(rule.target, "")) for rule in found]
+    nat = _nat(family)
+    found = [rule for chain in _ENTRANCES for rule in _rules(family, nat, chain) if rule.target.startswith("CNI-")]
+    to = {rule.target: next(iter(destinations(nat.rules.get(rule.target, ()))), "") for rule in found}
+    return [dataclasses.replace(rule, destination=to[rule.target]) for rule in found]
 
 
-def destinations(rules: str) -> dict[str, str]:
-    """Return the address that each chain sends to, by what iptables-save prints."""
-    return dict(_DESTINATION.findall(rules))
+def destinations(rules: t.Iterable[str]) -> list[str]:
+    """Return the addresses that rules send to, as iptables-save prints them."""
+    return [found[1] for found in map(_DESTINATION.fullmatch, rules) if found]
 
 
 def remove(rule: Rule) -> None:
@@ -106,16 +104,17 @@ def remove_chain(family: int, chain: str) -> None:
     iptables.change(family, _TABLE, ("-F", chain), ("-X", chain))
 
 
-def _rules(family: int, saved: str, chain: str) -> list[Rule]:
-    lines = [line for line in saved.split("\n") if line.startswith(f"-A {chain} ")]
-    return [_parsed(family, tuple(shlex.split(line))) for line in lines]
+def _nat(family: int) -> iptables.Table:
+    return iptables.table(family, _TABLE) or iptables.Table({}, {})
+
+
+def _rules(family: int, nat: iptables.Table, chain: str) -> list[Rule]:
+    return [_parsed(family, iptables.words(rule)) for rule in nat.rules.get(chain, ())]
 
 
 def _parsed(family: int, words: tuple[str, ...]) -> Rule:
-    def value(option: str) -> str:
-        return words[words.index(option) + 1] if option in words else ""
-
-    return Rule(family, words, value("-s"), value("-j"), value("--comment"))
+    source, target, comment = (iptables.value(words, option) for option in ("-s", "-j", "--comment"))
+    return Rule(family, words, source, target, comment)
 
 
 __all__ = ("Rule", "destinations", "entrances", "leftovers", "remove", "remove_chain", "rules")

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -50,7 +49,8 @@ class ChainLeaks:
         for (family, chain), rules in found.items():
             network, container_id = _owner(chain, rules)
             if chain not in owned and (every or network in networks):
-                leaks.append(self._chain(family, chain, network, claims.doubt(container_id, _to(rules)) or making))
+                doubt = claims.doubt(container_id, masquerade.destinations(rules)) or making
+                leaks.append(self._chain(family, chain, network, doubt))
         return leaks
 
     def _chain(self, family: int, chain: str, network: str, doubt: str) -> Leak:
@@ -82,15 +82,10 @@ def _owned(networks: t.Iterable[str], claims: Claims) -> set[str]:
 def _owner(chain: str, rules: t.Iterable[str]) -> tuple[str, str]:
     """Return the network and the container that comments name and the chain's name proves, or nothing."""
     for rule in rules:
-        words = shlex.split(rule)
-        named = rule_names.owner(words[words.index("--comment") + 1]) if "--comment" in words else None
+        named = rule_names.owner(iptables.value(iptables.words(rule), "--comment"))
         if named and rule_names.masquerade_chain(*named) == chain:
             return named
     return "", ""
-
-
-def _to(rules: t.Iterable[str]) -> list[str]:
-    return list(masquerade.destinations("\n".join(rules)).values())
 
 
 __all__ = ("ChainLeaks",)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 import pytest
@@ -54,6 +55,31 @@ def test_no_rule_is_lost_whatever_its_comment_says(rules: list[tuple[str, str, s
     }
 
 
+def printed(text: str) -> str:
+    """A comment as iptables-save prints it."""
+    return '"' + re.sub(r"([\\\"'])", r"\\\1", text) + '"'
+
+
+NO_SPACES = st.text(st.characters(min_codepoint=33), min_size=1, max_size=15)
+
+
+@given(st.text(), NO_SPACES.filter(lambda name: not name.startswith('"')))
+def test_whatever_one_rule_says_all_are_read(comment: str, interface: str) -> None:
+    odd = f"-A POSTROUTING -o {interface} -m comment --comment {printed(comment)} -j ACCEPT"
+    last = '-A POSTROUTING -m comment --comment "name: \\"net\\" id: \\"blue\\"" -j CNI-1'
+    table = iptables.parsed(f"{odd}\n{last}\nCOMMIT\n")
+    assert table.rules["POSTROUTING"] == [odd, last]
+    assert (table.jumps["ACCEPT"], table.jumps["CNI-1"]) == ([odd], [last])
+    assert iptables.words(odd)[2:7] == ("-o", interface, "-m", "comment", "--comment")
+    assert iptables.words(odd)[7:] == (comment, "-j", "ACCEPT")
+    assert iptables.value(iptables.words(last), "--comment") == 'name: "net" id: "blue"'
+
+
+def test_what_an_option_has_is_the_next_word_or_nothing() -> None:
+    words = ("-o", "-s", "a", "-j")
+    assert [iptables.value(words, option) for option in ("-s", "-o", "-j", "-d")] == ["a", "-s", "", ""]
+
+
 def test_a_node_without_the_tool_has_no_table(tmp_path: t.Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
-    assert (iptables.table(4, "nat"), iptables.saved(6, "nat")) == (None, "")
+    assert iptables.table(4, "nat") is None

@@ -123,6 +123,23 @@ def test_a_port_mappings_chain_goes_with_the_last_rule_of_its_own_chain(tools: T
     ]
 
 
+FOREIGN = f"""\
+-A POSTROUTING -m comment --comment "two
+-A POSTROUTING -s 10.1.0.2/32 -j {CHAIN}
+lines" -j ACCEPT
+-A POSTROUTING -o it's -j MASQUERADE
+-A POSTROUTING -o an\"inch -j MASQUERADE
+"""
+
+
+def test_rules_of_others_are_no_obstacle_and_what_their_comments_say_is_no_rule(tools: Tools) -> None:
+    tools(saved=SAVED)
+    expected = masquerade.entrances(4)
+    tools(saved=SAVED.replace("-A POSTROUTING", f"{FOREIGN}-A POSTROUTING", 1))
+    assert masquerade.entrances(4) == expected
+    assert [rule.target for rule in masquerade.leftovers(4, CHAIN)[0]][:3] == ["ACCEPT", "MASQUERADE", "MASQUERADE"]
+
+
 def test_a_node_without_the_tool_has_no_rules(tools: Tools) -> None:
     tools()
     assert masquerade.rules(6) == []

@@ -100,6 +100,14 @@ def test_a_comment_names_the_network_of_a_chain_only_where_the_name_of_the_chain
     assert [(leak.network, leak.subject) for leak in found] == [("net", f"iptables nat {LOST}")]
 
 
+def test_a_rule_that_others_have_put_into_a_chain_does_not_hide_whose_it_is(tools: Tools) -> None:
+    own = f'-A {LOST} -m comment --comment "name: \\"net\\" id: \\"lost\\"" -j ACCEPT'
+    tools.print(
+        "iptables-save", f"-A {LOST} -o it's -j ACCEPT", f'-A {LOST} -m comment --comment "a\nb" -j ACCEPT', own
+    )
+    assert told(ChainLeaks(DRY).of(["net"], claims(), every=False)) == {LOST: "removed"}
+
+
 def test_doubts_keep_a_chain(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     tools.print("iptables-save", f":{LOST} - [0:0]")
     assert told(ChainLeaks(DRY).of(["net"], claims(broken=["x"]), every=True)) == {LOST: "kept"}

@@ -1,0 +1,37 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The masquerade rules that DEL leaves go with it, whatever else is in the node's firewall."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Engine, Node, attachment, remove, told
+from ansible_collections.cni.node.tests.support.namespaces import namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+FOREIGN = (["-m", "comment", "--comment", "two\nlines \"' \\"], ["-o", "it's"], ["-o", 'an"inch'], ["-o", '"'])
+
+
+def _nat() -> str:
+    return subprocess.run(["iptables-save", "-t", "nat"], check=True, capture_output=True, text=True).stdout
+
+
+def test_rules_of_others_are_no_obstacle(node: Node, engine: Engine) -> None:
+    node.write(networks.network(networks.bridge(ipMasq=True)))
+    for words in FOREIGN:
+        subprocess.run(["iptables", "-t", "nat", "-A", "POSTROUTING", *words, "-j", "ACCEPT"], check=True)
+    with namespace("lost") as lost:
+        item = attachment("net", lost)
+        assert told(engine.ensure(item, check="drift"))[0] == "added"
+        assert told(engine.ensure(item, check="drift"))[0] == "checked"
+        remove(lost)
+        assert 'id: \\"lost\\"' in _nat()
+        assert told(engine.ensure(item, present=False))[0] == "removed"
+    assert ("lost" in _nat(), _nat().count("-j ACCEPT")) == (False, len(FOREIGN))

@@ -12,7 +12,7 @@ import ipaddress
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import masquerade
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, masquerade
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
 
 
@@ -31,16 +31,14 @@ def sweep(record: Record, records: RecordStore) -> int:
     """
     if not _masquerades(record):
         return 0
-    # What was interrupted has no addresses yet, and the comment alone says whose its rules are.
-    families = {ipaddress.ip_address(address).version for address in addresses(record)} or {4, 6}
     attachment = record.attachment
     names = (attachment.network, attachment.container_id)
     chain = rule_names.masquerade_chain(*names)
-    found = {family: masquerade.leftovers(family, chain) for family in families}
+    found = _found(record, chain)
     left = [rule for rules, dummy in found.values() for rule in rules if rule_names.owner(rule.comment) == names]
     unreached = [family for family, (dummy, is_unreached) in found.items() if is_unreached]
     if left or unreached:
-        others = [other for other in records.read_container(attachment) if other.attachment != attachment]
+        others = [other for other in records.read_container(attachment) if other.attachment.key != attachment.key]
         in_use = {address for other in others for address in addresses(other)}
         left = [rule for rule in left if rule.address not in in_use]
         unreached = [] if others else unreached
@@ -49,6 +47,22 @@ def sweep(record: Record, records: RecordStore) -> int:
     for family in unreached:
         masquerade.remove_chain(family, chain)
     return len(left)
+
+
+def _found(record: Record, chain: str) -> dict[int, tuple[list[masquerade.Rule], bool]]:
+    """Return what there is of each family that the attachment has, or may have.
+
+    What was interrupted has no addresses yet. A node without IPv6 may have a tool that fails, and no rule of it.
+    """
+    has = {ipaddress.ip_address(address).version for address in addresses(record)}
+    found = {}
+    for family in has or iptables.FAMILIES:
+        try:
+            found[family] = masquerade.leftovers(family, chain)
+        except CniError:
+            if family in has:
+                raise
+    return found
 
 
 def _masquerades(record: Record) -> bool:

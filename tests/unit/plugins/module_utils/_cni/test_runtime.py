@@ -191,6 +191,17 @@ def test_del_goes_on_past_failures_reports_all_and_keeps_the_record(tmp_path: pa
     assert (node.record is not None, node.intent and node.intent.command) == (True, "DEL")
 
 
+def test_where_what_del_leaves_cannot_be_removed_either_both_are_told(tmp_path: pathlib.Path) -> None:
+    def cleans_up(error: CniError | None) -> bool:
+        raise CniError(Code.IO_FAILURE, "the rules cannot be listed")
+
+    node = Node(tmp_path, b=fails_at("DEL"))
+    error = error_of(node.runtime.delete, node.added(), None, cleans_up)
+    assert (error.code, "b fails at DEL" in error.msg) == (100, True)
+    assert error.details == "what it left could not be removed either: the rules cannot be listed"
+    assert node.intent is not None
+
+
 def test_a_plugin_that_does_not_know_the_container_has_nothing_to_clean_up(tmp_path: pathlib.Path) -> None:
     node = Node(tmp_path, b=fails_at("DEL", code=Code.UNKNOWN_CONTAINER))
     node.runtime.delete(node.added())

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge, unwanted
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import (
@@ -42,6 +42,42 @@ def test_one_that_fails_does_not_stop_the_others(make: Make) -> None:
     outcomes = lab.converge(*_wanted(lab, *NAMES), Wanted(lab.wanted("nobody")), workers=2)
     assert [outcome.attachment.container_id for outcome in outcomes] == [*NAMES, "nobody"]
     assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added", "failed"]
+
+
+def _breaks(call: Call) -> Json | None:
+    if call.command == "ADD" and call.attachment and call.attachment.container_id == "two":
+        raise ValueError("no\nclosing quotation")
+    return None
+
+
+def test_what_nobody_has_foreseen_of_one_is_its_error(make: Make) -> None:
+    lab = make(b=_breaks)
+    outcomes = lab.converge(*_wanted(lab, *NAMES), workers=2)
+    assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added"]
+    error = outcomes[1].error
+    assert error is not None
+    assert (error.code, error.msg) == (Code.INTERNAL, "unexpected ValueError: no\nclosing quotation")
+    assert error.details.startswith("in _breaks, test_batch.py:")
+
+
+def test_what_nobody_has_foreseen_in_a_glance_or_on_the_way_back_is_no_obstacle_either(make: Make) -> None:
+    class Careless(Convergence):
+        def glance(self, one: Wanted) -> t.NoReturn:
+            raise ValueError("glance")
+
+        def return_to(self, left: Outcome, failed: Outcome) -> t.NoReturn:
+            raise ValueError("return")
+
+    lab = make(b=lambda call: CniError(100, "no") if call.attachment and call.attachment.network == "other" else None)
+    lab.write("other")
+    (old, *others) = _wanted(lab, *NAMES)
+    lab.converge(old)
+    wanted = [dataclasses.replace(old, present=False), Wanted(lab.wanted("one", network="other")), *others]
+    careless = Careless(lab.runtime(), conf_dir.load(str(lab.conf_dir)), Policy(check="never"))
+    outcomes = converge(careless, wanted, 4)
+    assert [outcome.action for outcome in outcomes] == ["removed", "failed", "added", "added", "added"]
+    assert (outcomes[1].error and outcomes[1].error.code) == 100
+    assert "\nunexpected ValueError: return; in return_to, " in str(outcomes[1].error)
 
 
 def test_an_item_that_was_not_asked_for_properly_is_an_outcome(lab: Laboratory) -> None:

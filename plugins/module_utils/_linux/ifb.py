@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 
 _OUTPUT_LIMIT: t.Final = 64 * 1024 * 1024
@@ -36,10 +37,7 @@ def targets() -> set[str] | None:
     path = program.find("tc")
     if not path:
         return None
-    queues = program.json_output([path, "-j", "qdisc", "show"], limit=_OUTPUT_LIMIT) or []
-    receiving = {queue["dev"] for queue in queues if queue.get("kind") in ("ingress", "clsact")}
-    # The filters that plugins make cannot be had as JSON from all releases.
-    shown = [program.output([path, "filter", "show", "dev", name, "ingress"]) for name in sorted(receiving)]
+    shown = [_filters(path, name) for name in sorted(_receiving(path))]
     return {target for text in shown for target in _REDIRECTS.findall(text)}
 
 
@@ -52,6 +50,24 @@ def remove(name: str) -> None:
     path = program.find("ip")
     if path:
         program.output([path, "link", "delete", "dev", name, "type", "ifb"])
+
+
+def _receiving(path: str) -> set[str]:
+    queues = program.json_output([path, "-j", "qdisc", "show"], limit=_OUTPUT_LIMIT) or []
+    return {queue["dev"] for queue in queues if queue.get("kind") in ("ingress", "clsact")}
+
+
+def _filters(path: str, name: str) -> str:
+    """Return what a link does with what it receives; nothing where it has gone meanwhile.
+
+    The filters that plugins make cannot be had as JSON from all releases.
+    """
+    try:
+        return program.output([path, "filter", "show", "dev", name, "ingress"])
+    except CniError:
+        if name in _receiving(path):
+            raise
+        return ""
 
 
 __all__ = ("names", "remove", "targets")

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import os
 import re
@@ -40,27 +41,47 @@ def addresses() -> dict[str, str]:
 
 
 def look_into(look: t.Callable[[], T]) -> t.Iterator[tuple[str, T]]:
-    """Do something inside each of these namespaces.
+    """Do something inside each of these namespaces. One whose path goes meanwhile may have another.
 
     Raises:
         CniError: ``IO_FAILURE``: one cannot be entered, or an ``OSError`` of `look` itself.
     """
-    for path in live().values():
-        try:
-            yield path, netns.inside(path, look)
-        except OSError as exc:
-            if not path.startswith("/proc/"):  # else its process has ended
-                raise io_error("look into the network namespace", path, exc) from exc
+    ways = live()
+    tried: set[tuple[int, str]] = set()
+    while ways:
+        tried |= set(ways.items())
+        missed = set()
+        for inode, path in ways.items():
+            try:
+                found = netns.inside(path, look)
+            except OSError as exc:
+                if _leads(path, inode):
+                    raise io_error("look into the network namespace", path, exc) from exc
+                missed.add(inode)
+            else:
+                yield path, found
+        again = live() if missed else {}
+        ways = {inode: path for inode, path in again.items() if inode in missed and (inode, path) not in tried}
+
+
+def _leads(path: str, inode: int) -> bool:
+    """Tell whether a path leads to a namespace still: a process ends, and a mount is removed."""
+    try:
+        return os.stat(path).st_ino == inode
+    except OSError as exc:
+        return exc.errno not in (errno.ENOENT, errno.ESRCH)
 
 
 def _mounted() -> dict[int, str]:
+    """Return those that no other mount covers."""
     found = {}
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             root, point = line.split()[3:5]
             namespace = _NAMESPACE.fullmatch(root)
-            if namespace:
-                found[int(namespace[1])] = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), point)
+            path = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), point)
+            if namespace and _leads(path, int(namespace[1])):
+                found[int(namespace[1])] = path
     return found
 
 

@@ -40,10 +40,12 @@ class ChainLeaks:
             claims: Of all networks of the node, for few of the chains tell theirs.
             every: Whether to collect those as well that do not.
         """
-        if not _unreached():
+        at_first = _unreached()
+        if not at_first:
             return []
         making = birth()
-        found = _unreached()  # whatever was being made before, rules lead to it by now
+        # Whatever was being made at first, rules lead to it by now; what is new may be being made.
+        found = {key: rules for key, rules in _unreached().items() if key in at_first}
         owned = _owned(networks, claims)
         leaks = []
         for (family, chain), rules in found.items():

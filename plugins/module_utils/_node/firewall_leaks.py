@@ -29,17 +29,20 @@ class FirewallLeaks:
     """Finds rules with which the plugin firewall lets pass what is for an address that nobody has any more."""
 
     def __init__(self, scope: Scope) -> None:
+        """List the rules: those that are made after claims were read may be for a container that these do not know."""
         self._scope = scope
+        self._at_first = _found()
 
     def of(self, claims: Claims) -> list[Leak]:
         """Collect them.
 
         Args:
-            claims: Of all networks of the node, for the rules do not tell theirs.
+            claims: Of all networks of the node, for the rules do not tell theirs; read after this was made.
         """
-        found = {address: (family, rules) for family in iptables.FAMILIES for address, rules in _pairs(family).items()}
-        recorded = {address for record in claims.records for address in addresses(record)} if found else set()
-        return [self._rules(claims, address, *found[address]) for address in found if address not in recorded]
+        recorded = {address for record in claims.records for address in addresses(record)} if self._at_first else set()
+        found = {address: pair for address, pair in self._at_first.items() if address not in recorded}
+        now = _found() if found and not self._scope.dry_run else found
+        return [self._rules(claims, address, *pair) for address, pair in found.items() if now.get(address) == pair]
 
     def _rules(self, claims: Claims, address: str, family: int, rules: tuple[str, str]) -> Leak:
         subject = f"{iptables.tool(family)} {_TABLE} {_CHAIN}: {address}"
@@ -49,6 +52,10 @@ class FirewallLeaks:
 
         commands = [("-D", *rule.split()[1:]) for rule in rules]
         return self._scope.settle(leak, doubt, lambda: iptables.change(family, _TABLE, *commands))
+
+
+def _found() -> dict[str, tuple[int, tuple[str, str]]]:
+    return {address: (family, pair) for family in iptables.FAMILIES for address, pair in _pairs(family).items()}
 
 
 def _pairs(family: int) -> dict[str, tuple[str, str]]:

@@ -56,7 +56,6 @@ class Garbage:
         self._rules = RuleLeaks(scope)
         self._nft = NftLeaks(scope)
         self._chains = ChainLeaks(scope)
-        self._firewall = FirewallLeaks(scope)
         self._ifbs = IfbLeaks(scope)
         self._links = LinkLeaks(scope)
 
@@ -111,13 +110,14 @@ class Garbage:
 
     def _collect_shared(self, names: t.Collection[str], leaks: list[Leak], *, every: bool) -> None:
         """Collect what does not tell its network."""
+        firewall = FirewallLeaks(self._scope) if every else None
         claims = self._records.everywhere()
         configured = [network for name, network in self._networks.networks.items() if name in names]
         recorded = [network for network in claims.configurations() if network.name in names]
         try:
             leaks += self._chains.of(names, claims, every=every)
-            if every:
-                leaks += [*self._nft.without_network(claims), *self._firewall.of(claims), *self._ifbs.of(claims)]
+            if firewall is not None:
+                leaks += [*self._nft.without_network(claims), *firewall.of(claims), *self._ifbs.of(claims)]
             leaks += self._links.of([*configured, *recorded], claims)
         except CniError as exc:
             leaks.append(Leak("network", "", "all networks", "not all that they share could be looked at").fail(exc))

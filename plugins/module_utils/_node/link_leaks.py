@@ -77,7 +77,7 @@ def _inode(path: str) -> int:
 
 def _host_ends(record: Record) -> list[str]:
     interfaces = (record.result.keys.get("interfaces") if record.result else None) or ()
-    return [one["name"] for one in interfaces if not one.get("sandbox")]
+    return [one["name"] for one in interfaces if one.get("name") and not one.get("sandbox")]
 
 
 __all__ = ("LinkLeaks",)

@@ -60,8 +60,9 @@ class NftLeaks:
     def _collect(self, table: str, claims: Claims, is_claimed: t.Callable[[NftRule], bool]) -> list[Leak]:
         rules = [rule for rule in self._at_first if rule.table == table and not is_claimed(rule)]
         if rules and not self._scope.dry_run:
-            # DEL may have removed some since.
-            rules = [rule for rule in nftables.rules(table) if not is_claimed(rule)]
+            # DEL may have removed some since. What is new may be that of a container that claims do not know.
+            now = {_identity(rule) for rule in nftables.rules(table)}
+            rules = [rule for rule in rules if _identity(rule) in now]
         by_owner: dict[tuple[str, str], list[NftRule]] = {}
         for rule in rules:
             by_owner.setdefault((rule.family, rule.comment), []).append(rule)
@@ -79,6 +80,11 @@ class NftLeaks:
                 nftables.remove(rule)
 
         return self._scope.settle(leak, doubt, collect)
+
+
+def _identity(rule: NftRule) -> tuple[t.Any, ...]:
+    """Tell a rule by what stays the same; a counter in it does not."""
+    return rule.family, rule.chain, rule.handle, rule.comment, rule.addresses
 
 
 def _named(rule: NftRule) -> re.Match[str] | None:

@@ -13,7 +13,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._node.host_local import changed, list_directory
@@ -95,7 +95,10 @@ class OwnLeftovers:
 
     def _lock(self, path: str) -> Leak:
         evidence = "nobody holds it, and there is no network or container that it could be for"
-        return self._scope.settle(Leak("lock", "", path, evidence), "", lambda: _remove_lock(path))
+        leak = self._scope.settle(Leak("lock", "", path, evidence), "", lambda: _remove_lock(path))
+        if leak.error is None or leak.error.code != Code.TRY_AGAIN:
+            return leak
+        return Leak("lock", "", path, "there was no network or container that it could be for, but a run has it now")
 
     def _directory(self, path: str, away: t.Collection[str]) -> list[Leak]:
         """Collect an empty directory; a young one is what a run at work has just made."""

@@ -15,7 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.claims import Claim
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
 
 _Owner = tuple[str, int, str]
-_Found = dict[str, dict[_Owner, list[Rule]]]
+_Owned = dict[_Owner, list[Rule]]
+_Found = dict[str, _Owned]
 
 
 class RuleLeaks:
@@ -31,10 +32,9 @@ class RuleLeaks:
 
     def of(self, claims: Claims) -> list[Leak]:
         """Collect what there is of a network."""
-        if not _unclaimed(self._at_first, claims):
-            return []
-        # DEL may have removed some since.
-        found = _unclaimed(self._at_first if self._scope.dry_run else _by_network()[0], claims)
+        found = _unclaimed(self._at_first, claims)
+        if found and not self._scope.dry_run:
+            found = _still(found, _unclaimed(_by_network()[0], claims))
         return [self._chain(claims, owner[0], rules) for owner, rules in found.items()]
 
     def _chain(self, claims: Claims, container_id: str, rules: list[Rule]) -> Leak:
@@ -71,9 +71,15 @@ def _by_network() -> tuple[_Found, list[Leak]]:
     return found, unlisted
 
 
-def _unclaimed(found: _Found, claims: Claims) -> dict[_Owner, list[Rule]]:
+def _unclaimed(found: _Found, claims: Claims) -> _Owned:
     ours = found.get(claims.network, {})
     return {owner: rules for owner, rules in ours.items() if not claims.has(owner[0]) and not claims.frees(owner[0])}
+
+
+def _still(at_first: _Owned, now: _Owned) -> _Owned:
+    """Return what was there before claims were read and is there now: DEL removes some, and a new container makes some."""
+    both = {owner: [rule for rule in now.get(owner, ()) if rule in rules] for owner, rules in at_first.items()}
+    return {owner: rules for owner, rules in both.items() if rules}
 
 
 __all__ = ("RuleLeaks",)

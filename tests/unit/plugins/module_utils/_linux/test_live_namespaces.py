@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
+import typing as t
 
 import pytest
 
@@ -32,14 +34,75 @@ def test_addresses_of_both_families_are_found_with_a_namespace_that_has_them(mon
         assert found["::1"] == "/proc/self/ns/net"
 
 
-def _ended(path: str, look: object) -> None:
-    raise FileNotFoundError(2, "No such file or directory")
+class Paths:
+    """Files in the place of namespaces; what looks into one of them is told where it is."""
+
+    def __init__(self, directory: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.directory = directory
+        self.listings: list[dict[int, str]] = []
+        self.failures: dict[str, OSError] = {}
+        self.dropped: set[str] = set()
+        monkeypatch.setattr(live_namespaces, "live", lambda: self.listings.pop(0))
+        monkeypatch.setattr(netns, "inside", self._inside)
+
+    def make(self, name: str, like: str = "") -> str:
+        """Another path to a namespace, or to one of its own."""
+        path = self.directory / name
+        if like:
+            os.link(like, path)
+        else:
+            path.touch()
+        return str(path)
+
+    def look(self) -> list[str]:
+        return [path for path, dummy in live_namespaces.look_into(lambda: None)]
+
+    def _inside(self, path: str, look: t.Callable[[], t.Any]) -> t.Any:
+        if path in self.dropped:
+            pathlib.Path(path).unlink()
+        if path in self.failures:
+            raise self.failures[path]
+        with open(path, "rb"):
+            return look()
 
 
-def test_a_process_that_has_ended_is_passed_over_and_a_mount_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(netns, "inside", _ended)
-    monkeypatch.setattr(live_namespaces, "live", lambda: {1: "/proc/1/ns/net"})
-    assert live_namespaces.addresses() == {}
-    monkeypatch.setattr(live_namespaces, "live", lambda: {1: "/run/netns/blue"})
-    error = error_of(live_namespaces.addresses)
-    assert (error.code, "/run/netns/blue" in error.msg) == (Code.IO_FAILURE, True)
+@pytest.fixture
+def paths(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
+    return Paths(tmp_path, monkeypatch)
+
+
+def inode(path: str) -> int:
+    return os.stat(path).st_ino
+
+
+def test_a_namespace_that_goes_while_others_are_looked_into_is_passed_over(paths: Paths) -> None:
+    lost, blue = paths.make("lost"), paths.make("blue")
+    paths.listings = [{inode(lost): lost, inode(blue): blue}, {inode(blue): blue}]
+    paths.dropped = {lost}
+    assert paths.look() == [blue]
+
+
+def test_a_namespace_whose_process_ends_is_looked_into_by_another(paths: Paths) -> None:
+    ended = paths.make("ended")
+    other = paths.make("other", like=ended)
+    paths.listings = [{inode(ended): ended}, {inode(other): other}]
+    paths.dropped = {ended}
+    assert paths.look() == [other]
+
+
+def test_a_file_that_is_left_where_a_namespace_was_mounted_is_none(paths: Paths) -> None:
+    left = paths.make("left")
+    paths.listings = [{inode(left) + 1: left}] * 2
+    paths.failures = {left: OSError(errno.EINVAL, "Invalid argument")}
+    assert paths.look() == []
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.EPERM, errno.ENOENT])
+def test_a_namespace_that_is_there_and_cannot_be_looked_into_is_an_error(paths: Paths, code: int) -> None:
+    paths.listings = [{OWN: "/proc/self/ns/net"}]
+    paths.failures = {"/proc/self/ns/net": OSError(code, "it is so")}
+    error = error_of(paths.look)
+    assert (error.code, error.msg) == (
+        Code.IO_FAILURE,
+        "cannot look into the network namespace /proc/self/ns/net: it is so",
+    )

@@ -1,0 +1,53 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What tc tells of links. That the kernel's are removed is in tests/integration."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._linux import ifb, program
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+REDIRECT = "action order 1: mirred (Egress Redirect to device {}) stolen"
+
+# It lists queues by the file of this run; a link is asked about its filters between two of these.
+TC = """\
+#!/bin/sh
+PATH=/usr/bin:/bin
+cd {directory} || exit 1
+if [ "$1" = -j ]; then cat queues; cp later queues; exit; fi
+cat "filters.$4" || {{ echo "Cannot find device $4" >&2; exit 1; }}
+"""
+
+
+def tc(directory: pathlib.Path, now: list[str], later: list[str]) -> None:
+    """Let veth0 send to bwp0, and veth1 be unknown."""
+    (directory / "filters.veth0").write_text(REDIRECT.format("bwp0"), encoding="utf-8")
+    for name, devices in (("queues", now), ("later", later)):
+        queues = [{"kind": "ingress", "dev": device} for device in devices]
+        (directory / name).write_text(json.dumps(queues), encoding="utf-8")
+    (directory / "tc").write_text(TC.format(directory=directory), encoding="utf-8")
+    (directory / "tc").chmod(0o755)
+
+
+@pytest.fixture(autouse=True)
+def only_this(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
+
+
+def test_a_link_that_goes_while_it_is_looked_at_sends_nowhere(tmp_path: pathlib.Path) -> None:
+    tc(tmp_path, ["veth0", "veth1"], later=["veth0"])
+    assert ifb.targets() == {"bwp0"}
+
+
+def test_a_link_that_is_there_and_cannot_be_looked_at_is_an_error(tmp_path: pathlib.Path) -> None:
+    tc(tmp_path, ["veth0", "veth1"], later=["veth0", "veth1"])
+    error = error_of(ifb.targets)
+    assert (error.code, "Cannot find device veth1" in error.details) == (Code.IO_FAILURE, True)

@@ -72,7 +72,8 @@ options:
         required: true
       container_id:
         description:
-          - The container's id. The default is the last part of O(attachments[].netns).
+          - The container's id. The default is the last part of O(attachments[].netns), but for a path below C(/proc),
+            whose last part is the same for all.
         type: str
       ifname:
         description:

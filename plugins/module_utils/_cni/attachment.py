@@ -75,13 +75,14 @@ def netns_identity(path: str) -> str:
     """Return a word that changes when another namespace takes a path, or an empty one where there is none.
 
     The kernel gives a namespace's inode number to the next one at once, so the time at which the inode came
-    up and the boot belong to it. Under /proc that time is the look-up's own and says nothing.
+    up and the boot belong to it. Under /proc, also where a link leads there, that time is the look-up's own
+    and says nothing.
     """
     try:
         status = os.stat(path)
     except OSError:
         return ""
-    since = "" if path.startswith(_PROC) else str(status.st_mtime_ns)
+    since = "" if os.path.realpath(path).startswith(_PROC) else str(status.st_mtime_ns)
     return f"{_boot_id()}:{status.st_dev}:{status.st_ino}:{since}"
 
 

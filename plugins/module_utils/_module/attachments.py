@@ -112,6 +112,10 @@ def _undeclared(wanted: t.Iterable[Wanted], networks: conf_dir.ConfDir) -> list[
 
 
 def _wanted(items: t.Sequence[t.Mapping[str, t.Any]], restoration: Restoration) -> list[Wanted]:
+    for position, item in enumerate(items):
+        if not item["container_id"] and item["netns"].startswith("/proc/"):
+            what = f"attachments[{position}]: container_id is missing: {item['netns']} names no container"
+            raise CniError(Code.INVALID_CONFIG, what, "expected: the id of whose namespace that is")
     wanted = [_one_wanted(item, restoration) for item in items]
     counted = collections.Counter(one.attachment.key for one in wanted)
     for position, one in enumerate(wanted):

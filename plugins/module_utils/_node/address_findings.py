@@ -114,7 +114,7 @@ def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
 def _links(plugin: Configured) -> frozenset[str]:
     if plugin.type != "bridge":
         return frozenset()
-    bridge = plugin.keys.get("bridge") or DEFAULT_BRIDGE
+    bridge = str(plugin.keys.get("bridge") or DEFAULT_BRIDGE)
     return frozenset((bridge, f"{bridge}.{plugin.keys.get('vlan')}"))
 
 

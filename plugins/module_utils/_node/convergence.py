@@ -31,6 +31,8 @@ if t.TYPE_CHECKING:
 _REPETITIONS: t.Final = 3
 # What is looked at of an attachment that was there before.
 _LOOKS: t.Final = ("always", "drift")
+# What could not be found out, or not now, is nothing that making it anew would mend.
+_NO_EVIDENCE: t.Final = (Code.IO_FAILURE, Code.TRY_AGAIN)
 
 
 class Convergence:
@@ -80,9 +82,7 @@ class Convergence:
         outcome = Outcome(one.attachment)
         started = time.monotonic()
         try:
-            if one.problem is not None:
-                raise one.problem
-            self._runtime.records.check_key(one.attachment.validated().key)
+            self._require_sound(one)
             if self._policy.dry_run:
                 self._decide(one, heir, outcome)
             else:
@@ -99,6 +99,12 @@ class Convergence:
             failed.error = self._put_back(left.left, failed.error, left)
             left.reason = f"the {failed.attachment} could not take its place"
             left.action = "recreated" if left.after else "removed"
+
+    def _require_sound(self, one: Wanted) -> None:
+        """Raise what is wrong with how it was asked for."""
+        if one.problem is not None:
+            raise one.problem
+        self._runtime.records.check_key(one.attachment.validated().key)
 
     def _decide(self, one: Wanted, heir: Wanted | None, outcome: Outcome) -> None:
         record, outcome.reason = self._known.of(one.attachment, locked=not self._policy.dry_run)
@@ -134,7 +140,8 @@ class Convergence:
     def _put_back(self, record: Record, failure: CniError, outcome: Outcome) -> CniError:
         """Attach as it was before; return what is to be said of the failure then."""
         try:
-            self._runtime.add(record.network(), record.attachment, record.restoration, again=True)
+            if not self._policy.dry_run:
+                self._runtime.add(record.network(), record.attachment, record.restoration, again=True)
             said = f"the {record.attachment} has been put back as it was before"
             outcome.after = Attached(record.restoration)
         except CniError as exc:
@@ -169,10 +176,12 @@ class Convergence:
             self._check(record, outcome, looked)
         except CniError as exc:
             outcome.reason = f"{who}{exc}"
-            if self._policy.on_drift == "fail":
-                raise
             if self._policy.on_drift == "report":
                 outcome.action, outcome.error = "checked", exc
+            elif exc.code in _NO_EVIDENCE:
+                raise exc.followed_by("it was left as it is, for this does not tell how it is") from exc
+            elif self._policy.on_drift == "fail":
+                raise
 
     def _check_new(self, outcome: Outcome, *, rules: bool) -> None:
         record = self._runtime.records.read(outcome.attachment.key)
@@ -254,7 +263,7 @@ class Convergence:
     def _remove(self, record: Record | None, heir: Wanted | None, outcome: Outcome) -> None:
         if record is None:
             return
-        if heir and not self._policy.dry_run:
+        if heir:
             self._require_heir(heir)
         left = record if self._known.is_in_place(record, record.attachment) else None
         self._delete(record, outcome)
@@ -262,7 +271,10 @@ class Convergence:
 
     def _require_heir(self, heir: Wanted) -> None:
         try:
-            self._runtime.require_plugins(self._conf_dir.get(heir.attachment.network))
+            self._require_sound(heir)
+            network = self._required_or_awaited(Outcome(heir.attachment))
+            if network is not None and not self._policy.dry_run:
+                self._runtime.require_plugins(network)
         except CniError as exc:
             raise exc.within(f"it stays, for the {heir.attachment} cannot take its place") from exc
 

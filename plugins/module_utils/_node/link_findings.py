@@ -31,7 +31,7 @@ def findings(prospect: Prospect, view: View, *, may_come: bool) -> t.Iterator[Fi
         may_come: Another task may be about to make what is missing.
     """
     bridges = {
-        plugin.keys.get("bridge") or DEFAULT_BRIDGE
+        str(plugin.keys.get("bridge") or DEFAULT_BRIDGE)
         for network in (*prospect.wanted, *prospect.others)
         for plugin in configured(network)
         if plugin.type == "bridge"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import signal
 import typing as t
 
 import pytest
@@ -34,6 +35,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     missing = build.missing()
     if item.get_closest_marker("interop") and missing:
         pytest.skip(missing)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def hang_up_is_heard() -> t.Iterator[None]:
+    """Whoever starts the tests may ignore it, as nohup does, and what they start would inherit that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import time
 
 import pytest
 from hypothesis import given
@@ -71,9 +72,16 @@ def test_identity_changes_when_the_inode_number_is_given_to_a_later_one(tmp_path
     assert netns_identity(str(tmp_path / "blue")) != before
 
 
-def test_identity_of_a_processs_namespace_stays_between_look_ups() -> None:
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_identity_of_a_processs_namespace_stays_between_look_ups(tmp_path: pathlib.Path, is_linked: bool) -> None:
     path = f"/proc/{os.getpid()}/ns/net"
-    assert netns_identity(path) == netns_identity(path) != ""
+    (tmp_path / "blue").symlink_to(path)
+    named = str(tmp_path / "blue") if is_linked else path
+    before, looked_up, until = netns_identity(named), os.stat(path).st_mtime_ns, time.monotonic() + 2
+    # The kernel makes the inode anew for a later look-up, unless somebody holds it.
+    while os.stat(path).st_mtime_ns == looked_up and time.monotonic() < until:
+        pass
+    assert netns_identity(named) == before != ""
 
 
 def test_identity_belongs_to_this_boot(tmp_path: pathlib.Path) -> None:

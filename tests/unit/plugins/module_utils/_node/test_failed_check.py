@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Attached, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call
@@ -24,13 +24,14 @@ class Plugin:
     def __init__(self) -> None:
         self.fails: set[str] = set()
         self.recovers = False
+        self.code = 100
 
     def __call__(self, call: Call) -> CniError | None:
         if call.command not in self.fails:
             return None
         if self.recovers:
             self.fails.discard(call.command)
-        return CniError(100, f"{call.command} fails")
+        return CniError(self.code, f"{call.command} fails")
 
 
 @pytest.fixture
@@ -85,6 +86,18 @@ def test_a_failed_check_of_what_is_there(
     assert done.reason.startswith("CHECK failed: CHECK fails" if check == "always" else "")
     asked = {"recreate": ["CHECK", "DEL", "ADD", "CHECK"], "fail": ["CHECK"], "report": ["CHECK"]}
     assert lab.commands() == (asked[on_drift] if check == "always" else [])
+
+
+@pytest.mark.parametrize("code", [Code.TRY_AGAIN, Code.IO_FAILURE])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_check_that_could_not_find_out_takes_nothing_away(
+    lab: Laboratory, plugin: Plugin, code: Code, dry_run: bool
+) -> None:
+    lab.ensure(lab.wanted())
+    plugin.fails, plugin.code = {"CHECK"}, code
+    done = lab.ensure(lab.wanted(), dry_run=dry_run)
+    assert (done.action, done.changed, done.after, lab.commands()) == ("failed", False, Attached(), ["CHECK"])
+    assert "it was left as it is, for this does not tell how it is" in str(done.error)
 
 
 @pytest.mark.parametrize(("policy", "expected"), NEW.items())

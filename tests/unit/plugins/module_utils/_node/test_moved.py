@@ -135,3 +135,19 @@ def test_another_interface_of_the_container_is_nobody_s_place(make: Make) -> Non
     lab.write("other", plugins=NEW)
     joined, left = lab.converge(Wanted(lab.wanted(network="other", ifname="eth1")), Wanted(lab.wanted(), present=False))
     assert (joined.action, left.action, lab.record()) == ("failed", "removed", None)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    "wrong", [{"args": {"K": "a=b"}}, {"ifname": "eth0", "netns": "/proc/self/ns/net"}], ids=["args", "netns"]
+)
+def test_a_network_is_not_left_for_what_is_asked_for_wrongly(make: Make, wrong: Json, dry_run: bool) -> None:
+    lab = make(new=succeeds)
+    lab.make_namespace()
+    lab.ensure(lab.wanted(), check="never")
+    lab.write("other", plugins=NEW)
+    joined, left = lab.converge(
+        Wanted(lab.wanted(network="other", **wrong)), Wanted(lab.wanted(), present=False), dry_run=dry_run
+    )
+    assert (joined.action, left.action, left.changed, lab.commands()) == ("failed", "failed", False, [])
+    assert "it stays, for the attachment of blue (eth0) to network other cannot take its place" in str(left.error)

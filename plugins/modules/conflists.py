@@ -41,7 +41,8 @@ options:
   mode:
     description:
       - Permissions of the files, in octal digits.
-    type: str
+      - A number is taken as it is. V(0644) without quotes is one, which YAML reads as octal, and means the same.
+    type: raw
     default: "0644"
   purge:
     description:
@@ -224,7 +225,7 @@ def main() -> t.NoReturn:
             **arguments.CONF_DIR,
             **arguments.PLUGIN_DIRS,
             **arguments.TIMEOUT,
-            "mode": {"type": "str", "default": "0644"},
+            "mode": {"type": "raw", "default": "0644"},
             "purge": {"type": "bool", "default": False},
             "probe": {"type": "bool", "default": True},
             "validate": VALIDATE,

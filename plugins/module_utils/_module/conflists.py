@@ -92,10 +92,14 @@ def _wanted(item: t.Mapping[str, t.Any], where: str) -> Wanted:
     )
 
 
-def _mode(digits: str) -> int:
-    if not re.fullmatch(r"0?[0-7]{3}", digits):
-        raise CniError(Code.INVALID_CONFIG, f"mode: {digits!r}", 'expected: octal digits such as "0644"')
-    return int(digits, 8)
+def _mode(given: object) -> int:
+    """Read permissions as Ansible's own modules do: text is octal digits, a number is what YAML makes of 0644."""
+    if isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= 0o777:
+        return given
+    if isinstance(given, str) and re.fullmatch(r"0?[0-7]{3}", given):
+        return int(given, 8)
+    meant = f", which is {given:#o}" if type(given) is int else ""
+    raise CniError(Code.INVALID_CONFIG, f"mode: {given!r}{meant}", 'expected: octal digits such as "0644"')
 
 
 def _report(changes: t.Sequence[FileChange]) -> dict[str, t.Any]:

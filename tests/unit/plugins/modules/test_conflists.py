@@ -52,6 +52,13 @@ def test_a_change_of_mode_can_be_seen(ensure: Ensure, tmp_path: pathlib.Path) ->
     assert diff == {"before": {"path": str(path), "mode": "0644"}, "after": {"path": str(path), "mode": "0600"}}
 
 
+@pytest.mark.parametrize("mode", [0o640, "0640", "640"], ids=repr)
+def test_a_mode_without_quotes_is_the_one_that_is_written(ensure: Ensure, tmp_path: pathlib.Path, mode: object) -> None:
+    """YAML makes the number 416 of 0640."""
+    ensure({"config": CONFIG}, mode=mode).ok()
+    assert (tmp_path / "net.d" / "10-net.conflist").stat().st_mode & 0o7777 == 0o640
+
+
 def test_text_is_written_as_it_is_and_shown_as_well_as_can_be(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     (tmp_path / "net.d").mkdir()
     (tmp_path / "net.d" / "10-net.conflist").write_bytes(b"\xff old")
@@ -107,6 +114,12 @@ REFUSED: dict[str, tuple[Json, Json, str]] = {
     "a high priority": ({"config": CONFIG, "priority": 100}, {}, "conflists[0]: priority: 100"),
     "a mode in words": ({"config": CONFIG}, {"mode": "u=rw"}, "mode: 'u=rw'; expected: octal digits such as \"0644\""),
     "a mode with a suid bit": ({"config": CONFIG}, {"mode": "4755"}, "mode: '4755'"),
+    "a mode without its zero": (
+        {"config": CONFIG},
+        {"mode": 644},
+        "mode: 644, which is 0o1204; expected: octal digits",
+    ),
+    "a mode that is no number": ({"config": CONFIG}, {"mode": True}, "mode: True; expected: octal digits"),
     "a mode that is not octal": ({"config": CONFIG}, {"mode": "0888"}, "mode: '0888'"),
     "a relative directory": ({"config": CONFIG}, {"conf_dir": "net.d"}, "conf_dir: 'net.d' is not an absolute path"),
     "no time": ({"config": CONFIG}, {"timeout": 0}, "timeout: 0; expected: a number above 0"),

@@ -137,6 +137,8 @@ options:
       - What is done about an attachment that has drifted or whose CHECK fails.
       - V(recreate) deletes and adds it, V(fail) leaves it and fails, V(report) leaves it and returns the error.
       - Whatever is found right after ADD fails with V(recreate) too.
+      - Where a CHECK cannot be completed, as when its time is over, the attachment stays and the item fails with V(recreate)
+        too.
     type: str
     choices:
       - recreate

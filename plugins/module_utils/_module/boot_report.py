@@ -25,7 +25,8 @@ if t.TYPE_CHECKING:
 def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], parts: dict[str, t.Any]) -> None:
     """Have what the next boot needs, and put it into the module's result: what was done to attachments stays told."""
     try:
-        changes, warnings = prepare(module.params["cache_dir"], outcomes, dry_run=module.check_mode)
+        cache_dir, timeout = module.params["cache_dir"], module.params["timeout"]
+        changes, warnings = prepare(cache_dir, outcomes, dry_run=module.check_mode, timeout=timeout)
     except CniError as exc:
         parts["error"] = exc.as_dict()
         return

@@ -14,7 +14,10 @@ PROGRAM: t.Final = "/opt/cni.node/restore.pyz"
 UNIT: t.Final = "/etc/systemd/system/cni-node-restore.service"
 LINK: t.Final = "/etc/systemd/system/multi-user.target.wants/cni-node-restore.service"
 
+# Whoever looks at what is to be restored and changes these files holds it; what it guards may not be there yet.
+LOCK: t.Final = "/run/cni-node-restore.lock"
+
 # Below it, a network namespace has its own files of /etc; that is where ``ip netns`` looks for them.
 NETNS_ETC: t.Final = "/etc/netns"
 
-__all__ = ("LINK", "NETNS_ETC", "PROGRAM", "UNIT")
+__all__ = ("LINK", "LOCK", "NETNS_ETC", "PROGRAM", "UNIT")

@@ -7,43 +7,59 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._node import boot_unit, resolv_conf
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._node import boot, boot_unit, resolv_conf
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
 from ansible_collections.cni.node.plugins.module_utils._node.restoration import lasting
 
 
-def prepare(cache_dir: str, outcomes: t.Sequence[Outcome], *, dry_run: bool) -> tuple[list[FileChange], list[str]]:
+class _Plan(t.NamedTuple):
+    unit: list[FileChange]
+    resolving: list[FileChange]
+    warnings: list[str]
+
+
+def prepare(
+    cache_dir: str, outcomes: t.Sequence[Outcome], *, dry_run: bool, timeout: float
+) -> tuple[list[FileChange], list[str]]:
     """Have what the next boot needs on the node, as long as a record says that something is to be restored.
 
     The records are all there is to go by, so a run that was killed is made up for by the next.
 
     Args:
         outcomes: What has become of attachments, or in a dry run would.
+        timeout: Seconds to wait for another run that is at it, of whatever cache directory.
 
     Returns:
         What has changed, and warnings.
 
     Raises:
-        CniError: ``IO_FAILURE``, ``DECODE_FAILURE``.
+        CniError: ``IO_FAILURE``, ``DECODE_FAILURE``; ``TRY_AGAIN`` when the time is over.
     """
-    cache_dir = os.path.abspath(cache_dir)
+    lock = locked(boot.LOCK, exclusive=True, timeout=timeout, what="what the next boot needs")
+    with contextlib.nullcontext() if dry_run else lock:
+        plan = _plan(os.path.abspath(cache_dir), [outcome for outcome in outcomes if outcome.changed and dry_run])
+        if not dry_run:
+            for change in plan.resolving:
+                resolv_conf.carry_out(change)
+            boot_unit.carry_out(plan.unit)
+    return [*plan.unit, *plan.resolving], plan.warnings
+
+
+def _plan(cache_dir: str, undecided: t.Sequence[Outcome]) -> _Plan:
     kept = {path: lasting(path) for path in sorted({cache_dir, *boot_unit.cache_dirs()})}
-    undecided = [outcome for outcome in outcomes if outcome.changed] if dry_run else []
     keys = {outcome.attachment.key for outcome in undecided}
     kept[cache_dir] = [record for record in kept[cache_dir] if record.attachment.key not in keys]
     awaited = {cache_dir} if any(outcome.after and outcome.after.restoration for outcome in undecided) else set()
     unit = boot_unit.changes([path for path, records in kept.items() if records or path in awaited])
     records = [record for found in kept.values() for record in found]
     resolving, warnings = resolv_conf.changes(records, [outcome.attachment.netns for outcome in undecided])
-    if not dry_run:
-        for change in resolving:
-            resolv_conf.carry_out(change)
-        boot_unit.carry_out(unit)
-    return [*unit, *resolving], warnings
+    return _Plan(unit, resolving, warnings)
 
 
 __all__ = ("prepare",)

@@ -55,7 +55,7 @@ def _found(record: Record, chain: str) -> dict[int, tuple[list[masquerade.Rule],
     What was interrupted has no addresses yet. A node without IPv6 may have a tool that fails, and no rule of it.
     """
     has = {ipaddress.ip_address(address).version for address in addresses(record)}
-    found = {}
+    found: dict[int, tuple[list[masquerade.Rule], bool]] = {}
     for family in has or iptables.FAMILIES:
         try:
             found[family] = masquerade.leftovers(family, chain)

@@ -10,16 +10,20 @@ from __future__ import annotations
 import typing as t
 
 from ansible import template
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleError, AnsibleFileNotFound
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import lookup_loader
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
+from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source
 
 _Keys = dict[str, t.Any]
+
+_KEYS: t.Final = tuple(CONFLISTS["conflists"]["options"])
 
 # Before ansible-core 2.19, a rendered text that looks like data becomes data; since then the option only warns.
 _AS_TEXT: t.Final[_Keys] = {} if hasattr(template, "trust_as_template") else {"convert_data": False}
@@ -75,7 +79,10 @@ class ConflistItemsAction(ActionBase):
 
         An item that is not of the right form is left for the node to refuse.
         """
-        if not isinstance(item, dict) or item.get("state", "present") != "present":
+        if not isinstance(item, dict):
+            return item, None
+        _check_keys(item, where)
+        if item.get("state", "present") != "present":
             return item, None
         if isinstance(item.get("template"), str):
             if item.get("config") is not None or item.get("content") is not None:
@@ -92,9 +99,31 @@ class ConflistItemsAction(ActionBase):
             path = self._find_needle("templates", name)
             lookup = lookup_loader.get("ansible.builtin.template", loader=self._loader, templar=self._templar)
             (text,) = lookup.run([path], variables=task_vars, template_vars=own_vars, **_AS_TEXT)
+        except AnsibleFileNotFound as exc:
+            raise _not_found(name, where, exc) from exc
         except AnsibleError as exc:
             raise CniError(Code.INVALID_CONFIG, f"{where}: template {name} cannot be rendered: {exc}") from exc
         return f"{where}: template {path}, rendered", str(text)
+
+
+def _check_keys(item: _Keys, where: str) -> None:
+    """Refuse what Ansible would refuse on the node without the item's place, and without the key that nobody knows.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    for key in map(str, item):
+        if key not in _KEYS:
+            meant = nearest(key, _KEYS)
+            hint = f"did you mean {meant}?" if meant else f"expected: {', '.join(_KEYS)}"
+            raise CniError(Code.INVALID_CONFIG, f"{where}: the key {key!r} is unknown here", hint)
+
+
+def _not_found(name: str, where: str, error: AnsibleFileNotFound) -> CniError:
+    """Say where a template was looked for; Ansible's own words advise an option that there is not here."""
+    places = ", ".join(dict.fromkeys(error.paths or [name]))
+    msg = f"{where}: template {name} cannot be rendered: the controller has no such file"
+    return CniError(Code.INVALID_CONFIG, msg, f"looked for {places}")
 
 
 def _source(item: _Keys, where: str) -> Source | None:

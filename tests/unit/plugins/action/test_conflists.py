@@ -190,6 +190,13 @@ def test_an_item_that_is_no_mapping_is_for_the_node_to_refuse(controller: Contro
 
 
 BAD: dict[str, tuple[Json, tuple[str, ...]]] = {
+    "a misspelled key": ({"conf": CONFIG}, ("conflists[1]: the key 'conf' is unknown here; did you mean config?",)),
+    "an unknown key": (
+        {"name": "net", "state": "absent", "colour": "red"},
+        (
+            "conflists[1]: the key 'colour' is unknown here; expected: config, template, vars, content, name, priority, ",
+        ),
+    ),
     "text": ({"content": "{\n  oops\n}"}, ("conflists[1], line 2: this is not valid JSON: line 2, column 3: ",)),
     "empty text": ({"content": ""}, ("conflists[1], line 1: this is not valid JSON: it is empty",)),
     "data": ({"config": {**CONFIG, "cniVersion": "9.9.9"}}, ("conflists[1]: /cniVersion: unknown version '9.9.9'",)),
@@ -203,7 +210,17 @@ BAD: dict[str, tuple[Json, tuple[str, ...]]] = {
         ("conflists[1]: template undefined.j2 cannot be rendered: ", "'nowhere' is undefined"),
     ),
     "syntax": ({"template": "syntax.j2"}, ("conflists[1]: template syntax.j2 cannot be rendered: ",)),
-    "missing": ({"template": "missing.j2"}, ("conflists[1]: template missing.j2 cannot be rendered: ", "missing.j2'")),
+    "missing": (
+        {"template": "missing.j2"},
+        (
+            "conflists[1]: template missing.j2 cannot be rendered: the controller has no such file; looked for /",
+            "/roles/lab/templates/missing.j2, ",
+        ),
+    ),
+    "missing at an absolute path": (
+        {"template": "/nowhere/missing.j2"},
+        ("the controller has no such file; looked for /nowhere/missing.j2",),
+    ),
     "vars": ({"template": "net.j2", "vars": "text"}, ("conflists[1]: template net.j2 cannot be rendered: ", "text")),
 }
 
@@ -218,6 +235,7 @@ def test_what_is_wrong_is_said_with_its_place_and_no_node_is_asked(
     message = controller.refused(item)
     for fragment in fragments:
         assert fragment in message
+    assert "remote_src" not in message
 
 
 def test_broken_rendered_text_names_the_template_and_the_line(controller: Controller) -> None:

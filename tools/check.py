@@ -2,15 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Run suites of tests one after the other, to the end, and sum up: python -m tools.check SUITE..."""
+"""Run suites of tests to the end, some side by side, and sum up: python -m tools.check SUITE..."""
 
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import os
 import subprocess
 import sys
 import time
+import typing as t
 from pathlib import Path
 
 from tools import lint, molecule, pytests, report, sanity, typecheck, vm
@@ -28,8 +30,9 @@ SUITES = {
     "vm": vm.suite,
 }
 
-# One waits for an emulated machine, the other reads sources with one processor; neither minds how long it takes.
-BESIDE = {"sanity": "vm"}
+# These run side by side. The second ones read sources with one processor, and wait for an emulated machine: they do
+# not mind how long that takes.
+LANES = (("integration", "molecule"), ("sanity", "vm"))
 
 
 def run(name: str) -> report.Outcome:
@@ -45,12 +48,16 @@ def run(name: str) -> report.Outcome:
     return outcome
 
 
-def run_both(name: str, beside: str) -> list[report.Outcome]:
-    """Run two suites at a time; what the second says is told after the first."""
-    told = CACHE / f"{beside}.log"
+def run_all(names: t.Iterable[str]) -> list[report.Outcome]:
+    return [run(name) for name in names]
+
+
+def run_lanes(names: t.Sequence[str], beside: t.Sequence[str]) -> list[report.Outcome]:
+    """Run two lists of suites at a time; what the second says is told after the first."""
+    told = CACHE / "beside.log"
     with concurrent.futures.ProcessPoolExecutor(1, initializer=_tell, initargs=(told,)) as background:
-        other = background.submit(run, beside)
-        outcomes = [run(name), other.result()]
+        others = background.submit(run_all, beside)
+        outcomes = [*run_all(names), *others.result()]
     print(told.read_text(encoding="utf-8", errors="replace"), flush=True)
     return outcomes
 
@@ -62,12 +69,10 @@ def _tell(log: Path) -> None:
 
 
 def main(names: list[str]) -> int:
-    outcomes = []
-    for name in names:
-        if BESIDE.get(name) in names:
-            outcomes += run_both(name, BESIDE[name])
-        elif name not in {BESIDE[other] for other in names if other in BESIDE}:
-            outcomes.append(run(name))
+    lanes = [[name for name in lane if name in names] for lane in LANES]
+    in_lanes = list(itertools.chain(*lanes))
+    outcomes = run_all(name for name in names if name not in in_lanes)
+    outcomes += run_lanes(*lanes) if all(lanes) else run_all(in_lanes)
     report.print_summary(outcomes)
     return 1 if any(outcome.failed for outcome in outcomes) else 0
 

@@ -106,10 +106,14 @@ class Keys:
             self.report("unknown-key", join(path, key), message, f"it knows {known or 'none of its own'}", value)
 
 
-def nearest(word: str, known: t.Iterable[str]) -> str:
-    """Return the known word that another is most like, or an empty string."""
+def nearest(word: str, known: t.Iterable[str], likeness: float = _LIKENESS) -> str:
+    """Return the known word that another is most like, or an empty string.
+
+    Args:
+        likeness: From 0 to 1, what is like enough.
+    """
     folded = {one.lower(): one for one in known}
-    found = difflib.get_close_matches(word.lower()[:60], folded, 1, _LIKENESS)
+    found = difflib.get_close_matches(word.lower()[:60], folded, 1, likeness)
     return folded[found[0]] if found else ""
 
 

@@ -12,7 +12,14 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import nearest
+from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.violation import violation
+
+# A plugin that is this much like a known one, and at most one letter longer or shorter, is taken for that one misspelled;
+# others have names of their own that are nearly one of four letters: vxlan, wlan.
+_LIKENESS: t.Final = 0.8
+_LONG_ENOUGH: t.Final = 5
 
 
 def findings(document: Document) -> t.Iterator[Finding]:
@@ -25,6 +32,8 @@ def findings(document: Document) -> t.Iterator[Finding]:
     if document.is_list:
         yield from _violations(document, "network-list", document.keys, "")
     for plugin in document.plugins:
+        yield from _misspelled(document, plugin.type, plugin.path)
+        yield from _misspelled(document, plugin.ipam.get("type"), plugin.ipam_path)
         yield from _violations(document, plugin.schema, plugin.keys, plugin.path)
         yield from _ipam(document, plugin)
 
@@ -38,6 +47,17 @@ def result_findings(result: t.Any, file: str) -> list[Finding]:
     by_family = isinstance(result, dict) and result.get("cniVersion", "0.1.0") in ("0.1.0", "0.2.0", "")
     found = schemas.validator("result-0.2.0" if by_family else "result").iter_errors(result)
     return [Finding(one.code, file, one.path, one.message, one.hint, one.value) for one in map(violation, found)]
+
+
+def _misspelled(document: Document, plugin_type: t.Any, path: str) -> t.Iterator[Finding]:
+    known = schemas.plugin_types()
+    if not isinstance(plugin_type, str) or plugin_type in known:
+        return
+    alike = [one for one in sorted(known) if len(one) >= _LONG_ENOUGH and abs(len(one) - len(plugin_type)) <= 1]
+    meant = nearest(plugin_type, alike, _LIKENESS)
+    if meant:
+        message = f"no plugin {plugin_type!r} is known"
+        yield document.finding("misspelled-plugin", join(path, "type"), message, f"did you mean {meant}?", plugin_type)
 
 
 def _ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:

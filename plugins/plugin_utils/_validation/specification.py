@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._cni import config, identifier
+from ansible_collections.cni.node.plugins.module_utils._cni import config, identifier, version
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
@@ -54,6 +54,10 @@ def _versions(document: Document) -> t.Iterator[Finding]:
     path = "/cniVersions" if several else "/cniVersion"
     refused = list(_refused(document, path, "unsupported-version", lambda: config.parse_versions(network, "")))
     yield from refused
+    if network.get("cniVersion", "") == "" and not several:
+        message = f"the network has no cniVersion, so that it is of version {version.IMPLIED}"
+        hint = 'that has no CHECK, and no prevResult for DEL; write a version that its plugins support, such as "1.0.0"'
+        yield document.finding("missing-version", path, message, hint)
     if not document.is_list and not refused:
         highest = config.parse_versions(network, "")[-1]
         yield from _refused(document, "/type", "single-plugin", lambda: config.check_single(highest, ""))

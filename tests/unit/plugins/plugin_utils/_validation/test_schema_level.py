@@ -1,0 +1,49 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
+pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
+
+from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source, validate
+
+# Of other projects and clouds, without a schema here; some are nearly the name of a reference plugin.
+OTHERS = (
+    "antrea",
+    "azure-vnet",
+    "bond",
+    "cnv-tuning",
+    "danm",
+    "ecs-bridge",
+    "ib-sriov",
+    "ipvtap",
+    "kube-ovn",
+    "l2bridge",
+    "macvtap",
+    "nat",
+    "ovs-cni",
+    "route-override",
+    "sdnbridge",
+    "sriov-cni",
+    "terway",
+    "vpc-bridge",
+    "vxlan",
+    "weave-net",
+    "win-bridge",
+    "wlan",
+)
+
+
+@pytest.mark.parametrize("plugin_type", sorted({*OTHERS, *schemas.plugin_types()}))
+def test_a_plugin_of_others_is_no_misspelled_one(plugin_type: str) -> None:
+    for plugin in ({"type": plugin_type}, {"type": "bridge", "ipam": {"type": plugin_type}}):
+        network = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
+        found = validate([Source("net", json.dumps(network).encode())], ["schema"])
+        assert "misspelled-plugin" not in [one.code for one in found]

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import enum
+import os
 import typing as t
 
 
@@ -69,4 +70,13 @@ def io_error(action: str, path: str, exc: OSError) -> CniError:
     return CniError(Code.IO_FAILURE, f"cannot {action} {path}: {reason}")
 
 
-__all__ = ("CniError", "Code", "io_error")
+def unforeseen(exc: Exception) -> CniError:
+    """Say what went wrong that nothing is prepared for, and where."""
+    import traceback  # takes time to load, and nobody is to need it
+
+    at = traceback.extract_tb(exc.__traceback__)[-1]
+    where = f"in {at.name}, {os.path.basename(at.filename)}:{at.lineno}"
+    return CniError(Code.INTERNAL, f"unexpected {type(exc).__name__}: {exc}", f"{where}; please report it to cni.node")
+
+
+__all__ = ("CniError", "Code", "io_error", "unforeseen")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, unforeseen
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -22,6 +22,8 @@ def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, 
         result = operation(module)
     except CniError as exc:
         module.fail_json(**as_failure(exc))
+    except Exception as exc:
+        module.fail_json(**as_failure(unforeseen(exc)))
     if result.get("failed"):
         module.fail_json(**result)
     module.exit_json(**result)

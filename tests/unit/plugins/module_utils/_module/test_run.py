@@ -55,6 +55,15 @@ def test_actions_are_counted_in_the_order_of_their_names() -> None:
     assert counted([]) == "none"
 
 
+def test_what_nobody_has_foreseen_is_told_without_a_traceback() -> None:
+    def operation(module: AnsibleModule) -> Json:
+        raise ValueError("no closing quotation")
+
+    end, said = _ran(operation)
+    assert (end, said["error"]["code"]) == ("fail", 999)
+    assert said["msg"].startswith("unexpected ValueError: no closing quotation; in operation, test_run.py:")
+
+
 def test_a_result_is_returned() -> None:
     assert _ran(lambda module: {"changed": True, "msg": "done"}) == ("exit", {"changed": True, "msg": "done"})
 

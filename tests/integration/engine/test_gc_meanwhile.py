@@ -1,0 +1,54 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Namespaces and links come and go, as on any node with containers, while what looks for garbage looks at all of them."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import subprocess
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import ifb, live_namespaces, veth
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.until import until
+
+pytestmark = pytest.mark.requires_root
+
+CONTAINERS = """
+for number in $(seq 60); do
+    ip netns add c$number
+    ip link add c$number type veth peer name eth0 netns c$number
+    tc qdisc add dev c$number ingress
+    ip netns delete c$number
+done
+"""
+
+
+def test_what_comes_and_goes_is_no_failure(node: Node) -> None:
+    with concurrent.futures.ThreadPoolExecutor(1) as executor:
+        ended = executor.submit(subprocess.run, ["sh", "-c", CONTAINERS], stderr=subprocess.DEVNULL)
+        while not ended.done():
+            assert "127.0.0.1" in live_namespaces.addresses()
+            veth.other_ends()
+            ifb.targets()
+
+
+def test_a_namespace_whose_name_is_covered_by_another_mount_is_reached_by_its_process(
+    node: Node, blue: Namespace
+) -> None:
+    number = os.stat(blue.path).st_ino
+    with subprocess.Popen(blue.argv("sleep", "60")) as process:
+        own = f"/proc/{process.pid}/ns/net"
+        until(lambda: os.stat(own).st_ino == number or None)
+        subprocess.run(["mount", "--bind", "/dev/null", str(blue.path)], check=True)
+        try:
+            assert live_namespaces.live()[number] == own
+        finally:
+            subprocess.run(["umount", str(blue.path)], check=True)
+            process.kill()
+        assert live_namespaces.live()[number] == str(blue.path)

@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -21,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import
 
 # The kernel resets other settings with these, so they come before what is asked for beside them.
 _FIRST: t.Final = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
+_NUMBERS: t.Final = re.compile(r"-?\d+( -?\d+)*", re.ASCII)
 # What appears in directories that are there before.
 _BROUGHT: t.Final = {"nf_conntrack": ("net.netfilter.nf_conntrack_", "net.nf_conntrack_max")}
 
@@ -104,7 +105,7 @@ class KernelSettings:
         kernel_module.load(plan.loaded)
         written = _as_found(plan.written)
         self._memory.save(self._remembered(written))
-        _write(written)
+        _write(written, plan.loaded)
         for change in plan.files:
             apply(change)
         wanted = {change.name for change in plan.settings if change.action in ("set", "unchanged")}
@@ -149,6 +150,10 @@ def _setting(name: str, needs: Needs, loaded: set[str], problems: list[str]) -> 
         problems.append(f"kernel setting {name}: the running kernel does not have it ({'; '.join(reasons)})")
     elif now not in (None, wanted) and not sysctl.is_writable(name):
         problems.append(_unwritable(name, reasons))
+    elif now is not None and _is_a_word_for_a_number(name, now, wanted):
+        problems.append(
+            f"kernel setting {name}: {wanted!r} is no number; {_of_the_form_of(now)} ({'; '.join(reasons)})"
+        )
     else:
         yield SettingChange(name, now, wanted, "unchanged" if now == wanted else "set", reasons)
 
@@ -157,6 +162,18 @@ def _is_to_come(name: str, loaded: set[str]) -> bool:
     """Tell whether one of the modules to be loaded may bring a setting: with its directory, or by what is known."""
     known = tuple(prefix for module in loaded for prefix in _BROUGHT.get(module, ()))
     return bool(loaded) and (not sysctl.has_directory(name) or name.startswith(known))
+
+
+def _is_a_word_for_a_number(name: str, now: str, wanted: str) -> bool:
+    """Tell whether the kernel is certain to refuse a value. Some take masks and lists, and a host may be called 7."""
+    is_word = not re.search(r"\d", wanted) and re.search(r"[g-z]", wanted, re.IGNORECASE)
+    return bool(_NUMBERS.fullmatch(now) and is_word) and not name.startswith("kernel.")
+
+
+def _of_the_form_of(now: str) -> str:
+    if not _NUMBERS.fullmatch(now):
+        return f"its value is {now!r} now"
+    return f"expected: {'integers' if ' ' in now else 'an integer'}, as the value is now: {now}"
 
 
 def _unwritable(name: str, reasons: t.Sequence[str]) -> str:
@@ -187,15 +204,27 @@ def _as_found(planned: t.Iterable[SettingChange]) -> list[SettingChange]:
     return [change for change in changes if change.before != change.after]
 
 
-def _write(changes: t.Sequence[SettingChange]) -> None:
+def _write(changes: t.Sequence[SettingChange], loaded: t.Sequence[str]) -> None:
     for position, change in enumerate(changes):
         try:
             sysctl.write(change.name, change.after)
+        except CniError as exc:
+            left = _undo(changes[: position + 1])
+            done = [f"{', '.join(left)} could not be put back" if left else "no setting was changed"]
+            done += [f"loaded and left so: {', '.join(loaded)}"] if loaded else []
+            said = (exc.details, _of_the_form_of(change.before or ""), *done)
+            raise CniError(exc.code, exc.msg, "; ".join(filter(None, said))) from exc
+
+
+def _undo(changes: t.Sequence[SettingChange]) -> list[str]:
+    """Put settings back, the last one first, and return those that could not be."""
+    left = []
+    for change in reversed(changes):
+        try:
+            sysctl.write(change.name, change.before or "")
         except CniError:
-            for done in reversed(changes[: position + 1]):
-                with contextlib.suppress(CniError):
-                    sysctl.write(done.name, done.before or "")
-            raise
+            left.append(change.name)
+    return left
 
 
 __all__ = ("KernelSettings", "ModuleChange", "Plan", "SettingChange")

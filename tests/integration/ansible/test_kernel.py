@@ -140,11 +140,28 @@ def test_all_that_the_kernel_lacks_is_said_at_once_with_the_reasons(node: Node, 
 def test_a_value_that_the_kernel_refuses_leaves_all_settings_as_they_were(node: Node) -> None:
     """Routing is set before, and the kernel finds out only then."""
     done = node.run("kernel", sysctls={FORWARD: 1, "net.ipv4.ip_local_port_range": "5000 1000"})
-    done.failed("cannot write '5000 1000' to /proc/sys/net/ipv4/ip_local_port_range: Invalid argument")
+    done.failed(
+        "cannot write '5000 1000' to /proc/sys/net/ipv4/ip_local_port_range: Invalid argument; expected: integers, as the "
+        "value is now: ",
+        "; no setting was changed",
+    )
     assert (setting(FORWARD), FILE.exists()) == ("0", False)
     done = node.run("kernel", sysctls={FORWARD: 1, "net.ipv4.conf.all.arp_ignore": "0x1"})
-    done.failed("the kernel made '1' of '0x1'; give the value as the kernel shows it")
+    done.failed(
+        "the kernel made '1' of '0x1'; give the value as the kernel shows it; expected: an integer, as the value is"
+    )
     assert (setting(FORWARD), setting("net.ipv4.conf.all.arp_ignore"), FILE.exists()) == ("0", "0", False)
+
+
+def test_a_word_for_a_number_is_refused_in_check_mode_as_in_the_run(project: Project) -> None:
+    wanted = {"sysctls": {FORWARD: "yes", "net.ipv4.conf.all.arp_ignore": 1}}
+    played = project.play(thrice("prepare", KERNEL, wanted))
+    for name in ("prepare, predicted", "prepare"):
+        played[name].did_nothing().failed(
+            f"kernel setting {FORWARD}: 'yes' is no number; expected: an integer, as the value is now: 0 (given in sysctls); "
+            "nothing was changed"
+        )
+    assert setting("net.ipv4.conf.all.arp_ignore") == "0"
 
 
 def test_where_settings_cannot_be_written_nothing_is_and_what_is_right_already_is_no_problem(node: Node) -> None:

@@ -129,6 +129,22 @@ def test_a_setting_that_no_module_brings_is_an_error_and_no_setting_is_changed(n
     assert (node.kernel.setting("net/ipv4/ip_forward"), node.settings_file.exists()) == ("0", False)
 
 
+def test_what_the_kernel_does_not_take_as_it_is_leaves_settings_as_they_were_and_says_what_is_loaded(
+    node: Node,
+) -> None:
+    node.kernel.has_settings(core__a="1", core__b="1")
+    node.kernel.has_on_disk("veth")
+    settings = KernelSettings(str(node.cache))
+    plan = settings.plan(needs("veth", net__core__a="2", net__core__b="2  3"), persist=True)
+    error = error_of(lambda: settings.apply(plan))
+    assert error.msg == "net.core.b: the kernel made '2 3' of '2  3'"
+    assert error.details == (
+        "give the value as the kernel shows it; expected: an integer, as the value is now: 1; no setting was changed; "
+        "loaded and left so: veth"
+    )
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
+
+
 def test_drift_is_repaired_and_what_was_at_first_is_remembered(node: Node) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0", core__a="5")
     wanted = needs(net__ipv4__ip_forward="1", net__core__a="6")
@@ -204,6 +220,40 @@ def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: Node) -> No
     assert second.startswith("kernel module vrf: ")
     assert third == "kernel setting net.ipv4.ip_forwrd: the running kernel does not have it (s)"
     assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
+
+
+PORTS = "net.ipv4.ip_local_port_range"
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "wanted", "expected"),
+    [
+        (FORWARD, "0", "yes", f"kernel setting {FORWARD}: 'yes' is no number; expected: an integer, as the value is now: 0 (s)"),
+        (PORTS, "32768\t60999", "all of them", "expected: integers, as the value is now: 32768 60999 (s)"),
+    ],
+)  # fmt: skip
+def test_a_word_for_a_number_is_refused_before_anything_is_done(
+    node: Node, name: str, now: str, wanted: str, expected: str
+) -> None:
+    node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
+    error = error_of(lambda: node.plan(needs(**{name.replace(".", "__"): wanted})))
+    assert error.code == Code.NOT_AVAILABLE
+    assert error.msg.endswith(expected)
+    assert error.details == "nothing was changed"
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "wanted"),
+    [
+        ("kernel.hostname", "7", "node"),
+        ("net.ipv4.tcp_congestion_control", "cubic", "reno"),
+        ("net.ipv4.ip_local_reserved_ports", "8080", "8080-8090,x"),
+        ("net.core.rps_default_mask", "0", "ff"),
+    ],
+)
+def test_where_a_word_may_be_right_the_kernel_is_to_say(node: Node, name: str, now: str, wanted: str) -> None:
+    node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
+    assert actions(node.plan(needs(**{name.replace(".", "__"): wanted}))) == {name: "set"}
 
 
 def test_conntrack_brings_settings_where_there_are_some_before(node: Node) -> None:

@@ -81,14 +81,6 @@ def test_an_error_is_one_sentence_and_the_specifications_keys() -> None:
     assert _ran(fails) == ("fail", {"msg": "what; expected", "error": error})
 
 
-def test_what_is_no_error_of_ours_is_not_hidden() -> None:
-    def breaks(module: AnsibleModule) -> Json:
-        raise LookupError("a mistake of this collection's")
-
-    with pytest.raises(LookupError):
-        run(t.cast("AnsibleModule", Recorder()), breaks)
-
-
 def test_a_warning_is_given_once() -> None:
     recorder = Recorder()
     warn(t.cast("AnsibleModule", recorder), iter(["a", "b", "a"]))

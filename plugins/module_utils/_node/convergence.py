@@ -15,9 +15,10 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
+from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
@@ -126,10 +127,11 @@ class Convergence:
             self._note(record, one, outcome)
 
     def _make_anew(self, record: Record, network: NetworkConfiguration, one: Wanted, outcome: Outcome) -> None:
+        check_values(network, one.attachment.capability_args)
         if not self._policy.dry_run:
             self._runtime.require_plugins(network)  # while nothing has been taken away yet
         is_to_be_another = self._known.is_to_be_another(record, network, one.attachment)
-        self._delete(record, outcome, one.restoration)
+        self._delete(record, outcome, one)
         try:
             self._add(network, one, outcome, "recreated")
         except CniError as exc:
@@ -233,6 +235,8 @@ class Convergence:
         outcome.after = Attached(one.restoration)
 
     def _add(self, network: NetworkConfiguration | None, one: Wanted, outcome: Outcome, action: str) -> None:
+        if network is not None:
+            check_values(network, one.attachment.capability_args)
         if network is None:
             pass
         elif self._policy.dry_run:
@@ -273,25 +277,27 @@ class Convergence:
         try:
             self._require_sound(heir)
             network = self._required_or_awaited(Outcome(heir.attachment))
+            if network is not None:
+                check_values(network, heir.attachment.capability_args)
             if network is not None and not self._policy.dry_run:
                 self._runtime.require_plugins(network)
         except CniError as exc:
             raise exc.within(f"it stays, for the {heir.attachment} cannot take its place") from exc
 
-    def _delete(self, record: Record, outcome: Outcome, restoration: Restoration | None = None) -> None:
+    def _delete(self, record: Record, outcome: Outcome, successor: Wanted | None = None) -> None:
         if not self._policy.dry_run:
             try:
-                self._detach(record, restoration)
+                self._detach(record, successor)
             except CniError:
                 outcome.touched = self._runtime.intents.may_have(record.attachment.key)
                 raise
             outcome.touched = True
         outcome.after = None
 
-    def _detach(self, record: Record, restoration: Restoration | None) -> None:
+    def _detach(self, record: Record, successor: Wanted | None) -> None:
         from ansible_collections.cni.node.plugins.module_utils._node.detachment import detach
 
-        detach(self._runtime, record, restoration)
+        detach(self._runtime, self._conf_dir, record, successor)
 
 
 __all__ = ("Convergence",)

@@ -7,28 +7,67 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import missed_its_chain
+from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import missed_its_chain, refused_what_it_got
 from ansible_collections.cni.node.plugins.module_utils._node.masquerade import sweep
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Wanted
 
 
-def detach(runtime: Runtime, record: Record, restoration: Restoration | None) -> None:
+def detach(runtime: Runtime, networks: ConfDir, record: Record, successor: Wanted | None) -> None:
     """Run DEL, and once more where its own leftovers were in its way, or something that somebody has taken away.
 
+    What was begun with values that a plugin refuses can never be ended with them; it is, with those given by now.
+
     Args:
-        restoration: As `Runtime.delete` has it.
+        successor: What is about to be added in its place.
 
     Raises:
         CniError: DEL failed, or a rule that it leaves cannot be removed.
     """
+    try:
+        _delete(runtime, record, successor)
+    except CniError as exc:
+        if not record.command:
+            raise
+        other = _as_given_now(runtime, networks, record, successor)
+        if other == record or not refused_what_it_got(exc):
+            raise _advised(runtime, record, exc) from exc
+        try:
+            _delete(runtime, other, successor)
+        except CniError as again:
+            said = f"with what is configured and asked for now, it failed too: {again}"
+            raise _advised(runtime, record, exc.followed_by(said)) from again
 
+
+def _delete(runtime: Runtime, record: Record, successor: Wanted | None) -> None:
     def clean_up(error: CniError | None) -> bool:
         found = sweep(record, runtime.records)
         return bool(found) or (error is not None and missed_its_chain(error))
 
-    runtime.delete(record, restoration, clean_up)
+    runtime.delete(record, successor.restoration if successor else None, clean_up)
+
+
+def _as_given_now(runtime: Runtime, networks: ConfDir, record: Record, successor: Wanted | None) -> Record:
+    """Return what was begun, with the values of its successor, or none, and with today's configuration, if any."""
+    args, capability_args = (successor.attachment.args, successor.attachment.capability_args) if successor else ({}, {})
+    attachment = dataclasses.replace(record.attachment, args=args, capability_args=capability_args)
+    network = networks.networks.get(attachment.network)
+    if network is None:
+        return dataclasses.replace(record, attachment=attachment)
+    version = runtime.versions.select(network)
+    return dataclasses.replace(record, attachment=attachment, config=network.content, version=version)
+
+
+def _advised(runtime: Runtime, record: Record, error: CniError) -> CniError:
+    path = runtime.intents.path_of(record.attachment.key)
+    return error.followed_by(
+        f"{path} says what was begun; where DEL can never succeed, remove what is left, then the file"
+    )
 
 
 __all__ = ("detach",)

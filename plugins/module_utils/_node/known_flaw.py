@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.config import PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 
@@ -53,6 +53,15 @@ _NO_CHAIN: t.Final = re.compile(
 )
 
 
+# What plugins say of a configuration, of arguments or of values that they cannot make sense of, before they do anything.
+_REFUSAL: t.Final = re.compile(
+    r"unmarshal|failed to parse|failed to load \w*conf|invalid (?!argument)|unknown args", re.IGNORECASE
+)
+_COMPLAINT: t.Final = re.compile(r"plugin \S+ failed \(DEL\): ")
+_SEVERAL: t.Final = re.compile(r": (\d+) failures$")
+_REFUSAL_CODES: t.Final = (Code.UNSUPPORTED_FIELD, Code.DECODE_FAILURE, Code.INVALID_CONFIG)
+
+
 # Plugin type, what it says, and the fact that makes it wrong.
 _KNOWN: t.Final[tuple[tuple[str, re.Pattern[str], _Knows], ...]] = (
     # portmap 1.1 and before look for the rules of both families whenever both kinds of iptables are installed.
@@ -92,4 +101,13 @@ def missed_its_chain(error: CniError) -> bool:
     return bool(_NO_CHAIN.search(str(error)))
 
 
-__all__ = ("is_false_alarm", "is_to_be_repeated", "missed_its_chain")
+def refused_what_it_got(error: CniError) -> bool:
+    """Tell a DEL that failed for nothing but what plugins were given, so that it will never succeed with that."""
+    several = _SEVERAL.search(error.msg)
+    said = _COMPLAINT.split(str(error))[1:]
+    if len(said) != (int(several[1]) if several else 1):
+        return False
+    return all(_REFUSAL.search(one) for one in said) or (not several and error.code in _REFUSAL_CODES)
+
+
+__all__ = ("is_false_alarm", "is_to_be_repeated", "missed_its_chain", "refused_what_it_got")

@@ -14,7 +14,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import result
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm, missed_its_chain
+from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import (
+    is_false_alarm,
+    missed_its_chain,
+    refused_what_it_got,
+)
 
 V4, V6 = "10.1.0.2/16", "fd00::2/64"
 MISSED_V6, MISSED_V4 = "could not check ipv6 dnat: rule [...]", "could not check ipv4 dnat: rule [...]"
@@ -54,6 +58,28 @@ ENDS = {
 def test_a_del_that_missed_its_chain_is_known_by_its_words(text: str, expected: bool) -> None:
     what, dummy, details = text.partition(": ")
     assert missed_its_chain(CniError(999, what, details)) is expected
+
+
+DEL = "DEL of the attachment: {}"
+PARSE = "plugin portmap failed (DEL): failed to parse config: json: cannot unmarshal object"
+ARGS = 'plugin tuning failed (DEL): ARGS: unknown args ["A=1"]'
+BUSY = "plugin bridge failed (DEL): failed to delete: device or resource busy"
+REFUSALS = {
+    "one": (CniError(999, DEL.format(PARSE)), True),
+    "all": (CniError(999, DEL.format("2 failures"), f"{PARSE}; exit status 1\n{ARGS}; exit status 1"), True),
+    "by its code": (CniError(7, DEL.format("plugin lab failed (DEL): no")), True),
+    "another reason": (CniError(999, DEL.format(BUSY)), False),
+    "of the kernel": (CniError(999, DEL.format("plugin lab failed (DEL): invalid argument")), False),
+    "one of two": (CniError(999, DEL.format("2 failures"), f"{PARSE}\n{BUSY}"), False),
+    "the other is missing": (CniError(7, DEL.format("2 failures"), f"{PARSE}\nplugin 'b' is not installed"), False),
+    "missing": (CniError(7, DEL.format("plugin 'portmap' is not installed")), False),
+    "ADD": (CniError(7, "plugin portmap failed (ADD): failed to parse config"), False),
+}
+
+
+@pytest.mark.parametrize(("error", "expected"), REFUSALS.values(), ids=REFUSALS)
+def test_a_del_that_was_refused_is_known_only_where_nothing_else_failed(error: CniError, expected: bool) -> None:
+    assert refused_what_it_got(error) is expected
 
 
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object], str, bool]] = {

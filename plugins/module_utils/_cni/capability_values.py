@@ -1,0 +1,113 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
+
+_Problem = t.Optional[tuple[str, str]]
+_Rule = t.Callable[[t.Any, str], _Problem]
+
+
+def _text(value: t.Any, path: str) -> _Problem:
+    return None if isinstance(value, str) else (f"{path}: found {_shown(value)}", "a string")
+
+
+def _whole(expected: str, lowest: int, highest: int) -> _Rule:
+    def rule(value: t.Any, path: str) -> _Problem:
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        return None if is_whole and lowest <= value <= highest else (f"{path}: found {_shown(value)}", expected)
+
+    return rule
+
+
+def _list_of(rule: _Rule) -> _Rule:
+    def list_rule(value: t.Any, path: str) -> _Problem:
+        if not isinstance(value, list):
+            return f"{path}: found {_shown(value)}", "a list"
+        return _first(_given(rule, one, f"{path}/{index}") for index, one in enumerate(value))
+
+    return list_rule
+
+
+def _object_of(rules: t.Mapping[str, _Rule], required: t.Sequence[str] = ()) -> _Rule:
+    by_name = {name.lower(): rule for name, rule in rules.items()}
+
+    def object_rule(value: t.Any, path: str) -> _Problem:
+        if not isinstance(value, dict):
+            return f"{path}: found {_shown(value)}", "an object"
+        # Plugins written in Go read keys in any case, and pass over those that they do not know.
+        given = {str(key).lower(): (key, one) for key, one in value.items() if one is not None}
+        for name in required:
+            if name.lower() not in given:
+                return f"{path}: there is no {name}", f"the keys {' and '.join(required)}"
+        known = ((by_name[name], key, one) for name, (key, one) in given.items() if name in by_name)
+        return _first(rule(one, f"{path}/{key}") for rule, key, one in known)
+
+    return object_rule
+
+
+def _given(rule: _Rule, value: t.Any, path: str) -> _Problem:
+    """Let null be: it is not given, for a plugin written in Go."""
+    return None if value is None else rule(value, path)
+
+
+def _first(problems: t.Iterable[_Problem]) -> _Problem:
+    return next((problem for problem in problems if problem), None)
+
+
+def _shown(value: t.Any) -> str:
+    is_short = isinstance(value, (str, int, float)) and not isinstance(value, bool) and len(str(value)) < 100
+    return repr(value) if is_short else kind(value)
+
+
+_PORT: t.Final = _whole("an integer from 1 to 65535", 1, 65535)
+_BITS: t.Final = _whole("an integer of 0 or more", 0, (1 << 64) - 1)
+_TEXTS: t.Final = _list_of(_text)
+_MAPPING: t.Final = _object_of(
+    {"hostPort": _PORT, "containerPort": _PORT, "protocol": _text, "hostIP": _text}, ("hostPort", "containerPort")
+)
+_RANGE: t.Final = _object_of(dict.fromkeys(("subnet", "rangeStart", "rangeEnd", "gateway"), _text))
+_LIMITS: t.Final = dict.fromkeys(("ingressRate", "ingressBurst", "egressRate", "egressBurst"), _BITS)
+
+# What every plugin that takes a value decodes it as, by the conventions of the specification. Whether an address is one
+# is for the plugin to say.
+_RULES: t.Final[t.Mapping[str, _Rule]] = {
+    "portMappings": _list_of(_MAPPING),
+    "bandwidth": _object_of(_LIMITS),
+    "ipRanges": _list_of(_list_of(_RANGE)),
+    "ips": _TEXTS,
+    "mac": _text,
+    "dns": _object_of(dict.fromkeys(("servers", "searches", "options"), _TEXTS)),
+    "deviceID": _text,
+    "infinibandGUID": _text,
+    "aliases": _TEXTS,
+    "cgroupPath": _text,
+}
+
+
+def check_values(network: NetworkConfiguration, capability_args: t.Mapping[str, t.Any]) -> None:
+    """Refuse what a plugin that is to get it cannot decode: neither its ADD nor the DEL after that could succeed.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    if not capability_args:
+        return
+    for plugin in network.plugins:
+        for name in sorted(plugin.capabilities & capability_args.keys() & _RULES.keys()):
+            problem = _given(_RULES[name], capability_args[name], f"capability_args: /{name}")
+            if problem:
+                what, expected = problem
+                raise CniError(Code.INVALID_CONFIG, what, f"expected: {expected}; plugin {plugin.type} is to get it")
+
+
+__all__ = ("check_values",)

@@ -1,0 +1,77 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One mistyped value does not wedge an attachment: it is not sent, or what it has spoiled ends with the corrected one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+MALFORMED: dict[str, tuple[Json, str]] = {
+    "an object for a list": (
+        {"portMappings": {"hostPort": 8080, "containerPort": 80}},
+        "/portMappings: found an object",
+    ),
+    "text for a port": (
+        {"portMappings": [{"hostPort": "8080", "containerPort": 80}]},
+        "/portMappings/0/hostPort: found '8080'; expected: an integer from 1 to 65535",
+    ),
+    "a number for a MAC": ({"mac": 5}, "/mac: found 5; expected: a string"),
+}
+
+
+@pytest.mark.parametrize(("values", "fragment"), MALFORMED.values(), ids=MALFORMED)
+def test_a_value_that_its_plugin_cannot_decode_is_an_error_before_anything_is_begun(
+    node: Node, blue: Namespace, values: Json, fragment: str
+) -> None:
+    node.write(networks.full())
+    for options in ({}, {"_ansible_check_mode": True}):
+        node.refusal(attachment("net", blue, capability_args=values), fragment, **options)
+    assert node.intents() == []
+
+
+# What only its plugin can tell to be wrong, at ADD and at every DEL.
+REFUSED: dict[str, Json] = {
+    "a capability value": {"capability_args": {"ips": ["10.1.0.999"]}},
+    "an argument": {"args": {"NO_SUCH": "1"}},
+}
+
+
+@pytest.mark.parametrize("wrong", REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("way", ["corrected", "absent", "collected"])
+def test_what_a_refused_value_has_spoiled_can_be_ended(node: Node, blue: Namespace, wrong: Json, way: str) -> None:
+    node.write(networks.network(networks.bridge(capabilities={"ips": True}), networks.TUNING))
+    item = attachment("net", blue)
+    before = node.come_and_go(item)
+    spoiled = node.run("attachments", attachments=[{**item, **wrong}])
+    spoiled.failed("the DEL that followed failed too and will be repeated by the next run")
+    assert len(node.intents()) == 1
+    if way == "corrected":
+        assert [entry["action"] for entry in node.attach(item)] == ["recreated"]
+        node.detach(item)
+    elif way == "absent":
+        assert [entry["action"] for entry in node.detach({**item, **wrong})] == ["removed"]
+    else:
+        node.run("gc", min_age=0).succeeded()
+    assert node.intents() == []
+    assert before.difference(node.state()) == ""
+
+
+def test_what_a_refused_configuration_has_spoiled_ends_with_the_corrected_one(node: Node, blue: Namespace) -> None:
+    wrong = networks.network(networks.bridge(isGateway="yes"), networks.TUNING)
+    path = node.write(wrong)
+    item = attachment("net", blue)
+    node.run("attachments", attachments=[item]).failed("the DEL that followed failed too")
+    path.write_text(json.dumps(networks.network(networks.bridge(), networks.TUNING)), encoding="utf-8")
+    assert [entry["action"] for entry in node.attach(item)] == ["recreated"]
+    node.detach(item)
+    assert node.intents() == []

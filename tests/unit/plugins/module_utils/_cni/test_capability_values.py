@@ -1,0 +1,100 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A node refuses values that plugins cannot decode, and none that they can."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values
+from ansible_collections.cni.node.plugins.plugin_utils._validation.capability_args import malformed
+
+KNOWN = ("portMappings", "bandwidth", "ipRanges", "ips", "mac", "dns", "deviceID", "infinibandGUID", "aliases")
+PORTS = {"hostPort": 8080, "containerPort": 80}
+
+REFUSED: dict[str, tuple[dict[str, t.Any], str, str]] = {
+    "an object for a list": ({"portMappings": PORTS}, "/portMappings: found an object", "a list"),
+    "a list for an object": ({"bandwidth": [1]}, "/bandwidth: found a list", "an object"),
+    "text for a port": (
+        {"portMappings": [PORTS, {**PORTS, "hostPort": "8080"}]},
+        "/portMappings/1/hostPort: found '8080'",
+        "an integer from 1 to 65535",
+    ),
+    "no port": (
+        {"portMappings": [{"hostPort": 1}]},
+        "/portMappings/0: there is no containerPort",
+        "the keys hostPort and",
+    ),
+    "port 0": ({"portMappings": [{**PORTS, "hostPort": 0}]}, "/portMappings/0/hostPort: found 0", "from 1 to 65535"),
+    "true for a number": (
+        {"bandwidth": {"ingressRate": True}},
+        "/bandwidth/ingressRate: found a boolean",
+        "an integer",
+    ),
+    "a fraction": ({"bandwidth": {"ingressRate": 1.5}}, "/bandwidth/ingressRate: found 1.5", "an integer of 0 or more"),
+    "text for a list": ({"ips": "10.1.0.2"}, "/ips: found '10.1.0.2'", "a list"),
+    "ranges in no set": ({"ipRanges": [{"subnet": "10.1.0.0/16"}]}, "/ipRanges/0: found an object", "a list"),
+    "a number for text": ({"mac": 20000001}, "/mac: found 20000001", "a string"),
+}
+TAKEN: dict[str, dict[str, t.Any]] = {
+    "nothing": {},
+    "ports": {"portMappings": [{**PORTS, "protocol": "tcp", "hostIP": ""}]},
+    "a key in another case": {"portMappings": [{"HostPort": 1, "containerport": 2}]},
+    "null": {"mac": None, "portMappings": [{**PORTS, "hostIP": None}], "bandwidth": {"ingressRate": None}},
+    "a key that no plugin knows": {"portMappings": [{**PORTS, "comment": 5}]},
+    "what is not well known": {"vendor": 5},
+    "what nobody gets": {"cgroupPath": 5},
+}
+
+
+def _network(*capabilities: str) -> config.NetworkConfiguration:
+    declared = dict.fromkeys(capabilities, True)
+    plugin = {"type": "lab", "capabilities": declared}
+    return config.parse(json.dumps({"cniVersion": "1.0.0", "name": "n", "plugins": [plugin]}).encode(), "test")
+
+
+NETWORK = _network(*KNOWN, "vendor")
+
+
+@pytest.mark.parametrize(("values", "what", "expected"), REFUSED.values(), ids=REFUSED)
+def test_what_no_plugin_can_decode_is_refused(values: dict[str, t.Any], what: str, expected: str) -> None:
+    with pytest.raises(CniError) as caught:
+        check_values(NETWORK, values)
+    assert caught.value.code == Code.INVALID_CONFIG
+    assert caught.value.msg == f"capability_args: {what}"
+    assert caught.value.details.startswith("expected: ")
+    assert expected in caught.value.details
+    assert caught.value.details.endswith("plugin lab is to get it")
+    check_values(_network(), values)
+
+
+@pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
+def test_what_plugins_take_is_let_through(values: dict[str, t.Any]) -> None:
+    check_values(NETWORK, values)
+
+
+_JSON = st.recursive(
+    st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(("hostPort", "containerPort", "ingressRate", "subnet")), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(name=st.sampled_from([one for one in KNOWN if one != "dns"]), value=_JSON)
+def test_the_schema_takes_nothing_that_is_refused(name: str, value: t.Any) -> None:
+    try:
+        check_values(NETWORK, {name: value})
+    except CniError:
+        assert malformed((), [{"network": "n", "capability_args": {name: value}}])

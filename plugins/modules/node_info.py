@@ -324,9 +324,14 @@ def describe(module: AnsibleModule) -> dict[str, t.Any]:
     }
     gathered = {name: gatherers[name]() for name in reversed(GATHER) if name in params["gather"]}
     facts = {name: gathered[name] for name in GATHER if name in gathered}
-    counted = ", ".join(f"{len(entries)} {name}" for name, entries in facts.items())
+    counted = ", ".join(_counted(name, entries) for name, entries in facts.items())
     warnings = [pool.warning for pool in pools if pool.warning]
     return {"changed": False, "msg": "\n".join([*warnings, counted or "nothing asked for"]), **facts}
+
+
+def _counted(name: str, entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+    broken = [entry for entry in entries if entry.get("error")]
+    return f"{len(entries)} {name}{f' ({len(broken)} with an error)' if broken else ''}"
 
 
 def main() -> t.NoReturn:

@@ -72,8 +72,8 @@ class ProcessExecutor:
             if not os.path.isabs(path) or ":" in path:
                 raise CniError(
                     Code.INVALID_ENVIRONMENT,
-                    f"CNI_PATH: {path!r} is no plugin directory",
-                    "expected: an absolute path without ':'",
+                    f"plugin_dirs: {path!r} is no plugin directory",
+                    "expected: an absolute path without ':', for CNI_PATH",
                 )
         process.prepare()
         self._plugin_dirs = tuple(plugin_dirs)

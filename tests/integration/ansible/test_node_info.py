@@ -83,7 +83,7 @@ def test_networks_come_with_what_shadows_and_breaks_them(node: Node, project: Pr
     )
     assert broken["path"] == "/etc/cni/net.d/20-broken.conflist"
     assert broken["error"]["msg"].startswith("/etc/cni/net.d/20-broken.conflist is not valid JSON: line 1, column 14: ")
-    assert done.msg == "3 networks"
+    assert done.msg == "3 networks (1 with an error)"
 
 
 def test_attachments_come_with_what_has_become_of_them(node: Node, project: Project) -> None:

@@ -166,7 +166,10 @@ def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugi
         ({"timeout": "soon"}, "timeout"),
         ({"check": "sometimes"}, "value of check must be one of: always, drift, changed, never"),
         ({"on_drift": "ignore"}, "value of on_drift must be one of: recreate, fail, report"),
-        ({"plugin_dirs": ["bin"]}, "CNI_PATH: 'bin' is no plugin directory; expected: an absolute path without ':'"),
+        (
+            {"plugin_dirs": ["bin"]},
+            "plugin_dirs: 'bin' is no plugin directory; expected: an absolute path without ':', for CNI_PATH",
+        ),
         ({"attachments": [{"network": "net"}]}, "missing required arguments: netns"),
         ({"attachments": [{"netns": "blue"}]}, "missing required arguments: network"),
         ({"attachments": [{"network": "net", "netns": "blue", "mac": 1}]}, "Unsupported parameters"),

@@ -126,7 +126,7 @@ REFUSED: dict[str, tuple[Json, Json, str]] = {
     "a relative plugin directory": (
         {"config": CONFIG},
         {"plugin_dirs": ["a:b"]},
-        "CNI_PATH: 'a:b' is no plugin directory",
+        "plugin_dirs: 'a:b' is no plugin directory",
     ),
     "a version the plugin does not speak": (
         {"config": {**CONFIG, "plugins": [{"type": "old"}]}},

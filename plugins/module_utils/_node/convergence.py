@@ -23,7 +23,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.known import Known
-from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm, is_to_be_repeated
+from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import (
+    is_false_alarm,
+    is_to_be_repeated,
+    with_advice,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Attached, Outcome, Policy, Wanted
 
 if t.TYPE_CHECKING:
@@ -255,7 +259,7 @@ class Convergence:
                 return self._runtime.add(network, one.attachment, one.restoration, again=again)
             except CniError as exc:
                 if not is_to_be_repeated(exc):
-                    raise
+                    raise with_advice(exc) from None
         return self._runtime.add(network, one.attachment, one.restoration, again=again)
 
     def _rehearse(self, network: NetworkConfiguration, outcome: Outcome) -> None:

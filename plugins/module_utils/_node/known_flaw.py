@@ -53,6 +53,14 @@ _NO_CHAIN: t.Final = re.compile(
 )
 
 
+# What a plugin says of an ADD that is never going to succeed as it is configured, and what to do about that.
+_ADVICE: t.Final = (
+    (
+        re.compile(r"plugin bridge failed \(ADD\): .*already has an IP address different from"),
+        'the subnet of the bridge has changed: give the plugin "forceAddress": true, so that the bridge gets the new gateway',
+    ),
+)
+
 # What plugins say of a configuration, of arguments or of values that they cannot make sense of, before they do anything.
 _REFUSAL: t.Final = re.compile(
     r"unmarshal|failed to parse|failed to load \w*conf|invalid (?!argument)|unknown args", re.IGNORECASE
@@ -96,6 +104,14 @@ def is_to_be_repeated(error: CniError) -> bool:
     return any(pattern.search(str(error)) for pattern in _REPEATED)
 
 
+def with_advice(error: CniError) -> CniError:
+    """Return the error of an ADD with what is to be done, where that is known."""
+    for pattern, advice in _ADVICE:
+        if pattern.search(error.msg):
+            return error.followed_by(advice)
+    return error
+
+
 def missed_its_chain(error: CniError) -> bool:
     """Tell a DEL that failed for a masquerade chain that somebody has removed, so that it will succeed now."""
     return bool(_NO_CHAIN.search(str(error)))
@@ -110,4 +126,4 @@ def refused_what_it_got(error: CniError) -> bool:
     return all(_REFUSAL.search(one) for one in said) or (not several and error.code in _REFUSAL_CODES)
 
 
-__all__ = ("is_false_alarm", "is_to_be_repeated", "missed_its_chain", "refused_what_it_got")
+__all__ = ("is_false_alarm", "is_to_be_repeated", "missed_its_chain", "refused_what_it_got", "with_advice")

@@ -18,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import (
     is_false_alarm,
     missed_its_chain,
     refused_what_it_got,
+    with_advice,
 )
 
 V4, V6 = "10.1.0.2/16", "fd00::2/64"
@@ -80,6 +81,12 @@ REFUSALS = {
 @pytest.mark.parametrize(("error", "expected"), REFUSALS.values(), ids=REFUSALS)
 def test_a_del_that_was_refused_is_known_only_where_nothing_else_failed(error: CniError, expected: bool) -> None:
     assert refused_what_it_got(error) is expected
+
+
+def test_advice_is_given_where_there_is_some() -> None:
+    what = 'plugin bridge failed (ADD): failed to set bridge addr: "cni0" already has an IP address different from 10.9.0.1/16'
+    assert '"forceAddress": true' in with_advice(CniError(999, what)).details
+    assert with_advice(CniError(999, "plugin bridge failed (ADD): no", "at all")).details == "at all"
 
 
 CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object], str, bool]] = {

@@ -46,6 +46,8 @@ attributes:
     support: full
     details:
       - No ADD and no DEL is run. CHECK is, for it changes nothing.
+      - What another task of the same play would change in a network's file is not in it yet, so that the attachments which
+        the run makes anew for it are not predicted.
   diff_mode:
     support: full
   idempotent:
@@ -116,7 +118,7 @@ options:
   check:
     description:
       - V(always) looks for drift and runs CHECK for every attachment, those made by this run included.
-      - V(drift) only looks for drift and runs no plugin, which takes less than a millisecond for each attachment. Links,
+      - V(drift) only looks for drift and runs no plugin, which takes about a millisecond for each attachment. Links,
         addresses and routes are to be in the kernel as the attachment's result has them. Attachments are looked at that
         begin with a reference plugin or flannel; what others return does not tell enough. The rules of iptables or nftables
         with which C(bridge) and C(ptp) masquerade and C(portmap) maps ports are to be there as well.
@@ -209,6 +211,7 @@ EXAMPLES = r"""
       - network: dbnet
         netns: red
     on_drift: fail
+  check_mode: true
 
 - name: Have an attachment that comes back after a reboot, before the services that need it
   cni.node.attachments:

@@ -10,7 +10,9 @@ import typing as t
 
 from ansible_collections.cni.node.tests.integration.ansible import documentation
 from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
+from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.namespaces import namespace
 
 # An example by its number or several by a slice, so that each finds what it works on.
 ORDER: list[tuple[str, slice]] = [
@@ -67,3 +69,12 @@ def test_the_examples_run_one_after_the_other(node: Node, project: Project) -> N
     last = played.tasks[-1].after.sections
     assert list(node.conf_dir.iterdir()) == []
     assert last["namespaces"] == ["green", "red"]
+
+
+def test_the_example_that_changes_nothing_does_not_attach_either(node: Node, project: Project) -> None:
+    (example,) = [task for task in documentation.examples("attachments") if "change nothing" in task["name"]]
+    node.write(networks.network(networks.bridge(), name="dbnet"))
+    with namespace("red") as red:
+        played = project.play([example]).succeeded()
+        assert played[example["name"]].result["summary"] == {"added": 1}
+        assert red.links().keys() == {"lo"}

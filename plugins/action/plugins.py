@@ -48,11 +48,13 @@ class ActionModule(ActionBase):
             return None
         if arguments.get("state", "present") != "present":
             return None
+        given = os.path.expanduser(name)
         try:
-            path = self._find_needle("files", os.path.expanduser(name))
+            path = self._find_needle("files", given)
             path = path if os.path.isdir(path) else self._loader.get_real_file(path)
         except AnsibleError as exc:
-            raise CniError(Code.NOT_AVAILABLE, f"source: {name} is not on the controller: {exc}") from exc
+            advice = "" if os.path.isabs(given) else "give its absolute path, or put it where it is looked for: "
+            raise CniError(Code.NOT_AVAILABLE, f"source: {name} is not on the controller", f"{advice}{exc}") from exc
         return _Directory(path) if os.path.isdir(path) else _Archive(path, name, arguments)
 
     def _ensure(self, source: _Source, arguments: _Keys, task_vars: _Keys | None) -> _Keys:

@@ -143,7 +143,7 @@ def test_what_the_node_gets_by_itself_is_none_of_the_controllers_business(
 
 
 BAD: dict[str, tuple[Json, str]] = {
-    "missing": ({"source": "none.tgz"}, "source: none.tgz is not on the controller"),
+    "missing": ({"source": "none.tgz"}, "source: none.tgz is not on the controller; give its absolute path"),
     "digest": ({"source": "x.tgz", "checksum": "sha256:" + "0" * 64}, "x.tgz is not the archive it should be"),
     "version": ({"source": "x.tgz", "version": "1.7.0"}, "version 1.7.0 of the plugins is not installed"),
     "nothing in it": ({"source": "."}, "has no plugin"),

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import enum
+import errno
 import os
 import typing as t
 
@@ -65,9 +66,11 @@ class CniError(Exception):
 
 
 def io_error(action: str, path: str, exc: OSError) -> CniError:
-    """Say which file an operation of the system failed on, and why."""
+    """Say which file an operation of the system failed on, why, and what to do where root would not have failed."""
     reason = exc.strerror or str(exc)
-    return CniError(Code.IO_FAILURE, f"cannot {action} {path}: {reason}")
+    is_for_root = exc.errno in (errno.EACCES, errno.EPERM) and os.geteuid() != 0
+    advice = "it was not run as root; a task on a node needs become: true" if is_for_root else ""
+    return CniError(Code.IO_FAILURE, f"cannot {action} {path}: {reason}", advice)
 
 
 def unforeseen(exc: Exception) -> CniError:

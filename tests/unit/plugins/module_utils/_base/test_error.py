@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import pickle
 
 import pytest
@@ -74,3 +75,14 @@ def test_an_error_of_the_system_names_the_file_and_the_reason() -> None:
 
 def test_an_error_of_the_system_without_a_number_keeps_its_text() -> None:
     assert io_error("read", "/x", OSError("odd")).msg == "cannot read /x: odd"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM])
+@pytest.mark.parametrize("user", [0, 1000])
+def test_whoever_is_not_root_is_told_so_where_that_is_the_reason(
+    monkeypatch: pytest.MonkeyPatch, number: int, user: int
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    error = io_error("open", "/x", OSError(number, os.strerror(number)))
+    assert ("become: true" in error.details) is (user != 0)
+    assert not io_error("open", "/x", OSError(errno.ENOENT, "No such file or directory")).details

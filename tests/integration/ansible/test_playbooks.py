@@ -13,13 +13,14 @@ import re
 import tarfile
 import typing as t
 
+import pytest
 import yaml
 
 from ansible_collections.cni.node.tests.integration.ansible.laboratory import configuration
 from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Played, Project
 from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Node
-from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
 from ansible_collections.cni.node.tests.support.state import State
 
@@ -28,13 +29,15 @@ PROVISION, VERIFY, UPGRADE, ROLLBACK, REPORT, REMOVE = (f"cni.node.{name}" for n
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "playbooks.md"
 # Their kernel settings are the sandbox's own; the plugins are the distribution's.
 UNMANAGED = {"cni_node_concerns": "networks\nattachments"}
+WHY_FAILED = "Say why it failed and which plugins the node has"
 BINARIES = ("bridge", "host-local", "loopback")
 
 
 def documented() -> Json:
+    """What node.yml has but the release, for those here are made of the distribution's plugins."""
     (block,) = re.findall(r"```yaml\n# node.yml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     variables: Json = yaml.safe_load(block)
-    return variables
+    return {name: value for name, value in variables.items() if name != "cni_node_plugins_version"}
 
 
 def _virgin(node: Node) -> None:
@@ -91,6 +94,7 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     assert failed.status != 0
     assert all(one.left_alone() for one in failed.tasks)
     assert "interface eth0 is gone" in failed["Bring the attachments about"].failed("to network dbnet: ")
+    failed["Say what is to be done"].failed("interface eth0 is gone", "; run cni.node.provision")
 
     mended = project.run(PROVISION, "-e", "cni_node_purge=true", **variables)
     assert _changing(mended) == {"conflists", "attachments"}
@@ -211,13 +215,75 @@ def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: N
     assert _changing(again) == set()
     broken = project.run(UPGRADE, **variables, **_release(project, "1.0.3", bridge=b"#!/bin/sh\nexit 7\n"))
     assert broken.status != 0
-    broken["Say why the node is as it was before"].failed(
-        "the upgrade failed at 'Bring the attachments about' and the node has the plugins of before",
+    broken[WHY_FAILED].failed(
+        "the upgrade failed at 'Bring the attachments about', and the node has the plugins of before, 1.0.1: ",
         "plugin bridge failed (CHECK): exit status 7",
     )
     assert _changed_files(again.tasks[-1].after, broken.tasks[-1].after) == ""
+    differing = project.run(VERIFY, **variables, **_release(project, "1.0.2"))
+    differing["Say what is to be done"].failed(
+        "not as provisioned; still to be done: plugins 1.0.2: 3 updated; run cni.node.provision"
+    )
+    Namespace("red").run("ip", "link", "delete", "eth0")
+    drifted = project.run(UPGRADE, **variables, **_release(project, "1.0.2"))
+    drifted["Say why nothing was replaced"].failed("the upgrade was not begun", "interface eth0 is gone")
+    assert all(one.left_alone() for one in drifted.tasks)
     removed = project.run(REMOVE, **variables)
     _is_as_before(virgin, removed.tasks[-1].after)
+
+
+@pytest.mark.parametrize(
+    ("before", "keep", "has"),
+    [
+        ("1.0.1", 1, "the plugins stay, for version 1.0.1 had been there before"),
+        ("1.0.2", 0, "the new plugins stay, for no version before is kept to return to"),
+    ],
+)
+def test_an_upgrade_that_fails_claims_no_rollback_that_did_not_happen(
+    node: Node, project: Project, before: str, keep: int, has: str
+) -> None:
+    node.plugins.path.rmdir()
+    variables: Json = {"cni_node_concerns": "plugins\nnetworks", "cni_node_keep": keep}
+    project.run(PROVISION, **variables, **_release(project, before)).succeeded()
+    node.write({"cniVersion": "1.0.0", "name": "bad", "plugins": [{"type": "missing"}]})
+    failed = project.run(UPGRADE, **variables, **_release(project, "1.0.1"))
+    failed[WHY_FAILED].failed(f"the upgrade failed at 'Try the networks', and {has}: ", "'missing'")
+    assert "rolled back" not in failed.output
+
+
+def test_remove_without_variables_detaches_everything_before_networks_and_plugins_go(
+    node: Node, project: Project
+) -> None:
+    _virgin(node)
+    variables = {**documented(), "cni_node_concerns": ["plugins", "networks", "attachments"]}
+    virgin = project.run(REPORT).tasks[0].before
+    project.run(PROVISION, **variables, **_release(project, "1.0.1")).succeeded()
+    without = {"cni_node_concerns": variables["cni_node_concerns"]}
+    predicted = project.run(REMOVE, "--check", **without).succeeded()
+    removed = project.run(REMOVE, **without).succeeded()
+    assert removed["Bring the attachments about"].actions() == {"red": "removed", "blue": "removed"}
+    assert removed["Collect what nobody owns any more"].warnings == []
+    assert _plans(removed, "attachments", "conflists") == _plans(predicted, "attachments", "conflists")
+    for name in ("red", "blue"):
+        ip("netns", "delete", name)
+    _is_as_before(virgin, project.run(REPORT).tasks[-1].after)
+
+
+def test_removing_attachments_alone_removes_those_of_the_variables(node: Node, project: Project) -> None:
+    variables = {**documented(), **UNMANAGED}
+    project.run(PROVISION, **variables).succeeded()
+    one = {"cni_node_concerns": "attachments", "cni_node_attachments": variables["cni_node_attachments"][:1]}
+    assert project.run(REMOVE, **one).succeeded()["Bring the attachments about"].actions() == {"red": "removed"}
+
+
+@pytest.mark.parametrize("playbook", [PROVISION, VERIFY, UPGRADE, REMOVE])
+def test_a_concern_that_nobody_knows_is_refused_at_once(project: Project, playbook: str) -> None:
+    refused = project.run(playbook, cni_node_concerns="network\nplugins")
+    assert refused.status != 0
+    refused["Every concern is known"].failed(
+        "cni_node_concerns: unknown: network; expected: any of kernel, plugins, networks, attachments"
+    )
+    assert _own(refused) == []
 
 
 def _changed_files(before: State, after: State) -> str:

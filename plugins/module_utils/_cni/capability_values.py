@@ -100,8 +100,6 @@ def check_values(network: NetworkConfiguration, capability_args: t.Mapping[str, 
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    if not capability_args:
-        return
     for plugin in network.plugins:
         for name in sorted(plugin.capabilities & capability_args.keys() & _RULES.keys()):
             problem = _given(_RULES[name], capability_args[name], f"capability_args: /{name}")

@@ -15,7 +15,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
-from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -131,7 +130,7 @@ class Convergence:
             self._note(record, one, outcome)
 
     def _make_anew(self, record: Record, network: NetworkConfiguration, one: Wanted, outcome: Outcome) -> None:
-        check_values(network, one.attachment.capability_args)
+        self._require_values(network, one.attachment)
         if not self._policy.dry_run:
             self._runtime.require_plugins(network)  # while nothing has been taken away yet
         is_to_be_another = self._known.is_to_be_another(record, network, one.attachment)
@@ -171,6 +170,12 @@ class Convergence:
                 raise
             outcome.awaited = exc
             return None
+
+    def _require_values(self, network: NetworkConfiguration, attachment: Attachment) -> None:
+        if attachment.capability_args:
+            from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values
+
+            check_values(network, attachment.capability_args)
 
     def _check_existing(self, record: Record, outcome: Outcome) -> None:
         if self._policy.check not in _LOOKS:
@@ -240,7 +245,7 @@ class Convergence:
 
     def _add(self, network: NetworkConfiguration | None, one: Wanted, outcome: Outcome, action: str) -> None:
         if network is not None:
-            check_values(network, one.attachment.capability_args)
+            self._require_values(network, one.attachment)
         if network is None:
             pass
         elif self._policy.dry_run:
@@ -282,7 +287,7 @@ class Convergence:
             self._require_sound(heir)
             network = self._required_or_awaited(Outcome(heir.attachment))
             if network is not None:
-                check_values(network, heir.attachment.capability_args)
+                self._require_values(network, heir.attachment)
             if network is not None and not self._policy.dry_run:
                 self._runtime.require_plugins(network)
         except CniError as exc:

@@ -48,7 +48,7 @@ options:
     description:
       - Names of the networks to look at. What does not tell its network is then left out.
       - By default, all that have a configuration, a record, a directory of C(host-local) or a chain.
-      - There is a warning for one that has neither a configuration nor a record and of which nothing is left.
+      - The message names those that are not configured and of which nothing was found.
     type: list
     elements: str
     default: []

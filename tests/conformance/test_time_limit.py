@@ -31,7 +31,7 @@ def test_a_plugin_that_hangs_is_killed_and_the_limit_is_told(hasty: Node, hang: 
     hasty.write("a", STATUS=Answer(hang=hang, stderr="waiting for the daemon"))
     error = error_of(hasty.runtime.status, hasty.network("a"))
     assert (error.code, error.msg) == (
-        Code.TRY_AGAIN,
+        Code.IO_FAILURE,
         "plugin a failed (STATUS): ran out of time (limit 0.7 s) and was killed",
     )
     assert "its last words: waiting for the daemon" in error.details

@@ -73,8 +73,10 @@ def io_error(action: str, path: str, exc: OSError) -> CniError:
     return CniError(Code.IO_FAILURE, f"cannot {action} {path}: {reason}", advice)
 
 
-def unforeseen(exc: Exception) -> CniError:
-    """Say what went wrong that nothing is prepared for, and where."""
+def as_error(exc: Exception) -> CniError:
+    """Return the same error, or say what went wrong that nothing is prepared for, and where."""
+    if isinstance(exc, CniError):
+        return exc
     import traceback  # takes time to load, and nobody is to need it
 
     at = traceback.extract_tb(exc.__traceback__)[-1]
@@ -82,4 +84,4 @@ def unforeseen(exc: Exception) -> CniError:
     return CniError(Code.INTERNAL, f"unexpected {type(exc).__name__}: {exc}", f"{where}; please report it to cni.node")
 
 
-__all__ = ("CniError", "Code", "io_error", "unforeseen")
+__all__ = ("CniError", "Code", "as_error", "io_error")

@@ -157,8 +157,8 @@ def _failure(path: str, parameters: Parameters, outcome: process.Outcome, timeou
     """Make the error of a plugin that failed from all that it left behind (section 5, "Error")."""
     stopped = f"{outcome.stopped} (limit {timeout:g} s) and was killed" if outcome.stopped else ""
     said = {} if stopped else _said(outcome.stdout)
-    # Whoever did not come to an end has found nothing out.
-    unsaid = Code.TRY_AGAIN if stopped or outcome.status < 0 else Code.UNKNOWN
+    # Whoever did not come to an end by itself has found nothing out.
+    unsaid = Code.IO_FAILURE if stopped or outcome.status < 0 else Code.UNKNOWN
     code, msg, details = said.get("code", unsaid), said.get("msg", ""), said.get("details", "")
     ending = stopped or _ending(outcome.status)
     lines = [details, f"{parameters.command} by {path}: {ending}", _output(outcome, bool(said))]

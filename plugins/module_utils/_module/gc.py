@@ -8,19 +8,14 @@
 from __future__ import annotations
 
 import collections
-import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
-from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
-from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node import host_local
-from ansible_collections.cni.node.plugins.module_utils._node.claims import Ledger, Valid
+from ansible_collections.cni.node.plugins.module_utils._node.claims import Valid
 from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
 from ansible_collections.cni.node.plugins.module_utils._node.leak import FAILED, KEPT, Leak, Scope
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
@@ -37,28 +32,11 @@ def collect(module: AnsibleModule) -> dict[str, t.Any]:
     scope = Scope(params["min_age"] and positive("min_age", params["min_age"]), module.check_mode)
     runtime = Runtime(NodeExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
     networks = conf_dir.load(params["conf_dir"])
-    unknown = _unknown(names, runtime, networks, params["cache_dir"])
     garbage = Garbage(runtime, params["cache_dir"], networks, _valid(params["valid_attachments"]), scope, timeout)
     leaks = garbage.collect(names)
-    missing = [name for name in unknown if name not in {leak.network for leak in leaks}]
-    place = params["conf_dir"]
-    warn(module, (f"networks: {name!r} is neither configured in {place} nor recorded on this node" for name in missing))
-    return _report(leaks)
-
-
-def _unknown(names: t.Iterable[str], runtime: Runtime, networks: conf_dir.ConfDir, cache_dir: str) -> list[str]:
-    """Return the networks that nothing tells of before anything is collected; none where something cannot be read.
-
-    The lock of one that was there lasts until it is collected.
-    """
-    records, broken = Ledger(runtime.records).read_all()
-    begun, broken_intents = runtime.intents.read_all()
-    if networks.broken or broken or broken_intents:
-        return []
-    recorded = {record.attachment.network for record in (*records, *begun)}
-    known = {*networks.networks, *recorded, *host_local.networks()}
-    locks = os.path.join(cache_dir, OWN_DIRECTORY, "locks")
-    return [name for name in names if name not in known and not os.path.exists(f"{locks}/{file_name('network', name)}")]
+    known = {*networks.networks, *(leak.network for leak in leaks)}
+    absent = ", ".join(name for name in names if name not in known)
+    return _report(leaks, f"not configured in {params['conf_dir']}: {absent}" if absent else "")
 
 
 def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> Valid:
@@ -70,13 +48,13 @@ def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> Valid:
     return Valid(frozenset(keys))
 
 
-def _report(leaks: t.Sequence[Leak]) -> dict[str, t.Any]:
+def _report(leaks: t.Sequence[Leak], remark: str) -> dict[str, t.Any]:
     failures = [f"{leak.subject}: {leak.error}" for leak in leaks if leak.action == FAILED]
     return {
         "findings": [_entry(leak) for leak in leaks],
         "changed": any(leak.collected for leak in leaks),
         "failed": bool(failures),
-        "msg": "\n".join([_summary(leaks), *failures]),
+        "msg": "\n".join(["; ".join(filter(None, (_summary(leaks), remark))), *failures]),
         "diff": {"before": {leak.subject: leak.evidence for leak in leaks if leak.collected}, "after": {}},
     }
 

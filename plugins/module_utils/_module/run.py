@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, unforeseen
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -20,10 +20,8 @@ def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, 
     """Run a module's one operation; this is where an error becomes a failure."""
     try:
         result = operation(module)
-    except CniError as exc:
-        module.fail_json(**as_failure(exc))
     except Exception as exc:
-        module.fail_json(**as_failure(unforeseen(exc)))
+        module.fail_json(**as_failure(as_error(exc)))
     if result.get("failed"):
         module.fail_json(**result)
     module.exit_json(**result)

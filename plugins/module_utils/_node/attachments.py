@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import concurrent.futures
 import math
-import os
 import time
-import traceback
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
@@ -53,7 +51,7 @@ def converge(
     Returns:
         What became of each that was worked on, in the order given.
     """
-    outcomes = [_glance(convergence, one) for one in wanted]
+    outcomes = [convergence.glance(one) for one in wanted]
     containers: dict[str, list[int]] = {}
     for position, one in enumerate(wanted):
         if outcomes[position] is None:
@@ -77,42 +75,13 @@ def _in_order(convergence: Convergence, wanted: t.Sequence[Wanted]) -> list[Outc
     heirs = {one.attachment.ifname: one for one in wanted if one.present}
     for one in sorted(wanted, key=lambda one: one.present):
         heir = None if one.present else heirs.get(one.attachment.ifname)
-        outcomes[one.attachment.key] = _of(convergence, one, heir)
+        outcomes[one.attachment.key] = convergence.of(one, heir)
     for ifname, heir in heirs.items():
         failed = outcomes[heir.attachment.key]
         left = [one for one in outcomes.values() if one.left is not None and one.attachment.ifname == ifname]
         if left and failed.action == "failed" and failed.after is None:
-            _return_to(convergence, left[0], failed)
+            convergence.return_to(left[0], failed)
     return [outcomes[one.attachment.key] for one in wanted]
-
-
-def _glance(convergence: Convergence, one: Wanted) -> Outcome | None:
-    try:
-        return convergence.glance(one)
-    except Exception:  # whoever looks closer tells what is wrong
-        return None
-
-
-def _of(convergence: Convergence, one: Wanted, heir: Wanted | None) -> Outcome:
-    try:
-        return convergence.of(one, heir)
-    except Exception as exc:
-        return Outcome(one.attachment, action="failed", error=_unforeseen(exc))
-
-
-def _return_to(convergence: Convergence, left: Outcome, failed: Outcome) -> None:
-    try:
-        convergence.return_to(left, failed)
-    except Exception as exc:
-        error = _unforeseen(exc)
-        failed.error = failed.error.followed_by(str(error)) if failed.error else error
-
-
-def _unforeseen(exc: Exception) -> CniError:
-    """Say what went wrong that nothing is prepared for, and where."""
-    at = traceback.extract_tb(exc.__traceback__)[-1]
-    where = f"in {at.name}, {os.path.basename(at.filename)}:{at.lineno}"
-    return CniError(Code.INTERNAL, f"unexpected {type(exc).__name__}: {exc}", f"{where}; please report it to cni.node")
 
 
 __all__ = ("converge", "unwanted")

@@ -8,12 +8,11 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -21,22 +20,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node.examination import Examination
 from ansible_collections.cni.node.plugins.module_utils._node.known import Known
-from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import (
-    is_false_alarm,
-    is_to_be_repeated,
-    with_advice,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_to_be_repeated, with_advice
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Attached, Outcome, Policy, Wanted
 
-if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._node.rule_drift import RuleDrift
-
 _REPETITIONS: t.Final = 3
-# What is looked at of an attachment that was there before.
-_LOOKS: t.Final = ("always", "drift")
-# What could not be found out, or not now, is nothing that making it anew would mend.
-_NO_EVIDENCE: t.Final = (Code.IO_FAILURE, Code.TRY_AGAIN)
 
 
 class Convergence:
@@ -47,6 +36,7 @@ class Convergence:
         self._conf_dir = conf_dir
         self._policy = policy
         self._known = Known(runtime, conf_dir)
+        self._examination = Examination(runtime, policy)
 
     def glance(self, one: Wanted) -> Outcome | None:
         """Return the outcome where all is as wanted and no plugin is to be asked; else nothing is known yet.
@@ -65,8 +55,8 @@ class Convergence:
             network = self._required(one.attachment)
             if self._known.difference(record, network, one.attachment):
                 return None
-            looked = self._policy.check in _LOOKS and self._look_for_drift(record)
-        except CniError:
+            looked = self._examination.looked_at(record)
+        except Exception:  # whoever looks closer tells what is wrong
             return None
         return Outcome(
             one.attachment,
@@ -92,8 +82,8 @@ class Convergence:
             else:
                 with self._runtime.exclusion.attachment(one.attachment):
                     self._decide(one, heir, outcome)
-        except CniError as exc:
-            outcome.action, outcome.error = "failed", exc
+        except Exception as exc:
+            outcome.action, outcome.error = "failed", as_error(exc)
         outcome.seconds = time.monotonic() - started
         return outcome
 
@@ -123,7 +113,7 @@ class Convergence:
         outcome.reason = outcome.reason or self._known.difference(record, network, one.attachment)
         if not outcome.reason:
             outcome.result = record.result.keys if record.result else None
-            self._check_existing(record, outcome)
+            self._examination.of_existing(record, outcome)
         if outcome.reason and outcome.action == "unchanged":
             self._make_anew(record, network, one, outcome)
         elif record.restoration != one.restoration:
@@ -149,8 +139,8 @@ class Convergence:
                 self._runtime.add(record.network(), record.attachment, record.restoration, again=True)
             said = f"the {record.attachment} has been put back as it was before"
             outcome.after = Attached(record.restoration)
-        except CniError as exc:
-            said = f"the {record.attachment} could not be put back as it was before either: {exc}"
+        except Exception as exc:
+            said = f"the {record.attachment} could not be put back as it was before either: {as_error(exc)}"
         return failure.followed_by(said)
 
     def _required(self, attachment: Attachment) -> NetworkConfiguration:
@@ -177,64 +167,6 @@ class Convergence:
 
             check_values(network, attachment.capability_args)
 
-    def _check_existing(self, record: Record, outcome: Outcome) -> None:
-        if self._policy.check not in _LOOKS:
-            return
-        who = ""
-        try:
-            looked = self._look_for_drift(record)
-            who = "CHECK failed: "
-            self._check(record, outcome, looked)
-        except CniError as exc:
-            outcome.reason = f"{who}{exc}"
-            if self._policy.on_drift == "report":
-                outcome.action, outcome.error = "checked", exc
-            elif exc.code in _NO_EVIDENCE:
-                raise exc.followed_by("it was left as it is, for this does not tell how it is") from exc
-            elif self._policy.on_drift == "fail":
-                raise
-
-    def _check_new(self, outcome: Outcome, *, rules: bool) -> None:
-        record = self._runtime.records.read(outcome.attachment.key)
-        if record is None:
-            what = f"{outcome.attachment}: its record is gone right after ADD"
-            raise CniError(Code.INTERNAL, what, "does another runtime share the cache?")
-        try:
-            self._check(record, outcome, self._look_for_drift(record, rules=rules))
-        except CniError as exc:
-            if self._policy.on_drift != "report":
-                advice = "it is attached; if the plugin is wrong, forbid CHECK by the option check or by disableCheck"
-                raise exc.within("CHECK fails right after ADD, so making it anew will not help").followed_by(
-                    advice
-                ) from exc
-            outcome.error = exc
-
-    def _look_for_drift(self, record: Record, *, rules: bool = True) -> bool:
-        """Return whether there was something to look at."""
-        # This and what comes below is not loaded by a run that finds all as wanted, and looks no closer.
-        from ansible_collections.cni.node.plugins.module_utils._node.drift import drift
-
-        network = record.network()
-        found, lost = drift(record, network), self._rules.of(record, network) if rules else None
-        if found or lost:
-            where = f"looked for in {record.attachment.netns}" + (" and in the node's firewall" if lost else "")
-            raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join([*(found or ()), *(lost or ())]), where)
-        return found is not None or lost is not None
-
-    @functools.cached_property
-    def _rules(self) -> RuleDrift:
-        from ansible_collections.cni.node.plugins.module_utils._node.rule_drift import RuleDrift
-
-        return RuleDrift(self._runtime.records)
-
-    def _check(self, record: Record, outcome: Outcome, looked: bool) -> None:
-        asked = False
-        if self._policy.check != "drift":
-            checked = self._runtime.check(record, is_false_alarm)
-            asked, outcome.false_alarms = checked.asked, checked.excused
-        if looked or asked:
-            outcome.action = "checked"
-
     def _note(self, record: Record, one: Wanted, outcome: Outcome) -> None:
         """Record that it is to be restored after a reboot, or that it is not any more."""
         if not self._policy.dry_run:
@@ -246,17 +178,18 @@ class Convergence:
     def _add(self, network: NetworkConfiguration | None, one: Wanted, outcome: Outcome, action: str) -> None:
         if network is not None:
             self._require_values(network, one.attachment)
-        if network is None:
-            pass
-        elif self._policy.dry_run:
-            self._rehearse(network, outcome)
-        else:
-            outcome.result = self._attach(network, one, again=action == "recreated").keys
-            outcome.touched, outcome.after = True, Attached(one.restoration)
-            if self._policy.check != "never":
-                # What a plugin says that it has just made is believed once; made anew, it has to be found.
-                self._check_new(outcome, rules=action == "recreated")
+            if self._policy.dry_run:
+                self._rehearse(network, outcome)
+            else:
+                self._carry_out(network, one, outcome, again=action == "recreated")
         outcome.action, outcome.after = action, Attached(one.restoration)
+
+    def _carry_out(self, network: NetworkConfiguration, one: Wanted, outcome: Outcome, *, again: bool) -> None:
+        outcome.result = self._attach(network, one, again=again).keys
+        outcome.touched, outcome.after = True, Attached(one.restoration)
+        if self._policy.check != "never":
+            # What a plugin says that it has just made is believed once; made anew, it has to be found.
+            self._examination.of_new(outcome, rules=again)
 
     def _attach(self, network: NetworkConfiguration, one: Wanted, *, again: bool) -> Result:
         for _failed in range(_REPETITIONS):
@@ -288,8 +221,8 @@ class Convergence:
             network = self._required_or_awaited(Outcome(heir.attachment))
             if network is not None:
                 self._require_values(network, heir.attachment)
-            if network is not None and not self._policy.dry_run:
-                self._runtime.require_plugins(network)
+                if not self._policy.dry_run:
+                    self._runtime.require_plugins(network)
         except CniError as exc:
             raise exc.within(f"it stays, for the {heir.attachment} cannot take its place") from exc
 

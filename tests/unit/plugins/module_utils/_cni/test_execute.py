@@ -199,7 +199,7 @@ class TestFailure:
     @pytest.mark.parametrize(("number", "name"), [(9, "SIGKILL"), (11, "SIGSEGV"), (40, "signal 40")])
     def test_a_signal_is_named(self, fail: t.Callable[..., CniError], number: int, name: str) -> None:
         error = fail(f"exec /bin/sh -c 'kill -{number} $$'")
-        assert (error.code, error.msg) == (Code.TRY_AGAIN, f"plugin plugin failed (DEL): killed by {name}")
+        assert (error.code, error.msg) == (Code.IO_FAILURE, f"plugin plugin failed (DEL): killed by {name}")
 
     def test_the_last_ten_lines_of_complaints_are_shown_as_text(self, fail: t.Callable[..., CniError]) -> None:
         details = fail("seq 100 >&2; printf 'a\\033[31m\\377b' >&2; exit 1").details
@@ -210,7 +210,7 @@ class TestFailure:
     ) -> None:
         error = fail("""echo '{"code": 7, "msg": "no"}'; exec sleep 60""", timeout=0.3)
         assert (error.code, error.msg) == (
-            Code.TRY_AGAIN,
+            Code.IO_FAILURE,
             "plugin plugin failed (DEL): ran out of time (limit 0.3 s) and was killed",
         )
 

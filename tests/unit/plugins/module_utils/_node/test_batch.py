@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge, unwanted
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Policy, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import (
@@ -60,24 +60,28 @@ def test_what_nobody_has_foreseen_of_one_is_its_error(make: Make) -> None:
     assert error.details.startswith("in _breaks, test_batch.py:")
 
 
-def test_what_nobody_has_foreseen_in_a_glance_or_on_the_way_back_is_no_obstacle_either(make: Make) -> None:
-    class Careless(Convergence):
-        def glance(self, one: Wanted) -> t.NoReturn:
-            raise ValueError("glance")
+def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_way(make: Make) -> None:
+    added: list[str] = []
 
-        def return_to(self, left: Outcome, failed: Outcome) -> t.NoReturn:
-            raise ValueError("return")
+    def works_once(call: Call) -> Json | CniError | None:
+        if call.command == "ADD" and call.attachment:
+            added.append(call.attachment.network)
+            if added.count("net") > 1:
+                raise ValueError("return")
+            if added[-1] == "other":
+                return CniError(100, "no")
+        return None
 
-    lab = make(b=lambda call: CniError(100, "no") if call.attachment and call.attachment.network == "other" else None)
+    lab = make(b=works_once)
     lab.write("other")
-    (old, *others) = _wanted(lab, *NAMES)
-    lab.converge(old)
-    wanted = [dataclasses.replace(old, present=False), Wanted(lab.wanted("one", network="other")), *others]
-    careless = Careless(lab.runtime(), conf_dir.load(str(lab.conf_dir)), Policy(check="never"))
-    outcomes = converge(careless, wanted, 4)
-    assert [outcome.action for outcome in outcomes] == ["removed", "failed", "added", "added", "added"]
-    assert (outcomes[1].error and outcomes[1].error.code) == 100
-    assert "\nunexpected ValueError: return; in return_to, " in str(outcomes[1].error)
+    (old,) = _wanted(lab, "one")
+    lab.converge(old, check="never")
+    wanted = [dataclasses.replace(old, present=False), Wanted(lab.wanted("one", network="other"))]
+    left, failed = lab.converge(*wanted, check="never")
+    assert (left.action, failed.action, failed.error and failed.error.code) == ("removed", "failed", 100)
+    assert "could not be put back as it was before either: unexpected ValueError: return; in works_once, " in str(
+        failed.error
+    )
 
 
 def test_an_item_that_was_not_asked_for_properly_is_an_outcome(lab: Laboratory) -> None:

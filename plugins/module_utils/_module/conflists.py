@@ -94,11 +94,12 @@ def _wanted(item: t.Mapping[str, t.Any], where: str) -> Wanted:
 
 def _mode(given: object) -> int:
     """Read permissions as Ansible's own modules do: text is octal digits, a number is what YAML makes of 0644."""
-    if isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= 0o777:
-        return given
+    number = given if isinstance(given, int) and not isinstance(given, bool) else None
+    if number is not None and 0 <= number <= 0o777:
+        return number
     if isinstance(given, str) and re.fullmatch(r"0?[0-7]{3}", given):
         return int(given, 8)
-    meant = f", which is {given:#o}" if type(given) is int else ""
+    meant = "" if number is None else f", which is {number:#o}"
     raise CniError(Code.INVALID_CONFIG, f"mode: {given!r}{meant}", 'expected: octal digits such as "0644"')
 
 

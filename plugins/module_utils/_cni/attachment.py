@@ -82,7 +82,9 @@ def netns_identity(path: str) -> str:
         status = os.stat(path)
     except OSError:
         return ""
-    since = "" if os.path.realpath(path).startswith(_PROC) else str(status.st_mtime_ns)
+    # What is mounted is no link, and finding that out is cheap.
+    is_under_proc = os.path.islink(path) and os.path.realpath(path).startswith(_PROC)
+    since = "" if is_under_proc else str(status.st_mtime_ns)
     return f"{_boot_id()}:{status.st_dev}:{status.st_ino}:{since}"
 
 

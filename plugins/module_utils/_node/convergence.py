@@ -108,6 +108,8 @@ class Convergence:
             return
         network = self._required_or_awaited(outcome)
         if record is None or network is None:
+            if network is not None:
+                self._require_values(network, one.attachment)
             self._add(network, one, outcome, "recreated" if record else "added")
             return
         outcome.reason = outcome.reason or self._known.difference(record, network, one.attachment)
@@ -120,9 +122,7 @@ class Convergence:
             self._note(record, one, outcome)
 
     def _make_anew(self, record: Record, network: NetworkConfiguration, one: Wanted, outcome: Outcome) -> None:
-        self._require_values(network, one.attachment)
-        if not self._policy.dry_run:
-            self._runtime.require_plugins(network)  # while nothing has been taken away yet
+        self._require_possible(network, one.attachment)  # while nothing has been taken away yet
         is_to_be_another = self._known.is_to_be_another(record, network, one.attachment)
         self._delete(record, outcome, one)
         try:
@@ -161,6 +161,12 @@ class Convergence:
             outcome.awaited = exc
             return None
 
+    def _require_possible(self, network: NetworkConfiguration, attachment: Attachment) -> None:
+        """Raise what keeps ADD from being begun; in a dry run, another task may be about to install a plugin."""
+        self._require_values(network, attachment)
+        if not self._policy.dry_run:
+            self._runtime.require_plugins(network)
+
     def _require_values(self, network: NetworkConfiguration, attachment: Attachment) -> None:
         if attachment.capability_args:
             from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values
@@ -177,7 +183,6 @@ class Convergence:
 
     def _add(self, network: NetworkConfiguration | None, one: Wanted, outcome: Outcome, action: str) -> None:
         if network is not None:
-            self._require_values(network, one.attachment)
             if self._policy.dry_run:
                 self._rehearse(network, outcome)
             else:
@@ -220,9 +225,7 @@ class Convergence:
             self._require_sound(heir)
             network = self._required_or_awaited(Outcome(heir.attachment))
             if network is not None:
-                self._require_values(network, heir.attachment)
-                if not self._policy.dry_run:
-                    self._runtime.require_plugins(network)
+                self._require_possible(network, heir.attachment)
         except CniError as exc:
             raise exc.within(f"it stays, for the {heir.attachment} cannot take its place") from exc
 

@@ -10,6 +10,7 @@ import functools
 import json
 import multiprocessing
 import os
+import pathlib
 import shutil
 import time
 import typing as t
@@ -67,6 +68,14 @@ class Bare:
             "CNI_IFNAME": item["ifname"],
             "CNI_PATH": ":".join(self._node.plugin_dirs),
         }
+
+
+def ask_versions(node: Node, workers: int) -> float:
+    """The seconds that VERSION of all plugins of the node takes."""
+    paths = [path for directory in node.plugin_dirs for path in sorted(pathlib.Path(directory).glob("*"))]
+    environment = {**os.environ, "CNI_COMMAND": "VERSION"}
+    chains = [[(str(path), environment, request.for_version_probe())] for path in paths]
+    return _timed(functools.partial(run_chain, "VERSION"), chains, workers)[0]
 
 
 def run_chain(command: str, calls: t.Sequence[Call]) -> bytes:

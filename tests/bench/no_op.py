@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 from ansible_collections.cni.node.tests.bench import networks, playbook
+from ansible_collections.cni.node.tests.bench.bare import ask_versions
 from ansible_collections.cni.node.tests.bench.contestants import Engine, LibcniProcess, start_over
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
 OVER_PING = Target(0.15)
-PING, CHECKED = "Ping", "Module attachments, check: always"
+PING, CHECKED, ASKED = "Ping", "Module attachments, check: always", "Module node_info"
 
 
 def chapter(bench: Bench) -> str:
@@ -21,17 +22,26 @@ def chapter(bench: Bench) -> str:
     items = bench.node.attachments(network, 3)
     engine = Engine(bench.node, bench.workers)
     start_over(bench.node, engine, items)
-    played = playbook.play("modules", {**playbook.variables(bench, items), "bench_network": network})
+    played = playbook.play(
+        "modules",
+        {
+            **playbook.variables(bench, items),
+            "bench_network": network,
+            "bench_installed": str(bench.node.top / "installed"),
+        },
+    )
     # The first round makes the node what is wanted.
     tasks = {name: Series(tuple(seconds[1:])) for name, seconds in played.tasks.items()}
     ping = tasks.pop(PING)
     libcni = LibcniProcess(bench.node, bench.libcni, bench.workers)
-    plugins = Series(tuple(libcni.run("CHECK", items) for dummy in ping.values))
+    checks = Series(tuple(libcni.run("CHECK", items) for dummy in ping.values))
+    versions = Series(tuple(ask_versions(bench.node, bench.workers) for dummy in ping.values))
     engine.run("DEL", items)
     bench.node.clean()
     rows = [[PING, ping, "", ""]]
     rows += [[name, series, *judged_row("", [series - ping], OVER_PING)[1:]] for name, series in tasks.items()]
-    rows.append(["The plugins' CHECK alone, by libcni", plugins, "", ""])
-    rows.append(["check: always without it", "", *judged_row("", [tasks[CHECKED] - ping - plugins], OVER_PING)[1:]])
+    for task, what, plugins in ((CHECKED, "CHECK alone, by libcni", checks), (ASKED, "VERSION alone", versions)):
+        rows.append([f"The plugins' {what}", plugins, "", ""])
+        rows.append([f"{task}, without it", "", *judged_row("", [tasks[task] - ping - plugins], OVER_PING)[1:]])
     title = f"Three attachments, one play, rounds: {len(ping.values)}"
     return f"{title}\n\n{table(['task', 'seconds', 'over ping', 'target'], rows)}"

@@ -11,7 +11,8 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.record import RESTORE_KEY, Record, attachment_of, decode
@@ -141,12 +142,7 @@ class RecordStore:
             )
 
     def _names(self) -> list[str]:
-        try:
-            return sorted(name for name in os.listdir(self.directory) if not durable.is_temporary(name))
-        except FileNotFoundError:
-            return []
-        except OSError as exc:
-            raise io_error("list", self.directory, exc) from exc
+        return [name for name in list_directory(self.directory) if not durable.is_temporary(name)]
 
     def _read_file(self, path: str, containing: bytes = b"") -> Record | None:
         content = durable.read(path)

@@ -16,6 +16,7 @@ import threading
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 DIRECTORY: t.Final = "/run/netns"
@@ -46,12 +47,7 @@ def path_of(name: str) -> str:
 
 def names() -> list[str]:
     """Return the names of all network namespaces of the node."""
-    try:
-        return sorted(name for name in os.listdir(DIRECTORY) if is_namespace(os.path.join(DIRECTORY, name)))
-    except FileNotFoundError:
-        return []
-    except OSError as exc:
-        raise io_error("list", DIRECTORY, exc) from exc
+    return [name for name in list_directory(DIRECTORY) if is_namespace(os.path.join(DIRECTORY, name))]
 
 
 def is_namespace(path: str) -> bool:

@@ -63,9 +63,10 @@ def converge(
         for position, outcome in zip(positions, _in_order(convergence, [wanted[position] for position in positions])):
             outcomes[position] = outcome
 
-    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for dummy in pool.map(work, range(len(containers)), containers.values()):
-            pass
+    if containers:
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            for dummy in pool.map(work, range(len(containers)), containers.values()):
+                pass
     return [outcome for outcome in outcomes if outcome is not None]
 
 

@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.files import changed, list_directory
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
@@ -128,28 +129,6 @@ def remove(directory: str) -> None:
         raise io_error("remove", directory, exc) from exc
 
 
-def list_directory(path: str) -> list[str]:
-    """Return the names in a directory; none where there is no directory.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    try:
-        return sorted(os.listdir(path))
-    except FileNotFoundError:
-        return []
-    except OSError as exc:
-        raise io_error("list", path, exc) from exc
-
-
-def changed(path: str) -> float:
-    """Return when a file was changed last, in seconds of the epoch; 0 where it is gone."""
-    try:
-        return os.lstat(path).st_mtime
-    except OSError:
-        return 0.0
-
-
 def _is_directory(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
 
@@ -160,12 +139,10 @@ __all__ = (
     "Address",
     "Lease",
     "addresses",
-    "changed",
     "data_dir",
     "directories",
     "exclusive",
     "leases",
-    "list_directory",
     "networks",
     "others",
     "remove",

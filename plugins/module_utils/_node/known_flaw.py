@@ -37,93 +37,92 @@ def _has_source_routing(record: Record, plugin: PluginConfiguration) -> bool:
     return any(other.type == "sbr" for other in record.network().plugins)
 
 
+# Patterns are text here: most runs have nothing to complain of and need none of them compiled.
 _REPEATED: t.Final = (
     # They look for the chains that all containers share and make them when they are missing: two that do so at once on
     # a new node find that one of them exists already.
-    re.compile(r"plugin (portmap|firewall) failed \(ADD\).*(File exists|Chain already exists)", re.DOTALL),
+    r"(?s)plugin (portmap|firewall) failed \(ADD\).*(File exists|Chain already exists)",
     # A bridge whose only port has gone with an ADD that failed has no MAC which could be made its own. It gets its
     # address before that is found, and what has an address is left alone by the next ADD.
-    re.compile(r"plugin bridge failed \(ADD\): failed to set bridge addr: could not set bridge's mac"),
+    r"plugin bridge failed \(ADD\): failed to set bridge addr: could not set bridge's mac",
 )
 
 # bridge and ptp insist on the chain whose rules they are about to remove; by then the interface is gone, and the next
 # DEL has no address to look for rules of.
-_NO_CHAIN: t.Final = re.compile(
-    r"plugin (bridge|ptp) failed \(DEL\).* -j CNI-[0-9a-f]{24} .*(does not exist|Couldn't load target)", re.DOTALL
+_NO_CHAIN: t.Final = (
+    r"(?s)plugin (bridge|ptp) failed \(DEL\).* -j CNI-[0-9a-f]{24} .*(does not exist|Couldn't load target)"
 )
 
 
 # What a plugin says of an ADD that is never going to succeed as it is configured, and what to do about that.
 _ADVICE: t.Final = (
     (
-        re.compile(r"plugin bridge failed \(ADD\): .*already has an IP address different from"),
+        r"plugin bridge failed \(ADD\): .*already has an IP address different from",
         'the subnet of the bridge has changed: give the plugin "forceAddress": true, so that the bridge gets the new gateway',
     ),
 )
 
 # What plugins say of a configuration, of arguments or of values that they cannot make sense of, before they do anything.
-_REFUSAL: t.Final = re.compile(
-    r"unmarshal|failed to parse|failed to load \w*conf|invalid (?!argument)|unknown args", re.IGNORECASE
-)
-_COMPLAINT: t.Final = re.compile(r"plugin \S+ failed \(DEL\): ")
-_SEVERAL: t.Final = re.compile(r": (\d+) failures$")
+_REFUSAL: t.Final = r"(?i)unmarshal|failed to parse|failed to load \w*conf|invalid (?!argument)|unknown args"
+_COMPLAINT: t.Final = r"plugin \S+ failed \(DEL\): "
+_SEVERAL: t.Final = r": (\d+) failures$"
 _REFUSAL_CODES: t.Final = (Code.UNSUPPORTED_FIELD, Code.DECODE_FAILURE, Code.INVALID_CONFIG)
 
 
 # Plugin type, what it says, and the fact that makes it wrong.
-_KNOWN: t.Final[tuple[tuple[str, re.Pattern[str], _Knows], ...]] = (
+_KNOWN: t.Final[tuple[tuple[str, str, _Knows], ...]] = (
     # portmap 1.1 and before look for the rules of both families whenever both kinds of iptables are installed.
-    ("portmap", re.compile(r"could not check ipv6 dnat"), _has_no_address("6")),
-    ("portmap", re.compile(r"could not check ipv4 dnat"), _has_no_address("4")),
+    ("portmap", r"could not check ipv6 dnat", _has_no_address("6")),
+    ("portmap", r"could not check ipv4 dnat", _has_no_address("4")),
     # With addresses of both, they look for the rules of one family's address among the other's.
-    ("portmap", re.compile(r"could not check ipv6 dnat: rule .*-s [0-9.]+/"), _whatever_it_has),
-    ("portmap", re.compile(r"could not check ipv4 dnat: rule .*-s [0-9a-f]*:"), _whatever_it_has),
+    ("portmap", r"could not check ipv6 dnat: rule .*-s [0-9.]+/", _whatever_it_has),
+    ("portmap", r"could not check ipv4 dnat: rule .*-s [0-9a-f]*:", _whatever_it_has),
     # udev gives a new link of the node another MAC, a bridge takes that of a port; the container's is looked at apart.
     (
         "bridge",
-        re.compile(r"Bridge interface \S+ Mac doesn't match: |Mac doesn't match: \S+ not found"),
+        r"Bridge interface \S+ Mac doesn't match: |Mac doesn't match: \S+ not found",
         _whatever_it_has,
     ),
     # bridge hands CHECK on to an IPAM plugin that a network of layer 2 does not have.
-    ("bridge", re.compile(r"no plugin name provided"), _has_no_ipam),
+    ("bridge", r"no plugin name provided", _has_no_ipam),
     # sbr moves the routes to a table of its own, where the plugin that made them does not look.
-    ("bridge", re.compile(r"Expected Route|Failed to find Gateway"), _has_source_routing),
+    ("bridge", r"Expected Route|Failed to find Gateway", _has_source_routing),
 )
 
 
 def is_false_alarm(record: Record, plugin: PluginConfiguration, error: CniError) -> bool:
     """Tell the complaints of released reference plugins that are wrong whenever they are made."""
     return any(
-        plugin.type == known_type and pattern.search(str(error)) and knows(record, plugin)
+        plugin.type == known_type and re.search(pattern, str(error)) and knows(record, plugin)
         for known_type, pattern, knows in _KNOWN
     )
 
 
 def is_to_be_repeated(error: CniError) -> bool:
     """Tell an ADD that failed for what was there when it began, and will succeed now."""
-    return any(pattern.search(str(error)) for pattern in _REPEATED)
+    return any(re.search(pattern, str(error)) for pattern in _REPEATED)
 
 
 def with_advice(error: CniError) -> CniError:
     """Return the error of an ADD with what is to be done, where that is known."""
     for pattern, advice in _ADVICE:
-        if pattern.search(error.msg):
+        if re.search(pattern, error.msg):
             return error.followed_by(advice)
     return error
 
 
 def missed_its_chain(error: CniError) -> bool:
     """Tell a DEL that failed for a masquerade chain that somebody has removed, so that it will succeed now."""
-    return bool(_NO_CHAIN.search(str(error)))
+    return bool(re.search(_NO_CHAIN, str(error)))
 
 
 def refused_what_it_got(error: CniError) -> bool:
     """Tell a DEL that failed for nothing but what plugins were given, so that it will never succeed with that."""
-    several = _SEVERAL.search(error.msg)
-    said = _COMPLAINT.split(str(error))[1:]
+    several = re.search(_SEVERAL, error.msg)
+    said = re.split(_COMPLAINT, str(error))[1:]
     if len(said) != (int(several[1]) if several else 1):
         return False
-    return all(_REFUSAL.search(one) for one in said) or (not several and error.code in _REFUSAL_CODES)
+    return all(re.search(_REFUSAL, one) for one in said) or (not several and error.code in _REFUSAL_CODES)
 
 
 __all__ = ("is_false_alarm", "is_to_be_repeated", "missed_its_chain", "refused_what_it_got", "with_advice")

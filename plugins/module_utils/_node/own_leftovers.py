@@ -14,9 +14,9 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.files import changed, list_directory
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
-from ansible_collections.cni.node.plugins.module_utils._node.host_local import changed, list_directory
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
 
 

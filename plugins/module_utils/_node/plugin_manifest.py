@@ -13,7 +13,8 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 
 # Below a cache directory.
@@ -138,12 +139,7 @@ def load_all(cache_dir: str) -> dict[str, Manifest]:
         CniError: As `Manifest.load`.
     """
     top = os.path.join(cache_dir, *_STORES)
-    try:
-        names = sorted(name for name in os.listdir(top) if os.path.isdir(os.path.join(top, name)))
-    except FileNotFoundError:
-        return {}
-    except OSError as exc:
-        raise io_error("list", top, exc) from exc
+    names = [name for name in list_directory(top) if os.path.isdir(os.path.join(top, name))]
     return {urllib.parse.unquote(name): Manifest.load(os.path.join(top, name)) for name in names}
 
 

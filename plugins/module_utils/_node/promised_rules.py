@@ -14,9 +14,11 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
-from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
+    from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 
 _Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 _Object = t.Mapping[str, t.Any]

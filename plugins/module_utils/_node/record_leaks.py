@@ -8,11 +8,11 @@
 from __future__ import annotations
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.files import changed
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node import host_local
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Ledger, Names, Valid
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.leak import DELETED, Leak, Scope
@@ -96,7 +96,7 @@ class RecordLeaks:
         leak = Leak("record", attachment.network, path, f"the {attachment}: {reason}")
         doubt = "" if record.is_own else "the record is another runtime's"
         if not doubt and not _why_gone(record):
-            doubt = self._scope.young(host_local.changed(path))
+            doubt = self._scope.young(changed(path))
         return self._delete(record, leak, doubt)
 
     def _intent(self, record: Record, intent: Record | None = None) -> Leak:

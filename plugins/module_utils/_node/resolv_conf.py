@@ -12,11 +12,11 @@ import ipaddress
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node import boot
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange, apply, planned, remove_empty
-from ansible_collections.cni.node.plugins.module_utils._node.host_local import list_directory
 
 _NAME: t.Final = "resolv.conf"
 _BANNER: t.Final = "# Made by cni.node of the results of this network namespace's attachments; SHA-256 of the rest: "

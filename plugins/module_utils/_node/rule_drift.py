@@ -12,13 +12,15 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.files import changed
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables
-from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
-from ansible_collections.cni.node.plugins.module_utils._node import host_local
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._node.promised_rules import Promise, promises
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 
 # Seconds by which the clock of files may be behind that of programs.
 _CLOCK_MARGIN: t.Final = 1.0
@@ -53,8 +55,8 @@ class RuleDrift:
         promised = [] if network.disable_check else promises(record, network)
         found = self._compared(promised, 0.0)
         if any(found):
-            changed = host_local.changed(self._records.path_of(record.attachment.key))
-            found = self._compared(promised, min(time.time(), changed + _CLOCK_MARGIN))
+            made = changed(self._records.path_of(record.attachment.key))
+            found = self._compared(promised, min(time.time(), made + _CLOCK_MARGIN))
         return tuple(dict.fromkeys(filter(None, found))) if found else None
 
     def _compared(self, promised: t.Iterable[Promise], since: float) -> list[str]:
@@ -106,6 +108,8 @@ class RuleDrift:
 
 def _nft_rules(table: str) -> dict[str, list[NftRule]] | None:
     """Return the rules of a table by what their comments begin with."""
+    from ansible_collections.cni.node.plugins.module_utils._linux import nftables
+
     if not nftables.is_installed():
         return None
     found: dict[str, list[NftRule]] = {}

@@ -1,0 +1,37 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+
+
+def list_directory(path: str) -> list[str]:
+    """Return the names in a directory, sorted; none where there is no directory.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    try:
+        return sorted(os.listdir(path))
+    except FileNotFoundError:
+        return []
+    except OSError as exc:
+        raise io_error("list", path, exc) from exc
+
+
+def changed(path: str) -> float:
+    """Return when a file was changed last, in seconds of the epoch; 0 where it is gone."""
+    try:
+        return os.lstat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+__all__ = ("changed", "list_directory")

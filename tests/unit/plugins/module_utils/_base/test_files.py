@@ -1,0 +1,34 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What there is, told without changing it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base import files
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+
+
+def test_a_directory_that_is_not_there_has_no_names_and_a_file_is_none(tmp_path: pathlib.Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / name).touch()
+    assert files.list_directory(str(tmp_path)) == ["a", "b"]
+    assert files.list_directory(str(tmp_path / "none")) == []
+    with pytest.raises(CniError) as caught:
+        files.list_directory(str(tmp_path / "a"))
+    assert (caught.value.code, str(tmp_path / "a") in caught.value.msg) == (Code.IO_FAILURE, True)
+
+
+def test_a_change_is_that_of_the_link_and_not_of_what_it_leads_to(tmp_path: pathlib.Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.touch()
+    link.symlink_to(target)
+    os.utime(target, (1, 1))
+    os.utime(link, (2, 2), follow_symlinks=False)
+    assert (files.changed(str(target)), files.changed(str(link)), files.changed(str(tmp_path / "gone"))) == (1, 2, 0)

@@ -40,14 +40,15 @@ def is_installed() -> bool:
     return program.find("nft") is not None
 
 
-def rules(name: str) -> list[NftRule]:
-    """Return the rules with comments of all tables of a name; none where nft is not installed.
+def rules(*names: str) -> list[NftRule]:
+    """Return the rules with comments of all tables of these names; none where nft is not installed.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    families = [one["table"]["family"] for one in _list("tables") if one.get("table", {}).get("name") == name]
-    entries = [one["rule"] for family in families for one in _list("table", family, name) if "rule" in one]
+    tables = [one["table"] for one in _list("tables") if one.get("table", {}).get("name") in names]
+    listed = [_list("table", table["family"], table["name"]) for table in tables]
+    entries = [one["rule"] for entries in listed for one in entries if "rule" in one]
     return [_rule(entry) for entry in entries if entry.get("comment")]
 
 

@@ -28,11 +28,7 @@ class NftLeaks:
         self._scope = scope
         self.unlisted: list[Leak] = []
         try:
-            self._at_first = [
-                rule
-                for table in (rule_names.MASQUERADE_TABLE, rule_names.PORTS_TABLE)
-                for rule in nftables.rules(table)
-            ]
+            self._at_first = nftables.rules(rule_names.MASQUERADE_TABLE, rule_names.PORTS_TABLE)
         except CniError as exc:
             self._at_first = []
             self.unlisted.append(Leak("chain", "", "nft", f"its rules cannot be listed: {exc}"))

@@ -10,6 +10,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import NODE, Finding, errors, refusal
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
+from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict, as_list, plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import checked_levels
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schemas import load_library
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
@@ -49,8 +50,8 @@ class ActionModule(ConflistItemsAction):
         asked = self._asked()
         levels, attachments = asked.get("levels"), asked.get("attachments")
         wanted = checked_levels(_LEVELS if levels is None else levels, _LEVELS)
-        self._findings = validate(sources, wanted, attachments if isinstance(attachments, list) else ())
-        self._stopping = errors(self._findings, strict=boolean(asked.get("strict", False), strict=False))
+        self._findings = validate(sources, wanted, attachments if _are_items(attachments) else ())
+        self._stopping = errors(self._findings, strict=boolean(plain(asked.get("strict", False)), strict=False))
         if self._stopping:
             raise refusal(self._stopping)
         super().check(sources)
@@ -58,10 +59,20 @@ class ActionModule(ConflistItemsAction):
     def for_node(self, arguments: _Keys) -> _Keys:
         """Keep here what only the controller looks at."""
         asked = self._asked()
-        if not isinstance(asked.get("attachments"), list):
+        if not _are_items(asked.get("attachments")):
             return arguments
         return {**arguments, "validate": {key: value for key, value in asked.items() if key != "attachments"}}
 
     def _asked(self) -> _Keys:
-        asked = self._task.args.get("validate")
-        return asked if isinstance(asked, dict) else {}
+        """Return the option as the module reads it; what is of another form is left for the module to refuse."""
+        asked = as_dict(self._task.args.get("validate"))
+        if not isinstance(asked, dict):
+            return {}
+        read = {key: as_list(asked[key]) for key in ("levels", "attachments") if asked.get(key) is not None}
+        if isinstance(read.get("attachments"), list):
+            read["attachments"] = [as_dict(one) for one in read["attachments"]]
+        return {**asked, **read}
+
+
+def _are_items(attachments: t.Any) -> bool:
+    return isinstance(attachments, list) and all(isinstance(one, dict) for one in attachments)

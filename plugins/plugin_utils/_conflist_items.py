@@ -17,6 +17,7 @@ from ansible.plugins.loader import lookup_loader
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
+from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict, plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
 from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source
@@ -79,9 +80,11 @@ class ConflistItemsAction(ActionBase):
 
         An item that is not of the right form is left for the node to refuse.
         """
+        item = as_dict(item)
         if not isinstance(item, dict):
             return item, None
         _check_keys(item, where)
+        item = {key: plain(value) for key, value in item.items()}
         if item.get("state", "present") != "present":
             return item, None
         if isinstance(item.get("template"), str):
@@ -92,6 +95,9 @@ class ConflistItemsAction(ActionBase):
         if isinstance(item.get("content"), dict) and item.get("config") is None:
             # Before ansible-core 2.19, a variable with JSON text becomes data on its way here.
             item = {**{key: item[key] for key in item if key != "content"}, "config": item["content"]}
+        if isinstance(item.get("config"), str):
+            # Since ansible-core 2.19, a variable with JSON text stays text, of which the node would make data unseen.
+            item = {**item, "config": as_dict(item["config"])}
         return item, _source(item, where)
 
     def _rendered(self, name: str, own_vars: _Keys, where: str, task_vars: _Keys) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import to_content
+from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation import fleet, fleet_plugins
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import SIZE_LIMIT, Document, read
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import (
@@ -137,8 +138,9 @@ def _read(path: str) -> bytes:
 
 def _decrypted(value: t.Any) -> str:
     """Return what a vault has kept; before ansible-core 2.19 that is no string."""
-    if getattr(value, "__ENCRYPTED__", False):
-        return str(value)
+    text = plain(value)
+    if isinstance(text, str):
+        return text
     raise TypeError(f"a value of type {type(value).__name__}: {value!r}")
 
 

@@ -59,7 +59,7 @@ class Controller:
         action = self._action({"conflists": list(items), "probe": False}, variables)
         return action.run(task_vars=variables), action.sent
 
-    def sent(self, item: Json, **variables: t.Any) -> Json:
+    def sent(self, item: t.Any, **variables: t.Any) -> Json:
         """The item as the node got it."""
         result, sent = self.run(item, **variables)
         assert result["msg"] == "from the node", result
@@ -121,6 +121,31 @@ def test_what_needs_no_rendering_reaches_the_node_as_it_is(controller: Controlle
 def test_data_from_text_is_data(controller: Controller) -> None:
     """Before ansible-core 2.19, a variable with JSON text has become data before any plugin sees it."""
     assert controller.sent({"content": CONFIG, "priority": 5}) == {"config": CONFIG, "priority": 5}
+
+
+class Encrypted:
+    """What a vault has kept, as it gets here before ansible-core 2.19."""
+
+    __ENCRYPTED__ = True
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+@pytest.mark.parametrize("form", [str, Encrypted])
+def test_text_that_the_module_would_make_data_of_is_data_here(controller: Controller, form: type) -> None:
+    """Since ansible-core 2.19, a variable with JSON text stays text."""
+    assert controller.sent({"config": form(TEXT)}) == {"config": CONFIG}
+    assert controller.sent(form(json.dumps({"config": CONFIG}))) == {"config": CONFIG}
+    assert controller.sent({"content": form(TEXT), "state": form("present")}) == {"content": TEXT, "state": "present"}
+
+
+def test_an_encrypted_path_of_a_template_is_rendered(controller: Controller) -> None:
+    controller.write("templates/net.j2", TEXT)
+    assert controller.sent({"template": Encrypted("net.j2")}) == {"content": TEXT}
 
 
 def test_a_template_becomes_content_and_all_else_stays(controller: Controller) -> None:
@@ -270,6 +295,13 @@ def test_all_that_is_wrong_with_all_items_is_said_at_once(controller: Controller
     assert [warning.rpartition(" ")[2] for warning in result["warnings"]] == ["(unknown-key)"]
 
 
+@pytest.mark.parametrize("form", [str, Encrypted])
+@pytest.mark.parametrize("key", ["config", "content"])
+def test_a_network_given_as_text_is_validated_as_data_is(controller: Controller, key: str, form: type) -> None:
+    result, sent = controller.validated({key: form(json.dumps(TYPOS))})
+    assert ([code for dummy, code in codes(result)], sent) == (["misspelled-key", "unknown-key", "out-of-range"], None)
+
+
 def test_networks_of_one_node_are_compared(controller: Controller) -> None:
     result, sent = controller.validated({"config": CONFIG}, {"content": TEXT})
     assert (codes(result), sent) == ([("conflists[1]", "duplicate-network")], None)
@@ -296,6 +328,28 @@ def test_only_the_levels_asked_for_are_looked_at(controller: Controller) -> None
     assert "'a/b' is not a network name" in result["msg"]
 
 
+@pytest.mark.parametrize(
+    "validate", ["levels=specification", '{"levels": "specification"}', {"levels": "specification,sense"}], ids=str
+)
+def test_levels_as_text_are_read_as_the_module_reads_them(controller: Controller, validate: t.Any) -> None:
+    action = controller._action({"conflists": [{"config": TYPOS}], "validate": validate}, {})
+    result = action.run(task_vars={})
+    assert (codes(result), result["msg"]) == ([], "from the node")
+    assert action.sent is not None
+    assert action.sent["validate"] == validate
+
+
+def test_the_option_as_text_stops_as_data_does(controller: Controller) -> None:
+    action = controller._action({"conflists": [{"config": ODD}], "validate": "strict=yes"}, {})
+    assert (action.run(task_vars={})["failed"], action.sent) == (True, None)
+
+
+def test_attachments_of_text_are_looked_at(controller: Controller) -> None:
+    attachment = '{"network": "net", "capability_args": {"mac": "02:00:00:00:00:01"}}'
+    result, sent = controller.validated({"config": CONFIG}, attachments=[attachment])
+    assert (codes(result), sent) == ([("attachments[0]", "undeclared-capability")], None)
+
+
 def test_what_the_node_finds_comes_with_what_is_found_here(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,9 +374,10 @@ def test_attachments_are_looked_at_with_their_network_and_stay_here(controller: 
 
 
 def test_attachments_of_a_wrong_form_are_for_the_node_to_refuse(controller: Controller) -> None:
-    dummy, sent = controller.validated({"config": CONFIG}, attachments="all")
-    assert sent is not None
-    assert sent["validate"] == {"attachments": "all"}
+    for attachments in ("all", [5]):
+        dummy, sent = controller.validated({"config": CONFIG}, attachments=attachments)
+        assert sent is not None
+        assert sent["validate"] == {"attachments": attachments}
 
 
 def test_a_level_that_is_none_is_refused(controller: Controller) -> None:

@@ -1,0 +1,40 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.module_utils.common.validation import check_type_dict, check_type_list
+
+
+def plain(value: t.Any) -> t.Any:
+    """Return what a vault has kept as text; before ansible-core 2.19 that is no string. All else stays as it is."""
+    return str(value) if getattr(value, "__ENCRYPTED__", False) else value
+
+
+def as_dict(value: t.Any) -> t.Any:
+    """Return what the module makes of an option that is a dictionary.
+
+    What it would refuse stays as it is, for the module to refuse.
+    """
+    return _as_the_module(check_type_dict, value)
+
+
+def as_list(value: t.Any) -> t.Any:
+    """Return what the module makes of an option that is a list, otherwise as `as_dict`."""
+    return _as_the_module(check_type_list, value)
+
+
+def _as_the_module(convert: t.Callable[[t.Any], t.Any], value: t.Any) -> t.Any:
+    try:
+        return convert(plain(value))
+    except (TypeError, ValueError):
+        return value
+
+
+__all__ = ("as_dict", "as_list", "plain")

@@ -42,7 +42,8 @@ options:
       name:
         description:
           - The network's name. A configuration with another name is an error.
-          - With O(conflists[].state=absent), every file that defines this network is removed, whoever wrote it.
+          - With O(conflists[].state=absent) and without O(conflists[].filename), every file that defines this network is
+            removed, whoever wrote it.
         type: str
       priority:
         description:
@@ -53,6 +54,8 @@ options:
         description:
           - The file's name in place of the one made from O(conflists[].priority) and the network's name.
           - It ends with C(.conflist), or with C(.conf) or C(.json) for the configuration of a single plugin.
+          - With O(conflists[].state=absent), this file alone is removed. If it is known to be of another network than
+            O(conflists[].name), that is an error.
         type: str
       state:
         description:

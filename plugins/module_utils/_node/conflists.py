@@ -147,6 +147,16 @@ class ConflistDirectory:
         if network.source in writes:
             raise CniError(Code.INVALID_CONFIG, f"{one.where}: two networks want the file {network.source}")
 
+    def _refuse_another(self, one: Wanted, path: str, written: t.Sequence[NetworkConfiguration]) -> None:
+        """Refuse to remove a file of another network than the one named; one that is written anew stays anyway."""
+        found = "" if any(network.source == path for network in written) else self._network_of(path)
+        if one.network and found not in ("", one.network):
+            raise CniError(
+                Code.INVALID_CONFIG,
+                f"{one.where}: the network of {path} is {found!r}, not {one.network!r}",
+                "to remove the file whatever it defines, leave the name out",
+            )
+
     def _write(self, name: str, path: str, after: bytes) -> FileChange:
         before = durable.read(path)
         mode = stat.S_IMODE(os.stat(path).st_mode) if before is not None else None
@@ -155,9 +165,12 @@ class ConflistDirectory:
         return FileChange(name, path, action, before, after, mode, self._mode)
 
     def _removal(self, path: str) -> FileChange:
+        return FileChange(self._network_of(path), path, "removed", durable.read(path), None)
+
+    def _network_of(self, path: str) -> str:
+        """Return the network that a file defines, or the one it was written for where that cannot be told any more."""
         owner = self._ownership.network_of(os.path.basename(path))
-        network = next((one.name for one in self._all_networks() if one.source == path), owner)
-        return FileChange(network, path, "removed", durable.read(path), None)
+        return next((one.name for one in self._all_networks() if one.source == path), owner)
 
     def _removed(
         self, wanted: t.Sequence[Wanted], written: t.Sequence[NetworkConfiguration], purge: bool
@@ -166,10 +179,10 @@ class ConflistDirectory:
         names = {one.network for one in gone if one.network and not one.filename}
         yield from (one.source for one in self._all_networks() if one.name in names)
         for one in gone:
-            if one.filename:
-                path = self._target(one, "", "")
-                if os.path.lexists(path):
-                    yield path
+            path = self._target(one, "", "") if one.filename else ""
+            if os.path.lexists(path):
+                self._refuse_another(one, path, written)
+                yield path
         moved = {network.name for network in written}
         for filename, network in self._ownership.files():
             path = os.path.join(self._path, filename)

@@ -109,6 +109,34 @@ def test_two_networks_change_places(net_d: NetD) -> None:
     assert net_d.files() == {"1.conflist": text("b"), "2.conflist": text("a")}
 
 
+def test_a_file_of_another_network_than_the_one_named_is_not_removed(net_d: NetD) -> None:
+    net_d.ensure(wanted("a"), wanted("b"))
+    error = error_of(net_d.ensure, absent("a", "10-b.conflist"))
+    assert (error.code, error.msg) == (
+        Code.INVALID_CONFIG,
+        f"item absent: the network of {net_d.path}/10-b.conflist is 'b', not 'a'",
+    )
+    assert list(net_d.files()) == ["10-a.conflist", "10-b.conflist"]
+    net_d.put("10-b.conflist", b"{")
+    assert "is 'b', not 'a'" in error_of(net_d.ensure, absent("a", "10-b.conflist")).msg
+
+
+def test_the_one_file_that_is_named_with_its_network_is_removed(net_d: NetD) -> None:
+    net_d.ensure(wanted("a"))
+    net_d.put("20-a.conflist", text("a"))
+    net_d.put("broken.conf", b"{")
+    removed = dict.fromkeys(("20-a.conflist", "broken.conf"), "removed")
+    assert net_d.ensure(absent("a", "20-a.conflist"), absent("c", "broken.conf")) == removed
+    assert net_d.ensure(absent("a", "20-a.conflist"), absent("c", "broken.conf")) == {}
+    assert list(net_d.files()) == ["10-a.conflist"]
+
+
+def test_a_file_that_another_network_takes_over_stays_however_often_it_is_asked_for(net_d: NetD) -> None:
+    net_d.ensure(wanted("a", filename="1.conflist"))
+    for action in ("changed", "unchanged"):
+        assert net_d.ensure(absent("a", "1.conflist"), wanted("b", filename="1.conflist")) == {"1.conflist": action}
+
+
 def test_absent_removes_every_file_of_a_network_whoever_wrote_it(net_d: NetD) -> None:
     net_d.ensure(wanted("a"), wanted("b"))
     net_d.put("20-a.conflist", text("a"))

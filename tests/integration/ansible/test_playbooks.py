@@ -251,6 +251,12 @@ def test_an_upgrade_that_fails_claims_no_rollback_that_did_not_happen(
     assert "rolled back" not in failed.output
 
 
+def test_an_upgrade_that_is_refused_says_why_and_that_nothing_was_replaced(project: Project) -> None:
+    refused = project.run(UPGRADE, cni_node_concerns="plugins", cni_node_keep="abc")
+    refused[WHY_FAILED].failed(", and nothing was replaced: ", "cni_plugins_keep")
+    assert _own(refused) == []
+
+
 def test_remove_without_variables_detaches_everything_before_networks_and_plugins_go(
     node: Node, project: Project
 ) -> None:
@@ -269,11 +275,19 @@ def test_remove_without_variables_detaches_everything_before_networks_and_plugin
     _is_as_before(virgin, project.run(REPORT).tasks[-1].after)
 
 
-def test_removing_attachments_alone_removes_those_of_the_variables(node: Node, project: Project) -> None:
+@pytest.mark.parametrize(
+    ("concern", "detached", "namespaces"),
+    [("attachments", {"red"}, {"blue"}), ("networks", {"red", "blue"}, {"red", "blue"})],
+)
+def test_removing_attachments_alone_removes_those_of_the_variables_and_networks_alone_detaches_all(
+    node: Node, project: Project, concern: str, detached: set[str], namespaces: set[str]
+) -> None:
     variables = {**documented(), **UNMANAGED}
     project.run(PROVISION, **variables).succeeded()
-    one = {"cni_node_concerns": "attachments", "cni_node_attachments": variables["cni_node_attachments"][:1]}
-    assert project.run(REMOVE, **one).succeeded()["Bring the attachments about"].actions() == {"red": "removed"}
+    one = {"cni_node_concerns": concern, "cni_node_attachments": variables["cni_node_attachments"][:1]}
+    removed = project.run(REMOVE, **one).succeeded()
+    assert removed["Bring the attachments about"].actions() == dict.fromkeys(detached, "removed")
+    assert {path.name for path in pathlib.Path("/run/netns").iterdir()} == namespaces
 
 
 @pytest.mark.parametrize("playbook", [PROVISION, VERIFY, UPGRADE, REMOVE])

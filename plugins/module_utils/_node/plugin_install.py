@@ -44,7 +44,7 @@ class Outcome:
         version: Of the release that is installed; None where none is.
         previous: Of the one that was.
         kept: Versions beside it, the one used last first.
-        changed: Also where a version is kept no longer, or is another one with the same plugins.
+        changed: Also where a version is kept no longer, has another name, or is another one with the same plugins.
     """
 
     changes: list[PluginChange]
@@ -82,7 +82,7 @@ class Installation:
         release = self._kept(digest, version, only)
         changes = self._plan(release) if release else []
         if release is None or not self._store.has(release, (change.name for change in changes if change.writes)):
-            release = self._taken(fetch(), only)
+            release = self._taken(fetch(), digest, only)
             changes = self._plan(release)
         current = self._store.manifest.current
         is_step_back = current is not None and current.id == release.id
@@ -132,12 +132,14 @@ class Installation:
         files = {name: release.files[name] for name in release.files if name in selected}
         return dataclasses.replace(release, files=files, version=version or release.version)
 
-    def _taken(self, source: Source, only: t.Sequence[str] | None) -> Release:
+    def _taken(self, source: Source, digest: str, only: t.Sequence[str] | None) -> Release:
+        known = self._store.manifest.find(digest)
+        version = source.version or (known.version if known else "")
         if source.listing is not None:
             selected = _selected(source.listing, only)
             files = {name: digest for name, digest in source.listing.items() if name in selected}
-            return Release(source.digests, source.version, sorted(source.listing), files)
-        release = Release(source.digests, source.version, [], {})
+            return Release(source.digests, version, sorted(source.listing), files)
+        release = Release(source.digests, version, [], {})
         for name, content in source.plugins():
             release.names.append(name)
             if only is None or name in only:
@@ -181,15 +183,18 @@ def _selected(names: t.Iterable[str], only: t.Sequence[str] | None) -> set[str]:
 
 
 def _outcome(changes: list[PluginChange], before: Manifest, releases: list[Release]) -> Outcome:
-    ids = [release.id for release in releases]
     return Outcome(
         changes=[change for change in changes if change.action != "left"],
         left=[change.name for change in changes if change.action == "left"],
         version=releases[-1].label if releases else None,
         previous=before.current.label if before.current else None,
         kept=[release.label for release in reversed(releases[:-1])],
-        changed=any(change.changed for change in changes) or ids != [release.id for release in before.releases],
+        changed=any(change.changed for change in changes) or _names(releases) != _names(before.releases),
     )
+
+
+def _names(releases: t.Iterable[Release]) -> list[tuple[str, str]]:
+    return [(release.id, release.version) for release in releases]
 
 
 __all__ = ("Installation", "Outcome", "Source")

@@ -45,6 +45,24 @@ def test_a_release_is_installed_once(bin_dir: BinDir) -> None:
     assert inodes == {path.name: path.stat().st_ino for path in bin_dir.path.iterdir()}
 
 
+def test_another_name_for_the_same_release_is_a_change(bin_dir: BinDir) -> None:
+    bin_dir.present(OLD)
+    renamed = Release("1-lts", OLD.files)
+    predicted, done = (bin_dir.present(renamed, has_source=False, dry_run=dry) for dry in (True, False))
+    assert predicted == done
+    assert (done.changed, done.version, done.previous) == (True, "1-lts", "1")
+    assert set(actions(done).values()) == {"unchanged"}
+    assert not bin_dir.present(renamed, has_source=False).changed
+
+
+def test_a_name_once_given_stays_where_none_is_given(bin_dir: BinDir) -> None:
+    unnamed = Release("", OLD.files)
+    bin_dir.present(OLD, ["ptp"])
+    for plugins in (["ptp"], ["ptp", "bridge"]):
+        done = bin_dir.present(unnamed, plugins)
+        assert (done.version, done.changed) == ("1", len(plugins) > 1)
+
+
 def test_an_upgrade_prunes_what_has_left_the_release_and_can_be_rolled_back_once(bin_dir: BinDir) -> None:
     bin_dir.present(OLD)
     upgraded = bin_dir.present(NEW)

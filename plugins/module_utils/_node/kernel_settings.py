@@ -8,10 +8,12 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import os
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_module import State
 from ansible_collections.cni.node.plugins.module_utils._node import kernel_files
@@ -177,10 +179,11 @@ def _of_the_form_of(now: str) -> str:
 
 
 def _unwritable(name: str, reasons: t.Sequence[str]) -> str:
-    return (
-        f"kernel setting {name}: {sysctl.path_of(name)} cannot be written from here; in a container, set it on the host "
-        f"({'; '.join(reasons)})"
-    )
+    path = sysctl.path_of(name)
+    said = f"{path} cannot be written from here; in a container, set it on the host"
+    if os.geteuid() != 0:
+        said = str(io_error("write", path, PermissionError(errno.EACCES, os.strerror(errno.EACCES))))
+    return f"kernel setting {name}: {said} ({'; '.join(reasons)})"
 
 
 def _lacking(problems: t.Sequence[str]) -> CniError:

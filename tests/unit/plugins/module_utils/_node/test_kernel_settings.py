@@ -222,6 +222,24 @@ def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: Node) -> No
     assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
 
 
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [
+        (0, "cannot be written from here; in a container, set it on the host (s)"),
+        (1000, ": Permission denied; it was not run as root; a task on a node needs become: true (s)"),
+    ],
+)
+def test_a_setting_that_cannot_be_written_is_told_with_what_to_do(
+    node: Node, monkeypatch: pytest.MonkeyPatch, user: int, expected: str
+) -> None:
+    node.kernel.has_settings(ipv4__ip_forward="0")
+    monkeypatch.setattr(sysctl, "is_writable", lambda key: False)
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    error = error_of(node.plan, needs(net__ipv4__ip_forward="1"))
+    assert error.msg.startswith(f"kernel setting {FORWARD}: ")
+    assert error.msg.endswith(expected)
+
+
 PORTS = "net.ipv4.ip_local_port_range"
 
 

@@ -229,11 +229,11 @@ class TestRole:
                     stack.enter_context(mounted("--bind", str(empty), place))
             tasks = self.play(project, "--check", cni_kernel_conflists=[{"config": guarded}])
             said = [one for one in tasks if one.module.endswith("debug")]
-            assert [(one.msg, one.changed) for one in said] == [("nftables, for nft", True)]
+            assert [(one.msg, one.changed) for one in said] == [("packages: nftables, for nft", True)]
             named = self.play(
                 project, "--check", cni_kernel_conflists=[{"config": guarded}], cni_kernel_packages="a\nb"
             )
-            assert [one.msg for one in named if one.module.endswith("debug")] == ["a, b, for nft"]
+            assert [one.msg for one in named if one.module.endswith("debug")] == ["packages: a, b, for nft"]
             none: list[object] = [False, "false", []]
             for nothing in none:
                 tasks = self.play(

@@ -84,7 +84,7 @@ options:
         default: eth0
       args:
         description:
-          - Generic arguments for all plugins, given to them as C(CNI_ARGS).
+          - Generic arguments for all plugins, given to them as C(CNI_ARGS). One without a value is left out.
         type: dict
         default: {}
       capability_args:
@@ -95,7 +95,8 @@ options:
         default: {}
       state:
         description:
-          - Whether there is to be such an attachment.
+          - Whether there is to be such an attachment. It fails where the container has an interface of the name already, and that
+            is left alone, whoever has made it.
           - V(absent) works from the record alone. The network may have been changed or removed since.
         type: str
         choices:

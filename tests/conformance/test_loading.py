@@ -82,6 +82,10 @@ def test_hidden_files_are_not_read_differs_from_libcni(tmp_path: pathlib.Path) -
     assert (list(found.networks), found.broken) == (["n"], {})
 
 
+def test_a_list_may_be_in_a_file_of_any_name_differs_from_libcni(tmp_path: pathlib.Path) -> None:
+    assert load(tmp_path, {"10-a.conf": listed("n", "a", "b")}).get("n").plugin_types == ("a", "b")
+
+
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
 def test_a_single_plugin_of_1_0_0_or_later_is_refused_differs_from_libcni(tmp_path: pathlib.Path, version: str) -> None:
     found = load(tmp_path, {"10-a.conf": single("n", "a", version)})

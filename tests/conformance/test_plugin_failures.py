@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -85,6 +86,16 @@ def test_what_an_error_lacks_is_made_up_for(node: Node, said: Json) -> None:
     assert (error.code, "no" in error.msg or "exit status 1" in error.msg) == (said.get("code", 0), True)
 
 
+@pytest.mark.parametrize(
+    "said", [{"code": True, "msg": "no"}, {"code": 0, "msg": "no", "details": {"why": 1}}], ids=str
+)
+def test_what_of_an_error_is_of_another_type_is_shown_as_it_is(node: Node, said: Json) -> None:
+    error = failed(node, Answer(error=said))
+    assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): no")
+    assert "it printed, and not as the specification's error: " in error.details
+    assert json.dumps(said)[1:-1] in error.details
+
+
 def test_an_error_with_exit_status_0_is_no_failure(node: Node) -> None:
     node.write("a", CHECK=Answer(error={"code": 7, "msg": "no"}, exit=0))
     assert node.runtime.check(node.added(node.network("a"))).asked
@@ -99,6 +110,11 @@ def test_no_output_at_add_is_a_failure(node: Node) -> None:
     node.write("a", ADD=Answer(stdout=""))
     error = error_of(node.runtime.add, node.network("a"), node.attachment())
     assert (error.code, error.msg) == (Code.DECODE_FAILURE, "the result of plugin a is not valid JSON: it is empty")
+
+
+def test_null_is_a_result_that_says_nothing(node: Node) -> None:
+    node.write("a", ADD=Answer(stdout="null"))
+    assert node.runtime.add(node.network("a"), node.attachment()).keys == {"cniVersion": "1.1.0"}
 
 
 @pytest.mark.parametrize("version", ["9.9.9", "1.2.0"])

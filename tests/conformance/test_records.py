@@ -85,6 +85,15 @@ def test_an_attachment_of_the_reference_runtime_is_not_added_again(node: Node) -
     assert "exists already" in error_of(node.runtime.add, node.network("a"), node.attachment()).msg
 
 
+def test_arguments_that_cannot_be_handed_over_do_not_hide_whose_a_record_is(node: Node) -> None:
+    document = {**json.loads(foreign(node)), "containerId": "red", "cniArgs": [["TOKEN", "YWJj=="]]}
+    put(node, json.dumps(document).encode(), "net-red-eth0")
+    records, broken = node.runtime.records.read_all()
+    assert ([record.attachment.container_id for record in records], broken) == (["red"], {})
+    assert "the value of 'TOKEN' is not valid" in error_of(node.runtime.delete, records[0]).msg
+    assert node.ran() == []
+
+
 def test_a_record_in_the_version_of_an_older_runtime_is_spoken_in_that_version(node: Node) -> None:
     several = {**CONFIG, "cniVersions": ["0.4.0", "1.0.0", "1.1.0"]}
     config = base64.b64encode(json.dumps(several).encode()).decode()

@@ -60,11 +60,15 @@ class Attachment:
 
     @functools.cached_property
     def _validated(self) -> Attachment:
+        check_args(self.identified().args)
+        return self
+
+    def identified(self) -> Attachment:
+        """Return the attachment if it tells which one it is, whatever its arguments are; errors as `validated`."""
         check_network_name(self.network)
         check_container_id(self.container_id)
         check_ifname(self.ifname)
         check_netns(self.netns)
-        check_args(self.args)
         return self
 
     def with_netns(self, netns: str) -> Attachment:

@@ -36,14 +36,14 @@ class PluginConfiguration:
     @property
     def delegated_type(self) -> str:
         """The IPAM plugin that this one runs, or an empty string."""
-        return t.cast(str, (self.keys.get("ipam") or {}).get("type", ""))
+        return (self.keys.get("ipam") or {}).get("type") or ""
 
 
 @dataclasses.dataclass(frozen=True)
 class NetworkConfiguration:
     """A network configuration list, or a single plugin's configuration read as a list of one (section 1).
 
-    Two are equal when a runtime would do the same with both, wherever their plugins were written down.
+    Two are equal when plugins would be told the same, wherever they were written down.
 
     Attributes:
         versions: The specification's versions that it allows and this engine knows, lowest first.
@@ -58,10 +58,15 @@ class NetworkConfiguration:
     plugins: tuple[PluginConfiguration, ...]
     source: str = dataclasses.field(compare=False)
     content: bytes = dataclasses.field(compare=False, default=b"")
-    disable_check: bool = False
-    disable_gc: bool = False
+    disable_check: bool = dataclasses.field(compare=False, default=False)
+    disable_gc: bool = dataclasses.field(compare=False, default=False)
     load_only_inlined_plugins: bool = dataclasses.field(compare=False, default=False)
     is_list: bool = dataclasses.field(compare=False, default=True)
+
+    @property
+    def forbidden(self) -> tuple[bool, bool]:
+        """Whether a runtime may not run CHECK, and GC; no plugin is told."""
+        return self.disable_check, self.disable_gc
 
     @property
     def version(self) -> str:
@@ -220,13 +225,13 @@ def check_well_known_keys(keys: t.Mapping[str, t.Any], source: str, pointer: str
         CniError: ``INVALID_CONFIG``.
     """
     for key in ("capabilities", "ipam", "dns"):
-        if not isinstance(keys.get(key) or {}, dict):
+        if not isinstance({} if keys.get(key) is None else keys[key], dict):
             raise _invalid(source, f"{pointer}/{key}", f"found {kind(keys[key])}", "an object")
     for name, declared in (keys.get("capabilities") or {}).items():
-        if not isinstance(declared, bool):
+        if not isinstance(declared, bool) and declared is not None:
             raise _invalid(source, f"{pointer}/capabilities/{name}", f"found {declared!r}", "true or false")
     ipam = keys.get("ipam") or {}
-    if ipam.get("type", "") != "":
+    if ipam.get("type") not in (None, ""):
         check_plugin_type(ipam["type"], f"{source}: {pointer}/ipam/type")
 
 

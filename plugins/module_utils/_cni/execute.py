@@ -156,25 +156,30 @@ def _not_started(path: str, parameters: Parameters, exc: OSError) -> CniError:
 def _failure(path: str, parameters: Parameters, outcome: process.Outcome, timeout: float) -> CniError:
     """Make the error of a plugin that failed from all that it left behind (section 5, "Error")."""
     stopped = f"{outcome.stopped} (limit {timeout:g} s) and was killed" if outcome.stopped else ""
-    said = {} if stopped else _said(outcome.stdout)
+    said, left_out = ({}, False) if stopped else _said(outcome.stdout)
     # Whoever did not come to an end by itself has found nothing out.
     unsaid = Code.IO_FAILURE if stopped or outcome.status < 0 else Code.UNKNOWN
     code, msg, details = said.get("code", unsaid), said.get("msg", ""), said.get("details", "")
     ending = stopped or _ending(outcome.status)
-    lines = [details, f"{parameters.command} by {path}: {ending}", _output(outcome, bool(said))]
+    lines = [details, f"{parameters.command} by {path}: {ending}", _output(outcome, bool(said) and not left_out)]
     what = f"plugin {os.path.basename(path)} failed ({parameters.command}): {msg or ending}"
     return CniError(code, what, "\n".join(line for line in lines if line))
 
 
-def _said(stdout: bytes) -> dict[str, t.Any]:
+def _said(stdout: bytes) -> tuple[dict[str, t.Any], bool]:
+    """Return code, message and details, as far as they are of their types, and whether one of them is not."""
     try:
         keys = json_text.decode(stdout, "")
     except CniError:
-        return {}
-    wanted = {"code": int, "msg": str, "details": str}
+        return {}, False
     if not isinstance(keys, dict) or not ("code" in keys or "msg" in keys):
-        return {}
-    return {key: keys[key] for key, kind in wanted.items() if isinstance(keys.get(key), kind)}
+        return {}, False
+    wanted = {"code": int, "msg": str, "details": str}
+    there = {key: keys[key] for key in wanted if keys.get(key) is not None}
+    said = {
+        key: value for key, value in there.items() if isinstance(value, wanted[key]) and not isinstance(value, bool)
+    }
+    return said, said.keys() != there.keys()
 
 
 def _ending(status: int) -> str:

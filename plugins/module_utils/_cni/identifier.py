@@ -16,6 +16,8 @@ _ALPHANUMERIC = "start with a letter or digit and go on with letters, digits, '_
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.\-]*", re.ASCII)
 _IFNAME_BYTES = 15
 _IFNAME_FORBIDDEN = re.compile(r"[/:\s\x00-\x1f\x7f]")
+# The system takes 128 KiB for one variable, its name and the NUL in the end included.
+_ARGS_BYTES = 128 * 1024 - len("CNI_ARGS=")
 _ARGS_FORBIDDEN = re.compile(r"[;=\x00]")
 
 
@@ -84,22 +86,30 @@ def check_plugin_type(plugin_type: object, where: str) -> str:
 
 
 def check_args(args: t.Mapping[str, str]) -> None:
-    """Refuse CNI_ARGS that could not be told apart again: the variable has no escapes.
+    """Refuse CNI_ARGS that could not be told apart again, for the variable has no escapes, or not be handed over.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
     """
     for key, value in args.items():
-        if not key or not all(isinstance(text, str) and _is_plain(text) for text in (key, value)):
+        is_valid_key = bool(key) and _is_plain(key)
+        if not is_valid_key or not _is_plain(value):
             raise CniError(
                 Code.INVALID_ENVIRONMENT,
-                f"CNI_ARGS: {key!r}: {value!r} is not a valid argument",
+                # The value may be a secret.
+                f"CNI_ARGS: {key!r} is not a valid key"
+                if not is_valid_key
+                else f"CNI_ARGS: the value of {key!r} is not valid",
                 "expected: strings without ';' and '=', the key not empty",
             )
+    length = sum(_bytes_of(key) + _bytes_of(value) + len("=;") for key, value in args.items())
+    if length > _ARGS_BYTES:
+        what = f"CNI_ARGS: the arguments have {length} bytes together, and no program can be given as many"
+        raise CniError(Code.INVALID_ENVIRONMENT, what, f"expected: {_ARGS_BYTES} at most")
 
 
-def _is_plain(text: str) -> bool:
-    return not _ARGS_FORBIDDEN.search(text) and bool(_bytes_of(text) or not text)
+def _is_plain(text: object) -> bool:
+    return isinstance(text, str) and not _ARGS_FORBIDDEN.search(text) and bool(_bytes_of(text) or not text)
 
 
 def _bytes_of(text: object) -> int:

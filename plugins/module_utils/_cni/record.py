@@ -145,7 +145,7 @@ def decode(content: bytes, source: str) -> Record:
 
 
 def attachment_of(document: dict[str, t.Any]) -> Attachment:
-    """Return whose record it is.
+    """Return whose record it is; other runtimes take arguments that this one does not.
 
     Raises:
         CniError, KeyError, TypeError, ValueError: It does not say so.
@@ -157,7 +157,7 @@ def attachment_of(document: dict[str, t.Any]) -> Attachment:
         netns=str(document.get("netns") or ""),
         args={str(key): str(value) for key, value in document.get("cniArgs") or ()},
         capability_args=dict(document.get("capabilityArgs") or {}),
-    ).validated()
+    ).identified()
 
 
 def _own_keys(document: dict[str, t.Any], source: str) -> dict[str, str]:

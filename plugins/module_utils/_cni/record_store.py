@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import typing as t
 
@@ -21,6 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import RESTOR
 OWN_DIRECTORY: t.Final = "cni.node"
 
 _NAME_LIMIT: t.Final = 255
+# Bytes. The largest configuration that is read and the largest result of a plugin make up a record of less.
+_SIZE_LIMIT: t.Final = 8 * 1024 * 1024
 # How a record that has this key is written.
 _LASTING: t.Final = f'"{RESTORE_KEY}":'.encode()
 
@@ -70,10 +73,17 @@ class RecordStore:
 
         Args:
             flush: False for what is needed only while the machine is up.
+
+        Raises:
+            CniError: ``IO_FAILURE``; ``INVALID_CONFIG`` for one that is too large.
         """
         durable.make_directory(self.directory, mode=0o700)
-        path = self.path_of(record.attachment.key)
-        durable.write(path, record.encode(), flush=flush)
+        path, content = self.path_of(record.attachment.key), record.encode()
+        if len(content) > _SIZE_LIMIT:
+            what = f"{record.attachment}: its record would have {len(content)} bytes and could never be read again"
+            advice = f"expected: {_SIZE_LIMIT} at most; the network's configuration is in it, and longer by a third"
+            raise CniError(Code.INVALID_CONFIG, what, advice)
+        durable.write(path, content, flush=flush)
         self._occupants[path] = record.attachment.key
 
     def path_of(self, key: Key) -> str:
@@ -98,6 +108,15 @@ class RecordStore:
         records, dummy = self._read(names)
         wanted = attachment.key[:2]
         return [record for record in records if record.attachment.key[:2] == wanted]
+
+    def read_interface(self, attachment: Attachment) -> list[Record]:
+        """Return the records of a container's interface, to whatever network; broken ones are left out.
+
+        Only files that were there when it was first asked for are looked at.
+        """
+        wanted = attachment.key[1:]
+        records, dummy = self._read(self._by_interface.get("-".join(wanted), ()))
+        return [record for record in records if record.attachment.key[1:] == wanted]
 
     def read_network(self, name: str) -> tuple[list[Record], dict[str, CniError]]:
         """Return the records of a network's attachments, and what is wrong with each file that may be one, by path."""
@@ -141,11 +160,21 @@ class RecordStore:
                 f"expected: {room} at most; they make up a file name",
             )
 
+    @functools.cached_property
+    def _by_interface(self) -> dict[str, list[str]]:
+        """The names of all files, by each ending that may be a container id and an interface name."""
+        found: dict[str, list[str]] = {}
+        for name in self._names():
+            parts = name.partition(":")[0].split("-")
+            for start in range(1, len(parts)):
+                found.setdefault("-".join(parts[start:]), []).append(name)
+        return found
+
     def _names(self) -> list[str]:
         return [name for name in list_directory(self.directory) if not durable.is_temporary(name)]
 
     def _read_file(self, path: str, containing: bytes = b"") -> Record | None:
-        content = durable.read(path)
+        content = durable.read(path, limit=_SIZE_LIMIT)
         if content is None or containing not in content:
             return None
         record = decode(content, path)
@@ -169,7 +198,7 @@ class RecordStore:
         if path in self._occupants:
             return self._occupants[path]
         try:
-            content = durable.read(path) or b""
+            content = durable.read(path, limit=_SIZE_LIMIT) or b""
             return attachment_of(json_text.as_object(json_text.decode(content, path), path)).key
         except (CniError, KeyError, TypeError, ValueError):
             return None

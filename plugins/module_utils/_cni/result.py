@@ -56,7 +56,7 @@ class Result:
 
 
 def decode(content: bytes, implied_version: str, what: str) -> Result:
-    """Read what a plugin printed.
+    """Read what a plugin printed; `null` is a result that says nothing, as some Go programs write it.
 
     Args:
         implied_version: The request's version, for a result that names none.
@@ -65,7 +65,8 @@ def decode(content: bytes, implied_version: str, what: str) -> Result:
     Raises:
         CniError: ``DECODE_FAILURE`` or ``INCOMPATIBLE_VERSION``.
     """
-    return from_keys(json_text.decode(content, what), implied_version, what)
+    keys = json_text.decode(content, what)
+    return from_keys({} if keys is None else keys, implied_version, what)
 
 
 def from_keys(keys: object, implied_version: str, what: str) -> Result:

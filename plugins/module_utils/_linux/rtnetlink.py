@@ -125,8 +125,8 @@ def look(path: str = "", *, routes: bool = True) -> View:
         raise io_error("ask the kernel for the links of", path or "the network namespace", exc) from exc
 
 
-def link(name: str) -> Link | None:
-    """Return a link of this thread's network namespace, or nothing.
+def link(name: str, path: str = "") -> Link | None:
+    """Return a link of a network namespace, or nothing; without a path, of that of this thread.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -134,7 +134,7 @@ def link(name: str) -> Link | None:
     encoded = os.fsencode(name) + b"\0"
     asked = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
     try:
-        with _connected() as connection:
+        with _connected_inside(path) if path else _connected() as connection:
             _send(connection, _RTM_GETLINK, 0, _LINK.pack(0, 0, 0, 0, 0) + asked + _NO_STATISTICS)
             answer = connection.recv(_ANSWER_SIZE)
             return next(_link(answer, start, end) for dummy, start, end in _messages(answer))

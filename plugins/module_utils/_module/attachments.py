@@ -118,9 +118,13 @@ def _wanted(items: t.Sequence[t.Mapping[str, t.Any]], restoration: Restoration) 
             raise CniError(Code.INVALID_CONFIG, what, "expected: the id of whose namespace that is")
     wanted = [_one_wanted(item, restoration) for item in items]
     counted = collections.Counter(one.attachment.key for one in wanted)
+    taken = collections.Counter(one.attachment.key[1:] for one in wanted if one.present)
     for position, one in enumerate(wanted):
         if counted[one.attachment.key] > 1:
             raise CniError(Code.INVALID_CONFIG, f"attachments[{position}]: the {one.attachment} is given twice")
+        if one.present and taken[one.attachment.key[1:]] > 1:
+            what = f"attachments[{position}]: the interface of the {one.attachment} is another item's as well"
+            raise CniError(Code.INVALID_CONFIG, what, "expected: an ifname of its own for each network of a container")
         if one.restoration and os.path.dirname(one.attachment.netns) not in ("", netns.DIRECTORY):
             what = f"attachments[{position}]: persist: the network namespace {one.attachment.netns} has no name"
             raise CniError(Code.INVALID_CONFIG, what, f"expected: one in {netns.DIRECTORY}, which can be made again")
@@ -137,7 +141,7 @@ def _one_wanted(item: t.Mapping[str, t.Any], restoration: Restoration) -> Wanted
         container_id=item["container_id"] or os.path.basename(item["netns"]),
         ifname=item["ifname"],
         netns=path,
-        args={str(key): value if isinstance(value, str) else str(value) for key, value in item["args"].items()},
+        args={str(key): str(value) for key, value in item["args"].items() if value is not None},
         capability_args=item["capability_args"],
     )
     present = item["state"] == "present"

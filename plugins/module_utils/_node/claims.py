@@ -97,6 +97,7 @@ class Claims:
         going: Of each that a dry run has found to be deleted, and all it has with it.
         broken: Records that cannot be read, any of which may claim anything.
         records: The records of all of them.
+        is_shared: Whether the network's configuration forbids GC: others may have what nobody here knows of.
     """
 
     network: str
@@ -104,6 +105,7 @@ class Claims:
     going: frozenset[Names]
     broken: tuple[str, ...]
     records: tuple[Record, ...]
+    is_shared: bool = False
 
     def has(self, container_id: str, ifname: str = "") -> bool:
         """Tell whether a container has an attachment; to any interface where none is given."""
@@ -131,6 +133,8 @@ class Claims:
         """Say why something without a record may have an owner all the same, or nothing."""
         if self.broken:
             return f"a record that cannot be read may claim it: {self.broken[0]}"
+        if self.is_shared:
+            return "disableGC of its configuration says that others may use it"
         if is_container_id(container_id) and netns.is_namespace(os.path.join(netns.DIRECTORY, container_id)):
             return f"there is a network namespace named {container_id}"
         held = [address for address in addresses if address in self._live]

@@ -55,6 +55,8 @@ class Convergence:
             network = self._required(one.attachment)
             if self._known.difference(record, network, one.attachment):
                 return None
+            if self._known.as_configured(record, network) is not record:
+                return None
             looked = self._examination.looked_at(record)
         except Exception:  # whoever looks closer tells what is wrong
             return None
@@ -110,16 +112,18 @@ class Convergence:
         if record is None or network is None:
             if network is not None:
                 self._require_values(network, one.attachment)
+                self._require_free(network, outcome)
             self._add(network, one, outcome, "recreated" if record else "added")
             return
         outcome.reason = outcome.reason or self._known.difference(record, network, one.attachment)
+        kept = record if outcome.reason else self._known.as_configured(record, network)
         if not outcome.reason:
             outcome.result = record.result.keys if record.result else None
-            self._examination.of_existing(record, outcome)
+            self._examination.of_existing(kept, outcome)
         if outcome.reason and outcome.action == "unchanged":
             self._make_anew(record, network, one, outcome)
-        elif record.restoration != one.restoration:
-            self._note(record, one, outcome)
+        elif kept is not record or record.restoration != one.restoration:
+            self._note(kept, one, outcome)
 
     def _make_anew(self, record: Record, network: NetworkConfiguration, one: Wanted, outcome: Outcome) -> None:
         self._require_possible(network, one.attachment)  # while nothing has been taken away yet
@@ -173,8 +177,19 @@ class Convergence:
 
             check_values(network, attachment.capability_args)
 
+    def _require_free(self, network: NetworkConfiguration, outcome: Outcome) -> None:
+        """Raise who has the interface; in a dry run, another task may be about to take it away."""
+        from ansible_collections.cni.node.plugins.module_utils._node.occupancy import Occupancy
+
+        try:
+            Occupancy(self._runtime, self._known).require_free(network, outcome.attachment)
+        except CniError as exc:
+            if not self._policy.dry_run:
+                raise
+            outcome.awaited = exc
+
     def _note(self, record: Record, one: Wanted, outcome: Outcome) -> None:
-        """Record that it is to be restored after a reboot, or that it is not any more."""
+        """Record what has no need of a plugin: whether it is restored after a reboot, what its network forbids."""
         if not self._policy.dry_run:
             identity = record.netns_identity or netns_identity(record.attachment.netns)  # other runtimes keep none
             noted = dataclasses.replace(record, restoration=one.restoration, netns_identity=identity)
@@ -218,6 +233,8 @@ class Convergence:
             self._require_heir(heir)
         left = record if self._known.is_in_place(record, record.attachment) else None
         self._delete(record, outcome)
+        if self._policy.dry_run:
+            self._known.removed.add(record.attachment.key)
         outcome.action, outcome.left = "removed", left
 
     def _require_heir(self, heir: Wanted) -> None:

@@ -11,6 +11,7 @@ import functools
 import ipaddress
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
@@ -20,8 +21,10 @@ _Object = t.Mapping[str, t.Any]
 
 # What these have on the node are veths, and a bridge that they are ports of.
 _HAVE_VETHS: t.Final = frozenset(("bridge", "flannel", "ptp"))
+# They fail where the container has an interface of that name.
+MAKE_INTERFACES: t.Final = _HAVE_VETHS | {"dummy", "host-device", "ipvlan", "macvlan", "tap", "vlan"}
 # They return what they have made. Of others that is not known.
-_KEEP_THEIR_WORD: t.Final = _HAVE_VETHS | {"dummy", "host-device", "ipvlan", "loopback", "macvlan", "tap", "vlan"}
+_KEEP_THEIR_WORD: t.Final = MAKE_INTERFACES | {"loopback"}
 # It changes the MTU of an interface, and not the result.
 _SETS_MTU: t.Final = "tuning"
 # With this key, bridge leaves the interface down for somebody else.
@@ -47,30 +50,30 @@ def drift(record: Record, network: NetworkConfiguration) -> tuple[str, ...] | No
     if any(map(_is_no_link, result.get("interfaces") or ())):
         return None
     view = rtnetlink.look(record.attachment.netns, routes=bool(result.get("routes")))
-    found = _Inside(view, network).compared(result)
+    found = _Inside(view, network, _sandbox(result, record.attachment)).compared(result)
     if first in _HAVE_VETHS:
-        found += _on_the_node(_interfaces(result, inside=False))
+        found += _on_the_node(_interfaces(result, ""))
     return tuple(found)
 
 
 class _Inside:
     """What there is in the container's network namespace."""
 
-    def __init__(self, view: View, network: NetworkConfiguration) -> None:
+    def __init__(self, view: View, network: NetworkConfiguration, sandbox: str) -> None:
         self._view = view
+        self._sandbox = sandbox
         self._links = {link.name: link for link in view.links}
         self._knows_mtu = all(plugin.type != _SETS_MTU for plugin in network.plugins)
         self._is_to_be_up = not any(plugin.keys.get(_LEAVES_DOWN) for plugin in network.plugins)
 
     def compared(self, result: _Object) -> list[str]:
-        interfaces = _interfaces(result, inside=True)
+        interfaces = _interfaces(result, self._sandbox)
         found = [fault for interface in interfaces for fault in self._faults(interface)]
         if any(interface["name"] not in self._links for interface in interfaces):
             return found  # all else follows from it
         addresses = {address.interface for address in self._view.addresses}
-        found += [
-            f"address {text} is missing" for text in _addresses(result) if ipaddress.ip_interface(text) not in addresses
-        ]
+        wanted = _addresses(result, self._sandbox)
+        found += [f"address {text} is missing" for text in wanted if ipaddress.ip_interface(text) not in addresses]
         destinations = {route.destination for route in self._view.routes}
         routes = [str(route["dst"]) for route in result.get("routes") or ()]
         return found + [f"the route to {text} is missing" for text in routes if _network(text) not in destinations]
@@ -107,13 +110,18 @@ def _faults_on_the_node(name: str, link: Link | None, bridge: Link | None) -> li
     return found
 
 
-def _interfaces(result: _Object, *, inside: bool) -> list[_Object]:
-    """Return the links of the container, or of the node."""
-    return [
-        interface
-        for interface in result.get("interfaces") or ()
-        if bool(interface.get("sandbox")) == inside and interface.get("name")
-    ]
+def _sandbox(result: _Object, attachment: Attachment) -> str:
+    """Return what the result calls the container's namespace: a path may be another one by now.
+
+    Others are none of ours to look into, such as those of a virtual machine.
+    """
+    own = (one for one in result.get("interfaces") or () if one.get("name") == attachment.ifname and one.get("sandbox"))
+    return next((str(one["sandbox"]) for one in own), attachment.netns)
+
+
+def _interfaces(result: _Object, sandbox: str) -> list[_Object]:
+    """Return the links of the container, or of the node where there is no sandbox."""
+    return [one for one in result.get("interfaces") or () if (one.get("sandbox") or "") == sandbox and one.get("name")]
 
 
 def _is_no_link(interface: _Object) -> bool:
@@ -121,11 +129,11 @@ def _is_no_link(interface: _Object) -> bool:
     return bool(interface.get("pciID") or interface.get("socketPath"))
 
 
-def _addresses(result: _Object) -> list[str]:
-    """Return the addresses that are not said to be an interface's of the node."""
-    interfaces = result.get("interfaces") or ()
-    of_the_node = {number for number, interface in enumerate(interfaces) if not interface.get("sandbox")}
-    return [str(ip["address"]) for ip in result.get("ips") or () if ip.get("interface") not in of_the_node]
+def _addresses(result: _Object, sandbox: str) -> list[str]:
+    """Return the addresses of the container's links; all of a result of old, which names no links."""
+    ips, interfaces = result.get("ips") or (), result.get("interfaces") or ()
+    inside = {number for number, one in enumerate(interfaces) if (one.get("sandbox") or "") == sandbox}
+    return [str(ip["address"]) for ip in ips if not interfaces or ip.get("interface") in inside]
 
 
 # Many attachments have the same routes.
@@ -134,4 +142,4 @@ def _network(text: str) -> rtnetlink.IpNetwork:
     return ipaddress.ip_network(text, strict=False)
 
 
-__all__ = ("drift",)
+__all__ = ("MAKE_INTERFACES", "drift")

@@ -23,6 +23,8 @@ class Known:
     def __init__(self, runtime: Runtime, conf_dir: ConfDir) -> None:
         self._runtime = runtime
         self._conf_dir = conf_dir
+        # What a dry run has found to be removed, and has left where it is.
+        self.removed: set[Key] = set()
 
     def of(self, attachment: Attachment, *, locked: bool) -> tuple[Record | None, str]:
         """Return what is recorded of an attachment, and why it cannot stay whatever else is found.
@@ -56,12 +58,20 @@ class Known:
         """Say what of a recorded attachment is not as wanted, or nothing."""
         return self._other_namespace(record, attachment) or self._other_wish(record, network, attachment)
 
+    def as_configured(self, record: Record, network: NetworkConfiguration) -> Record:
+        """Return the record with what today's configuration forbids a runtime; nothing is made anew for that."""
+        if record.network().forbidden == network.forbidden:
+            return record
+        return dataclasses.replace(record, config=network.content)
+
     def is_to_be_another(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> bool:
         """Tell an attachment that could stay, but for what is wanted of it now."""
         return self.is_in_place(record, attachment) and bool(self._other_wish(record, network, attachment))
 
     def is_in_place(self, record: Record, attachment: Attachment) -> bool:
-        """Tell an attachment that was completed, and whose namespace is there."""
+        """Tell an attachment that was completed, is not about to be removed, and whose namespace is there."""
+        if record.attachment.key in self.removed:
+            return False
         return record.result is not None and not self._other_namespace(record, attachment)
 
     def _other_namespace(self, record: Record, attachment: Attachment) -> str:

@@ -19,8 +19,8 @@ _Knows = t.Callable[[Record, PluginConfiguration], bool]
 
 def _has_no_address(family: str) -> _Knows:
     def knows(record: Record, plugin: PluginConfiguration) -> bool:
-        result = record.result.to("0.4.0").keys if record.result else {}
-        return all(ip["version"] != family for ip in result.get("ips") or ())
+        result = record.result.to("1.0.0").keys if record.result else {}
+        return all((":" in ip["address"]) != (family == "6") for ip in result.get("ips") or ())
 
     return knows
 

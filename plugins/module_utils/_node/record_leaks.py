@@ -24,6 +24,7 @@ class RecordLeaks:
 
     def __init__(self, runtime: Runtime, conf_dir: ConfDir, valid: Valid, scope: Scope) -> None:
         self._runtime = runtime
+        self._networks = conf_dir
         self._ledger = Ledger(runtime.records)
         self._convergence = Convergence(runtime, conf_dir, Policy(dry_run=scope.dry_run))
         self._valid = valid
@@ -64,7 +65,9 @@ class RecordLeaks:
         going = {record.attachment.key[1:] for record in every} - staying if self._scope.dry_run else set()
         self._going |= {(network, *names) for names in going}
         staying |= self._valid.of(network)
-        return leaks, Claims(network, frozenset(staying), frozenset(going), tuple(broken), every)
+        configured = self._networks.networks.get(network)
+        is_shared = configured is not None and configured.disable_gc
+        return leaks, Claims(network, frozenset(staying), frozenset(going), tuple(broken), every, is_shared)
 
     def elsewhere(self, network: str) -> set[Names]:
         """Return the attachments that other runtimes have recorded at their own places by now.

@@ -183,6 +183,10 @@ def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugi
             "attachments[0]: the attachment of blue (eth0) to network net is given twice",
         ),
         (
+            {"attachments": [{"network": "net", "netns": "blue"}, {"network": "other", "netns": "blue"}]},
+            "attachments[0]: the interface of the attachment of blue (eth0) to network net is another item's as well",
+        ),
+        (
             {"attachments": [{"network": "net", "netns": "/proc/1/ns/net"}]},
             "attachments[0]: container_id is missing: /proc/1/ns/net names no container",
         ),

@@ -154,7 +154,8 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("/plugins/0/capabilities/mac", with_plugin(capabilities={"mac": "yes"}), "found 'yes'"),
     ("/plugins/0/ipam", with_plugin(ipam="host-local"), "found a string"),
     ("/plugins/0/ipam/type", with_plugin(ipam={"type": "../x"}), "'../x'"),
-    ("/plugins/0/ipam/type", with_plugin(ipam={"type": None}), "None"),
+    ("/plugins/0/ipam/type", with_plugin(ipam={"type": 7}), "7"),
+    ("/plugins/0/ipam", with_plugin(ipam=[]), "found a list"),
     ("/plugins/0/dns", with_plugin(dns=[1]), "found a list"),
 )
 

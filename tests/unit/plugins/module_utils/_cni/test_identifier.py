@@ -155,4 +155,11 @@ def test_arguments_that_can_be_told_apart_are_accepted(args: dict[str, str]) -> 
 def test_arguments_that_the_variable_cannot_carry_are_refused(key: str, value: object) -> None:
     error = error_of(identifier.check_args, {key: value})
     assert error.code == Code.INVALID_ENVIRONMENT
-    assert f"{key!r}: {value!r}" in error.msg
+    invalid_key = f"CNI_ARGS: {key!r} is not a valid key"
+    assert error.msg == (invalid_key if key != "a" else "CNI_ARGS: the value of 'a' is not valid")
+
+
+def test_arguments_are_no_more_than_a_program_can_be_given() -> None:
+    most = 128 * 1024 - len("CNI_ARGS=K=") - 1
+    identifier.check_args({"K": "v" * most})
+    assert "expected: 131063 at most" in error_of(identifier.check_args, {"K": "v" * (most + 1)}).details

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -168,8 +169,17 @@ def test_a_directory_among_the_records_is_reported(store: RecordStore) -> None:
     assert [error.code for error in store.read_all()[1].values()] == [Code.IO_FAILURE]
 
 
+def test_a_record_is_written_only_where_it_can_be_read_again(store: RecordStore) -> None:
+    largest = dataclasses.replace(ONE, config=b" " * 4 * 1024 * 1024)
+    store.write(largest)
+    assert store.read(ONE.attachment.key) == largest
+    error = error_of(store.write, dataclasses.replace(ONE, config=b" " * 7 * 1024 * 1024))
+    assert (error.code, "could never be read again" in error.msg) == (Code.INVALID_CONFIG, True)
+    assert store.read(ONE.attachment.key) == largest
+
+
 def test_an_endless_record_is_reported(store: RecordStore) -> None:
-    put(store, "a-b-c-eth0", json.dumps("x" * 5 * 1024 * 1024).encode())
+    put(store, "a-b-c-eth0", json.dumps("x" * 9 * 1024 * 1024).encode())
     assert error_of(store.read, ONE.attachment.key).code == Code.IO_FAILURE
 
 

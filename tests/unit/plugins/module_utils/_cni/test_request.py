@@ -111,6 +111,7 @@ def test_gc_names_the_valid_attachments_under_both_keys_that_1_1_0_has_had() -> 
     assert found == {
         "type": "tuning",
         "sysctl": {"net.core.somaxconn": "500"},
+        "capabilities": {"mac": True},
         "name": "dbnet",
         "cniVersion": "1.1.0",
         "cni.dev/valid-attachments": valid,
@@ -123,9 +124,9 @@ def test_gc_says_that_nothing_is_valid_where_nothing_is() -> None:
     assert (found["cni.dev/valid-attachments"], found["cni.dev/attachments"]) == ([], [])
 
 
-def test_status_has_neither_capabilities_nor_anything_of_an_attachment() -> None:
+def test_status_has_nothing_of_an_attachment() -> None:
     found = json.loads(request.for_network(NETWORK, PORTMAP, "1.1.0"))
-    assert found == {"type": "portmap", "name": "dbnet", "cniVersion": "1.1.0"}
+    assert found == {**PORTMAP.keys, "name": "dbnet", "cniVersion": "1.1.0"}
 
 
 def test_version_reads_the_version_of_the_protocol() -> None:

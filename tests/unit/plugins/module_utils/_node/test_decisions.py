@@ -97,8 +97,11 @@ ROWS = {
         wanted={**ARGS, "netns": "red"},
     ),
     "another configuration": Row(
-        lambda lab: lab.write(disableGC=True), "recreated", "the network's configuration has changed"
+        lambda lab: lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}]),
+        "recreated",
+        "the network's configuration has changed",
     ),
+    "what plugins are not told": Row(lambda lab: lab.write(disableGC=True), "checked", commands=CHECKED),
     "other arguments": Row(
         lambda lab: None, "recreated", "its arguments have changed", wanted={**ARGS, "args": {"K": "W"}}
     ),
@@ -248,3 +251,16 @@ def test_check_mode_fails_where_the_run_is_bound_to(lab: Laboratory) -> None:
     outcome = lab.ensure(lab.wanted(), dry_run=True)
     assert (outcome.action, outcome.awaited) == ("failed", None)
     assert "is not a network namespace" in str(outcome.error)
+
+
+def test_check_is_forbidden_and_allowed_again_without_making_anything_anew(lab: Laboratory) -> None:
+    _attached(lab)
+    lab.write(disableCheck=True)
+    assert (lab.ensure(lab.wanted(**ARGS)).action, lab.commands()) == ("unchanged", [])
+    for dry_run in (True, False):
+        assert (lab.ensure(lab.wanted(**ARGS), dry_run=dry_run, check="never").action, lab.commands()) == (
+            "unchanged",
+            [],
+        )
+    lab.write()
+    assert (lab.ensure(lab.wanted(**ARGS)).action, lab.commands()) == ("checked", ["CHECK"])

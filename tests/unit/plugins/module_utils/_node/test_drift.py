@@ -226,3 +226,16 @@ def test_nothing_to_look_at_is_not_checked(lab: Laboratory) -> None:
 def test_where_check_is_disabled_nothing_is_looked_for(kernel: Kernel) -> None:
     kernel.inside = View((), (), ())
     assert kernel.found(RESULT, disableCheck=True) is None
+
+
+def test_what_a_result_says_of_other_namespaces_is_not_looked_for(kernel: Kernel) -> None:
+    machine = {"name": "eth0", "mac": "02:00:00:00:00:77", "sandbox": "vm-7"}
+    elsewhere = [{"address": "10.1.0.3/16", "interface": 3}, {"address": "203.0.113.7/32"}]
+    result = {**RESULT, "interfaces": [*RESULT["interfaces"], machine], "ips": [*RESULT["ips"], *elsewhere]}
+    assert kernel.found(result) == ()
+
+
+def test_a_namespace_that_has_another_path_by_now_is_still_the_containers(kernel: Kernel) -> None:
+    interfaces = [{**one, "sandbox": "/proc/7/ns/net"} if "sandbox" in one else one for one in RESULT["interfaces"]]
+    kernel.inside = INSIDE._replace(links=())
+    assert kernel.found({**RESULT, "interfaces": interfaces}) == ("interface eth0 is gone",)

@@ -143,7 +143,7 @@ def test_an_add_that_cannot_be_undone_is_undone_by_the_next_run(lab: Laboratory,
 
 def test_what_cannot_be_deleted_is_not_added_again(lab: Laboratory, plugin: Plugin) -> None:
     lab.ensure(lab.wanted())
-    lab.write(disableGC=True)
+    lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
     plugin.fails = {"DEL"}
     failed = lab.ensure(lab.wanted())
     assert (failed.action, lab.commands()) == ("failed", ["DEL"])
@@ -156,7 +156,7 @@ def test_what_cannot_be_deleted_is_not_added_again(lab: Laboratory, plugin: Plug
 
 def test_what_was_detached_has_changed_although_it_could_not_be_attached_again(lab: Laboratory, plugin: Plugin) -> None:
     lab.ensure(lab.wanted())
-    lab.write(disableGC=True)
+    lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
     plugin.fails = {"ADD"}
     failed = lab.ensure(lab.wanted())
     assert (failed.action, failed.changed) == ("failed", True)

@@ -272,3 +272,12 @@ def test_no_claim_of_anybody_loses_its_lease(
     for container in CONTAINERS:
         (yard.lab.netns / container).unlink(missing_ok=True)
         yard.lab.record_file().with_name(f"net-{container}-eth0").unlink(missing_ok=True)
+
+
+def test_a_network_that_forbids_gc_keeps_what_others_may_have(yard: Yard) -> None:
+    yard.lease("10.1.9.1", "nobody\r\neth0")
+    yard.lab.write(disableGC=True)
+    assert yard.foretold() == {"lease 10.1.9.1": "kept"}
+    assert actions(yard.collect()) == {"lease 10.1.9.1": "kept"}
+    yard.lab.write()
+    assert actions(yard.collect()) == {"lease 10.1.9.1": "removed"}

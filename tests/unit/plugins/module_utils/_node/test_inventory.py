@@ -71,7 +71,7 @@ def test_attachments_say_what_has_become_of_namespace_and_network(lab: Laborator
         "dropped": "gone",
     }
     assert {one["network_state"] for one in _found(lab).values()} == {"same"}
-    lab.write(disableCheck=True)
+    lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
     assert {one["network_state"] for one in _found(lab).values()} == {"changed"}
     (lab.conf_dir / "10-net.conflist").unlink()
     assert {one["network_state"] for one in _found(lab).values()} == {"gone"}

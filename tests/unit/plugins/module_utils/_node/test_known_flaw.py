@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -115,6 +116,12 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object
     ),
     "bridge without sbr": (("bridge",), (V4,), IPAM, "Expected Route {...} not found", False),
 }  # fmt: skip
+
+
+def test_the_family_of_an_address_is_that_of_its_text() -> None:
+    given = result.from_keys({"cniVersion": "0.4.0", "ips": [{"address": V4}]}, "0.4.0", "test")
+    record = dataclasses.replace(_record(("portmap",), None), result=given)
+    assert is_false_alarm(record, record.network().plugins[0], CniError(0, MISSED_V6))
 
 
 @pytest.mark.parametrize(("types", "addresses", "keys", "complaint", "expected"), CASES.values(), ids=CASES)

@@ -1,0 +1,57 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._node.drift import MAKE_INTERFACES
+from ansible_collections.cni.node.plugins.module_utils._node.known import Known
+
+
+class Occupancy:
+    """Finds who has the name of an interface already.
+
+    An ADD that fails is followed by DEL, and DEL goes by that name: it would take away what somebody else has made.
+    """
+
+    def __init__(self, runtime: Runtime, known: Known) -> None:
+        self._runtime = runtime
+        self._known = known
+
+    def require_alone(self, attachment: Attachment) -> None:
+        """Refuse what another attachment of the container has (section 2, "ADD").
+
+        Raises:
+            CniError: ``INVALID_ENVIRONMENT``.
+        """
+        for record in self._runtime.records.read_interface(attachment):
+            if record.attachment.network != attachment.network and self._known.is_in_place(record, record.attachment):
+                raise _taken(
+                    f"{attachment}: it is the interface of the {record.attachment}", "or remove that one first"
+                )
+
+    def require_free(self, network: NetworkConfiguration, attachment: Attachment) -> None:
+        """Refuse this as well, and what is there without a record, where the first plugin is to make it.
+
+        Raises:
+            CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a namespace that cannot be looked into.
+        """
+        self.require_alone(attachment)
+        if network.plugins[0].type in MAKE_INTERFACES and rtnetlink.link(attachment.ifname, attachment.netns):
+            what = f"{attachment}: {attachment.netns} has an interface of that name, and no record tells whose it is"
+            raise _taken(what, "or remove it, if nobody needs it")
+
+
+def _taken(what: str, otherwise: str) -> CniError:
+    return CniError(Code.INVALID_ENVIRONMENT, what, f"give the attachment an ifname of its own, {otherwise}")
+
+
+__all__ = ("Occupancy",)

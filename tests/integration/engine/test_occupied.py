@@ -1,0 +1,43 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An interface that is there already is not touched, for the DEL after a failed ADD would take it away."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+
+@pytest.fixture
+def item(node: Node, blue: Namespace) -> Json:
+    node.write(networks.network(networks.bridge()))
+    node.write({**networks.network(networks.bridge(bridge="cni8")), "name": "other"})
+    return attachment("net", blue)
+
+
+def test_an_interface_of_another_network_stays(node: Node, item: Json) -> None:
+    node.attach(item)
+    before = node.state()
+    error = node.refusal(
+        {**item, "network": "other"}, "it is the interface of the attachment of blue (eth0) to network net"
+    )
+    assert error["code"] == 4
+    assert before.difference(node.state()) == ""
+    assert node.attach(item)[0]["action"] == "checked"
+
+
+def test_an_interface_that_nobody_recorded_stays(node: Node, blue: Namespace, item: Json) -> None:
+    subprocess.run(["ip", "-n", blue.name, "link", "add", "eth0", "type", "bridge"], check=True)
+    before = node.state()
+    node.refusal(item, f"{blue.path} has an interface of that name", "give the attachment an ifname of its own")
+    assert before.difference(node.state()) == ""
+    assert node.attach({**item, "ifname": "eth1"})[0]["action"] == "added"

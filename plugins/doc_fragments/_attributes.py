@@ -11,6 +11,8 @@ from __future__ import annotations
 class ModuleDocFragment:
     DOCUMENTATION = r"""
 options: {}
+requirements:
+  - python >= 3.9 on the node
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return changed status prediction without modifying target.

@@ -28,6 +28,9 @@ attributes:
   action:
     description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
     support: full
+  async:
+    description: Supports being used with the C(async) keyword.
+    support: none
   check_mode:
     support: full
     details:

@@ -72,7 +72,15 @@ def attachment_table(attachments: object) -> list[str]:
         isinstance(one, collections.abc.Mapping) for one in attachments
     ):
         raise AnsibleFilterError("attachment_table: expected a list of attachments, as cni.node.attachments returns it")
-    return lines(_HEADINGS, map(_row, attachments))
+    return lines(_HEADINGS, (_row_of(one, f"attachments[{index}]") for index, one in enumerate(attachments)))
+
+
+def _row_of(attachment: _Keys, where: str) -> Row:
+    try:
+        return _row(attachment)
+    except (AttributeError, KeyError, TypeError) as exc:
+        expected = "expected a list of attachments, as cni.node.attachments returns it"
+        raise AnsibleFilterError(f"attachment_table: {where} is of another form; {expected}") from exc
 
 
 def _row(attachment: _Keys) -> Row:

@@ -86,8 +86,12 @@ def node_subnets(cluster: object, hosts: object, prefix: object, assigned: objec
     if not isinstance(known, collections.abc.Mapping):
         raise AnsibleFilterError(f"node_subnets: assigned: {assigned!r}; expected: subnets by the names of hosts")
     try:
-        return cut(str(cluster), hosts, int(str(prefix)), {str(host): str(subnet) for host, subnet in known.items()})
-    except (CniError, ValueError) as exc:
+        length = int(str(prefix))
+    except ValueError:
+        raise AnsibleFilterError(f"node_subnets: prefix: {prefix!r}; expected: a number") from None
+    try:
+        return cut(str(cluster), hosts, length, {str(host): str(subnet) for host, subnet in known.items()})
+    except CniError as exc:
         raise AnsibleFilterError(f"node_subnets: {exc}") from exc
 
 

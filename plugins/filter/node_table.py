@@ -69,7 +69,15 @@ def node_table(nodes: object) -> list[str]:
         isinstance(facts, collections.abc.Mapping) for facts in nodes.values()
     ):
         raise AnsibleFilterError("node_table: expected a dictionary of what cni.node.node_info returned, by node")
-    return lines(_HEADINGS, (_row(str(name), facts) for name, facts in nodes.items()))
+    return lines(_HEADINGS, (_row_of(str(name), facts) for name, facts in nodes.items()))
+
+
+def _row_of(name: str, facts: _Facts) -> Row:
+    try:
+        return _row(name, facts)
+    except (AttributeError, KeyError, TypeError) as exc:
+        expected = "expected a dictionary of what cni.node.node_info returned, by node"
+        raise AnsibleFilterError(f"node_table: what {name} has is of another form; {expected}") from exc
 
 
 def _row(name: str, facts: _Facts) -> Row:

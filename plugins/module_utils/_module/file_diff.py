@@ -13,14 +13,16 @@ from ansible_collections.cni.node.plugins.module_utils._node.file_change import 
 
 
 def file_diff(change: FileChange) -> dict[str, t.Any]:
-    """Return what Ansible shows of a changed file: its content, or its mode where that is all that changes."""
+    """Return what Ansible shows of a changed file: its content, its mode where that is all that changes, or both."""
+    modes = {"before": change.before_mode, "after": change.after_mode}
     if change.before == change.after:
-        modes = {"before": change.before_mode, "after": change.after_mode}
         return {when: {"path": change.path, "mode": f"{mode or 0:04o}"} for when, mode in modes.items()}
+    has_other_mode = None not in modes.values() and change.before_mode != change.after_mode
+    shown = {when: f" (mode {mode or 0:04o})" if has_other_mode else "" for when, mode in modes.items()}
     return {
-        "before_header": change.path,
+        "before_header": f"{change.path}{shown['before']}",
         "before": (change.before or b"").decode("utf-8", "replace"),
-        "after_header": change.path,
+        "after_header": f"{change.path}{shown['after']}",
         "after": (change.after or b"").decode("utf-8", "replace"),
     }
 

@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 
 _Entry = t.Mapping[str, t.Any]
 _HINT: t.Final = "install the same release everywhere, for example with the playbook cni.node.upgrade"
@@ -62,14 +63,14 @@ def _differing(members: list[_Seen], what: str) -> t.Iterator[Finding]:
 def _listed(returned: object, key: str, node: str) -> list[_Entry]:
     listed = _mapping(returned, f"node_info of {node}").get(key) or []
     if not isinstance(listed, (list, tuple)):
-        raise CniError(Code.INVALID_CONFIG, f"{key} of {node}: found {type(listed).__name__}", "expected: a list")
+        raise CniError(Code.INVALID_CONFIG, f"{key} of {node}: found {kind(listed)}", "expected: a list")
     return [_mapping(one, f"{key} of {node}") for one in listed]
 
 
 def _mapping(value: object, what: str) -> _Entry:
     if not isinstance(value, collections.abc.Mapping):
         advice = "expected: what the module cni.node.node_info has returned, by the nodes' names"
-        raise CniError(Code.INVALID_CONFIG, f"{what}: found {type(value).__name__}", advice)
+        raise CniError(Code.INVALID_CONFIG, f"{what}: found {kind(value)}", advice)
     return value
 
 

@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import to_content
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation import fleet, fleet_plugins
@@ -64,7 +65,7 @@ def fleet_findings(nodes: t.Any, node_info: t.Any = None) -> list[Finding]:
         CniError: ``INVALID_CONFIG``: an argument is not of its form.
     """
     if not isinstance(nodes, collections.abc.Mapping):
-        raise CniError(Code.INVALID_CONFIG, f"found {type(nodes).__name__}", "expected: lists of networks by node")
+        raise CniError(Code.INVALID_CONFIG, f"found {kind(nodes)}", "expected: lists of networks by node")
     found: list[Finding] = []
     documents: dict[str, list[Document]] = {}
     for node, conflists in nodes.items():
@@ -105,7 +106,7 @@ def _source(one: t.Any, name: str) -> Source:
         return Source(name, one.encode("utf-8", "surrogatepass"))
     raise CniError(
         Code.INVALID_CONFIG,
-        f"{name}: found {type(one).__name__}",
+        f"{name}: found {kind(one)}",
         "expected: a network configuration, as data or as JSON text",
     )
 

@@ -13,6 +13,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses, schema_level
 from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.quick import is_integer
@@ -35,9 +36,7 @@ def findings(attachments: t.Any) -> list[Finding]:
     found: list[Finding] = []
     for index, one in enumerate(listed):
         if not isinstance(one, collections.abc.Mapping):
-            raise CniError(
-                Code.INVALID_CONFIG, f"found {type(one).__name__}", "expected: attachments, or their results"
-            )
+            raise CniError(Code.INVALID_CONFIG, f"found {kind(one)}", "expected: attachments, or their results")
         if "result" not in one:
             found += _of_result(dict(one), f"results[{index}]")
         elif one["result"]:

@@ -64,6 +64,16 @@ def test_columns_begin_below_their_headings() -> None:
     assert lines[1].index("eth0") == lines[0].index("INTERFACE")
 
 
+@pytest.mark.parametrize(
+    "result", ["text", {"ips": [{}]}, {"ips": ["10.1.0.2/16"]}, {"ips": 5}, {"ip4": {"a": 1}}, {"interfaces": ["x"]}]
+)
+def test_a_result_of_another_form_is_refused_with_its_place(result: object) -> None:
+    with pytest.raises(
+        AnsibleFilterError, match=r"attachment_table: attachments\[1\] is of another form; expected a list"
+    ):
+        attachment_table([ATTACHED, {**ATTACHED, "result": result}])
+
+
 @pytest.mark.parametrize("nonsense", ["text", None, {"a": 1}, ["text"]])
 def test_anything_else_is_refused_in_a_sentence(nonsense: object) -> None:
     with pytest.raises(AnsibleFilterError, match="expected a list of attachments"):

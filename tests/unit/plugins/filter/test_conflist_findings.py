@@ -98,6 +98,15 @@ def test_what_is_no_configuration_is_refused_in_a_sentence(nonsense: t.Any) -> N
         valid_conflist(nonsense)
 
 
+class Tagged(int):
+    """As ansible-core 2.19 and later hand values in: of classes of their own."""
+
+
+def test_what_is_found_is_named_as_people_name_it() -> None:
+    with pytest.raises(AnsibleFilterError, match=r"found a number; "):
+        conflist_findings(Tagged(5))
+
+
 @pytest.mark.parametrize("levels", ["schema", ["scheme"], [5], 5, [["schema"]]])
 def test_levels_that_are_none_are_refused(levels: t.Any) -> None:
     with pytest.raises(AnsibleFilterError, match="expected: a list of schema, specification, sense"):

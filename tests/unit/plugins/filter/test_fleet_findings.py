@@ -44,6 +44,18 @@ def test_anything_else_is_refused_in_a_sentence(nonsense: t.Any) -> None:
         fleet_findings(nonsense)
 
 
+class Tagged(list[t.Any]):
+    """As ansible-core 2.19 and later hand values in: of classes of their own."""
+
+
+def test_what_is_found_is_named_as_people_name_it() -> None:
+    for given in ((Tagged(), None), ({}, Tagged()), ({}, {"a": Tagged()})):
+        with pytest.raises(AnsibleFilterError, match=r"found a list; "):
+            fleet_findings(*given)
+    with pytest.raises(AnsibleFilterError, match=r"plugins of a: found a number; "):
+        fleet_findings({}, {"a": {"plugins": 5}})
+
+
 def test_plugins_are_compared_as_well() -> None:
     info = {
         node: {"plugins": [{"type": "bridge", "path": "/opt/cni/bin/bridge", "versions": [version]}]}

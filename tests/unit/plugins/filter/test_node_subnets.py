@@ -76,7 +76,8 @@ REFUSED: dict[str, tuple[tuple[t.Any, ...], str]] = {
     "no range": (("x", [], 24), "the range: 'x'"),
     "host bits": (("10.0.0.1/8", [], 24), "has host bits set"),
     "a prefix that is too short": (("10.0.0.0/16", [], 8), "prefix: 8; expected: 16 to 32"),
-    "a prefix that is none": (("10.0.0.0/16", [], "x"), "invalid literal"),
+    "a prefix that is none": (("10.0.0.0/16", [], "x"), "prefix: 'x'; expected: a number"),
+    "no prefix": (("10.0.0.0/16", [], None), "prefix: None; expected: a number"),
     "hosts that are none": (("10.0.0.0/16", "abc", 24), "hosts: 'abc'; expected: a list of names"),
     "assigned elsewhere": (
         ("10.0.0.0/16", ["a"], 24, {"a": "10.1.0.0/24"}),

@@ -64,3 +64,11 @@ def test_trouble_is_counted_by_its_kind(facts: dict[str, t.Any], trouble: str) -
 def test_what_is_no_dictionary_of_facts_is_refused(given: object) -> None:
     with pytest.raises(AnsibleFilterError, match="expected a dictionary"):
         node_table(given)
+
+
+@pytest.mark.parametrize(
+    "facts", [{"networks": [{"name": "a"}]}, {"attachments": [{}]}, {"releases": ["x"]}, {"plugins": 5}], ids=str
+)
+def test_facts_of_another_form_are_refused_with_the_node(facts: dict[str, t.Any]) -> None:
+    with pytest.raises(AnsibleFilterError, match="node_table: what two has is of another form; expected a dictionary"):
+        node_table({"one": {}, "two": facts})

@@ -52,6 +52,14 @@ def test_a_change_of_mode_can_be_seen(ensure: Ensure, tmp_path: pathlib.Path) ->
     assert diff == {"before": {"path": str(path), "mode": "0644"}, "after": {"path": str(path), "mode": "0600"}}
 
 
+def test_a_change_of_mode_can_be_seen_beside_that_of_content(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    ensure({"config": CONFIG}).ok()
+    path = tmp_path / "net.d" / "10-net.conflist"
+    (diff,) = ensure({"config": {**CONFIG, "disableCheck": True}}, mode="0600").ok()["diff"]
+    assert (diff["before_header"], diff["after_header"]) == (f"{path} (mode 0644)", f"{path} (mode 0600)")
+    assert diff["before"] != diff["after"]
+
+
 @pytest.mark.parametrize("mode", [0o640, "0640", "640"], ids=repr)
 def test_a_mode_without_quotes_is_the_one_that_is_written(ensure: Ensure, tmp_path: pathlib.Path, mode: object) -> None:
     """YAML makes the number 416 of 0640."""

@@ -50,7 +50,7 @@ class ActionModule(ConflistItemsAction):
         asked = self._asked()
         levels, attachments = asked.get("levels"), asked.get("attachments")
         wanted = checked_levels(_LEVELS if levels is None else levels, _LEVELS)
-        self._findings = validate(sources, wanted, attachments if _are_items(attachments) else ())
+        self._findings = validate(sources, wanted, _items(attachments) or ())
         self._stopping = errors(self._findings, strict=boolean(plain(asked.get("strict", False)), strict=False))
         if self._stopping:
             raise refusal(self._stopping)
@@ -59,7 +59,7 @@ class ActionModule(ConflistItemsAction):
     def for_node(self, arguments: _Keys) -> _Keys:
         """Keep here what only the controller looks at."""
         asked = self._asked()
-        if not _are_items(asked.get("attachments")):
+        if _items(asked.get("attachments")) is None:
             return arguments
         return {**arguments, "validate": {key: value for key, value in asked.items() if key != "attachments"}}
 
@@ -74,5 +74,6 @@ class ActionModule(ConflistItemsAction):
         return {**asked, **read}
 
 
-def _are_items(attachments: t.Any) -> bool:
-    return isinstance(attachments, list) and all(isinstance(one, dict) for one in attachments)
+def _items(attachments: t.Any) -> list[t.Any] | None:
+    is_right = isinstance(attachments, list) and all(isinstance(one, dict) for one in attachments)
+    return attachments if is_right else None

@@ -49,9 +49,9 @@ class Tagged(list[t.Any]):
 
 
 def test_what_is_found_is_named_as_people_name_it() -> None:
-    for given in ((Tagged(), None), ({}, Tagged()), ({}, {"a": Tagged()})):
+    for nodes, node_info in ((Tagged(), None), ({}, Tagged()), ({}, {"a": Tagged()})):
         with pytest.raises(AnsibleFilterError, match=r"found a list; "):
-            fleet_findings(*given)
+            fleet_findings(nodes, node_info)
     with pytest.raises(AnsibleFilterError, match=r"plugins of a: found a number; "):
         fleet_findings({}, {"a": {"plugins": 5}})
 

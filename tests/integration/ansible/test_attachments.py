@@ -150,7 +150,7 @@ def test_an_attachment_that_fails_does_not_stop_the_others(node: Node, project: 
     node.plugins.write("lab-bad-add", ADD=Answer(error={"code": 100, "msg": "no address left"}, stderr="tried all\n"))
     bad: dict[str, tuple[Json, int, str]] = {
         "no network": (
-            {"network": "nowhere"},
+            {"network": "nowhere", "ifname": "eth1"},
             7,
             "no network 'nowhere' in /etc/cni/net.d; /etc/cni/net.d has: bad-add, good",
         ),
@@ -169,7 +169,7 @@ def test_an_attachment_that_fails_does_not_stop_the_others(node: Node, project: 
             4,
             "CNI_ARGS: the value of 'A' is not valid",
         ),
-        "plugin": ({"network": "bad-add"}, 100, "plugin lab-bad-add failed (ADD): no address left"),
+        "plugin": ({"network": "bad-add", "ifname": "eth2"}, 100, "plugin lab-bad-add failed (ADD): no address left"),
     }
     good = {"network": "good", "netns": "red"}
     items = [{"network": "good", "netns": "blue"}, *({**good, **case[0]} for case in bad.values()), good]

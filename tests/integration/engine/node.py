@@ -23,9 +23,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments import 
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 from ansible_collections.cni.node.tests.support import state
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, links
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
-from ansible_collections.cni.node.tests.support.until import until
 
 Json = dict[str, t.Any]
 
@@ -218,20 +217,12 @@ def _text(error: Json) -> str:
 
 
 def remove(namespace: Namespace) -> None:
-    """Until the node's ends of its veths are gone as well, which the kernel takes away when it likes."""
-    inside = {(link["ifindex"], link.get("link_index")) for link in namespace.links().values()}
-
-    def ends() -> list[str]:
-        return [name for name, link in links().items() if (link.get("link_index"), link["ifindex"]) in inside]
-
-    mine = set(ends())
     subprocess.run(["ip", "netns", "delete", namespace.name], check=True)
-    until(lambda: None if mine.intersection(ends()) else True)
 
 
 def replace(namespace: Namespace) -> None:
     """By an empty one of the same name; the kernel likes to give it the same inode number."""
-    subprocess.run(["ip", "netns", "delete", namespace.name], check=True)
+    remove(namespace)
     subprocess.run(["ip", "netns", "add", namespace.name], check=True)
 
 

@@ -47,7 +47,7 @@ def test_a_long_batch_shows_how_far_it_is_and_comes_to_what_one_call_comes_to(no
         item("blue"),
         item("nowhere"),
         item("red", ifname="eth1"),
-        {**item("green"), "network": "none"},
+        {**item("green", ifname="eth1"), "network": "none"},
         item("green"),
     ]
     with namespaces(*NAMES):

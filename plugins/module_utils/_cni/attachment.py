@@ -65,6 +65,10 @@ class Attachment:
 
     def identified(self) -> Attachment:
         """Return the attachment if it tells which one it is, whatever its arguments are; errors as `validated`."""
+        return self._identified
+
+    @functools.cached_property
+    def _identified(self) -> Attachment:
         check_network_name(self.network)
         check_container_id(self.container_id)
         check_ifname(self.ifname)

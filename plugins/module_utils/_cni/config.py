@@ -225,10 +225,10 @@ def check_well_known_keys(keys: t.Mapping[str, t.Any], source: str, pointer: str
         CniError: ``INVALID_CONFIG``.
     """
     for key in ("capabilities", "ipam", "dns"):
-        if not isinstance({} if keys.get(key) is None else keys[key], dict):
+        if not isinstance(keys.get(key), (dict, type(None))):
             raise _invalid(source, f"{pointer}/{key}", f"found {kind(keys[key])}", "an object")
     for name, declared in (keys.get("capabilities") or {}).items():
-        if not isinstance(declared, bool) and declared is not None:
+        if not isinstance(declared, (bool, type(None))):
             raise _invalid(source, f"{pointer}/capabilities/{name}", f"found {declared!r}", "true or false")
     ipam = keys.get("ipam") or {}
     if ipam.get("type") not in (None, ""):

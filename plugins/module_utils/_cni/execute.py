@@ -156,18 +156,18 @@ def _not_started(path: str, parameters: Parameters, exc: OSError) -> CniError:
 def _failure(path: str, parameters: Parameters, outcome: process.Outcome, timeout: float) -> CniError:
     """Make the error of a plugin that failed from all that it left behind (section 5, "Error")."""
     stopped = f"{outcome.stopped} (limit {timeout:g} s) and was killed" if outcome.stopped else ""
-    said, left_out = ({}, False) if stopped else _said(outcome.stdout)
+    said, is_all = ({}, False) if stopped else _said(outcome.stdout)
     # Whoever did not come to an end by itself has found nothing out.
     unsaid = Code.IO_FAILURE if stopped or outcome.status < 0 else Code.UNKNOWN
     code, msg, details = said.get("code", unsaid), said.get("msg", ""), said.get("details", "")
     ending = stopped or _ending(outcome.status)
-    lines = [details, f"{parameters.command} by {path}: {ending}", _output(outcome, bool(said) and not left_out)]
+    lines = [details, f"{parameters.command} by {path}: {ending}", _output(outcome, is_all)]
     what = f"plugin {os.path.basename(path)} failed ({parameters.command}): {msg or ending}"
     return CniError(code, what, "\n".join(line for line in lines if line))
 
 
 def _said(stdout: bytes) -> tuple[dict[str, t.Any], bool]:
-    """Return code, message and details, as far as they are of their types, and whether one of them is not."""
+    """Return code, message and details, as far as they are of their types, and whether that is all there was."""
     try:
         keys = json_text.decode(stdout, "")
     except CniError:
@@ -179,7 +179,7 @@ def _said(stdout: bytes) -> tuple[dict[str, t.Any], bool]:
     said = {
         key: value for key, value in there.items() if isinstance(value, wanted[key]) and not isinstance(value, bool)
     }
-    return said, said.keys() != there.keys()
+    return said, bool(said) and said.keys() == there.keys()
 
 
 def _ending(status: int) -> str:

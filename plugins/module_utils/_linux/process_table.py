@@ -17,6 +17,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 
 _FIRST_PAUSE: t.Final = 0.001
 _LONGEST_PAUSE: t.Final = 0.05
+# Seconds in which the kernel has loaded a program; nothing is known of its process before, though its locks are gone.
+_LOADING: t.Final = 0.1
 
 
 def end(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: float) -> None:
@@ -44,10 +46,19 @@ def end(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: 
 
 
 def started_with(environment: t.Mapping[str, str]) -> list[int]:
-    """Return the processes that were started with these variables."""
+    """Return the processes that were started with these variables, those included that have only just been."""
     wanted = {os.fsencode(f"{name}={value}") for name, value in environment.items()}
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return [pid for pid in pids if wanted <= _strings(pid, "environ").keys()]
+    found, started = [], time.monotonic()
+    while pids:
+        variables = {pid: _strings(pid, "environ") for pid in pids}
+        found += [pid for pid in pids if wanted <= variables[pid].keys()]
+        pids = [pid for pid in pids if not any(variables[pid]) and os.path.exists(f"/proc/{pid}/exe")]
+        if time.monotonic() - started >= _LOADING:
+            break
+        if pids:
+            time.sleep(_FIRST_PAUSE)
+    return found
 
 
 def _running(environment: t.Mapping[str, str], programs: t.Collection[str]) -> list[int]:

@@ -68,3 +68,25 @@ def test_one_that_has_ended_and_is_not_collected_is_not_waited_for(start: t.Call
     os.waitid(os.P_PID, ended.process.pid, os.WEXITED | os.WNOWAIT)
     process_table.end(WANTED, ["sleeper"], 20)
     assert ended.status == 1
+
+
+def test_one_whose_program_is_being_loaded_is_seen_as_soon_as_it_has_its_variables(
+    start: t.Callable[..., Sleeper], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, read = start(**WANTED), process_table._strings
+    loading = {mine.process.pid}
+
+    def strings(pid: int, name: str) -> dict[bytes, None]:
+        if pid in loading:
+            loading.remove(pid)
+            return {b"": None}
+        return read(pid, name)
+
+    monkeypatch.setattr(process_table, "_strings", strings)
+    assert process_table.started_with(WANTED) == [mine.process.pid]
+
+
+def test_one_that_never_has_any_variables_is_nobodys() -> None:
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env={}) as process:
+        assert process.pid not in process_table.started_with(WANTED)
+        process.communicate()

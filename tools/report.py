@@ -12,6 +12,9 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
 
+# Characters of what a failed test said.
+_WORDS_LIMIT: t.Final = 400
+
 
 @dataclasses.dataclass
 class Outcome:
@@ -47,13 +50,17 @@ class Outcome:
 
 
 def from_junit(suite: str, paths: t.Iterable[Path], retell: t.Callable[[str], str] = str) -> Outcome:
-    """Count JUnit files; failed tests are told by name, skipped ones by reason. A reason retold as "" does not count."""
+    """Count JUnit files; failed tests are told by name and first words, skipped ones by reason.
+
+    A reason retold as "" does not count.
+    """
     outcome = Outcome(suite)
     reasons: Counter[str] = Counter()
     for case in (case for path in paths for case in ET.parse(path).getroot().iter("testcase")):
         skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
-            outcome.fail(f"{suite}: {case.get('classname')} {case.get('name')}")
+        failure = next((found for tag in ("failure", "error") if (found := case.find(tag)) is not None), None)
+        if failure is not None:
+            outcome.fail(f"{suite}: {case.get('classname')} {case.get('name')}{_first_words(failure)}")
         elif skipped is not None:
             reasons[retell(skipped.get("message") or skipped.text or "no reason given")] += 1
         else:
@@ -62,6 +69,11 @@ def from_junit(suite: str, paths: t.Iterable[Path], retell: t.Callable[[str], st
         if reason:
             outcome.skip(reason, count)
     return outcome
+
+
+def _first_words(failure: ET.Element) -> str:
+    lines = (failure.get("message") or "").splitlines()
+    return f": {lines[0][:_WORDS_LIMIT]}" if lines else ""
 
 
 def print_summary(outcomes: t.Sequence[Outcome]) -> None:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import typing as t
 
@@ -92,8 +91,7 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
 _VALUE_LIMIT: t.Final = 200
 
 
-@dataclasses.dataclass(frozen=True)
-class Finding:
+class Finding(t.NamedTuple):
     """One thing that is wrong, or looks so, with a network configuration.
 
     Attributes:

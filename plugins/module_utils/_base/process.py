@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
 import os
 import select
@@ -32,8 +31,7 @@ _SOON: t.Final = 0.05
 _IGNORED_HERE: t.Final = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-@dataclasses.dataclass(frozen=True)
-class Outcome:
+class Outcome(t.NamedTuple):
     """How a process ended.
 
     Attributes:

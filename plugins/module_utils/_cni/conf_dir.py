@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import typing as t
 
@@ -21,8 +20,7 @@ SINGLE_ENDINGS: t.Final = (".conf", ".json")
 ENDINGS: t.Final = (LIST_ENDING, *SINGLE_ENDINGS)
 
 
-@dataclasses.dataclass(frozen=True)
-class ConfDir:
+class ConfDir(t.NamedTuple):
     """What a directory of network configurations holds (the reference runtime's lookup order).
 
     Attributes:
@@ -66,7 +64,7 @@ def load(path: str) -> ConfDir:
             continue
         if found.networks.setdefault(network.name, network) is not network:
             shadowed.append(network)
-    return dataclasses.replace(found, shadowed=tuple(shadowed))
+    return found._replace(shadowed=tuple(shadowed))
 
 
 def load_file(path: str) -> NetworkConfiguration:

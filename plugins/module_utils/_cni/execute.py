@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import stat
@@ -24,8 +23,7 @@ _SYSTEM_PATH: t.Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr
 _STDERR_LINES: t.Final = 10
 
 
-@dataclasses.dataclass(frozen=True)
-class Parameters:
+class Parameters(t.NamedTuple):
     """The protocol's parameters of one call (section 2, "Parameters").
 
     Attributes:

@@ -23,8 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 
 
-@dataclasses.dataclass(frozen=True)
-class Checked:
+class Checked(t.NamedTuple):
     """How CHECK went where no fault was found.
 
     Attributes:

@@ -11,6 +11,7 @@ import os
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 
 FAMILIES: t.Final = (4, 6)
@@ -37,13 +38,41 @@ class Table(t.NamedTuple):
     jumps: dict[str, list[str]]
 
 
+class Listing(t.NamedTuple):
+    """What all tables had at one moment.
+
+    Attributes:
+        tables: By family and name.
+        errors: Why those of a family could not be listed. A node without IPv6 may have a tool that fails.
+    """
+
+    tables: dict[tuple[int, str], Table]
+    errors: dict[int, CniError]
+
+    def table(self, family: int, name: str) -> Table:
+        return self.tables.get((family, name)) or Table({}, {})
+
+
+def listing() -> Listing:
+    """Return what there is by now; nothing of a family whose tool is not installed."""
+    found = Listing({}, {})
+    for family in FAMILIES:
+        try:
+            tables = parsed(_run(f"{tool(family)}-save"))
+        except CniError as exc:
+            found.errors[family] = exc
+        else:
+            found.tables.update({(family, name): table for name, table in tables.items()})
+    return found
+
+
 def table(family: int, name: str) -> Table | None:
     """Return a table for 4 or 6; nothing where the tool is not installed.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    return parsed(_run(f"{tool(family)}-save", "-t", name)) if program.find(f"{tool(family)}-save") else None
+    return _table(f"{tool(family)}-save", name) if program.find(f"{tool(family)}-save") else None
 
 
 def legacy_table(family: int, name: str) -> Table | None:
@@ -62,18 +91,21 @@ def legacy_table(family: int, name: str) -> Table | None:
         or name not in _legacy_names(family)
     ):
         return None
-    return parsed(_run(f"{tool(family)}-legacy-save", "-t", name))
+    return _table(f"{tool(family)}-legacy-save", name)
 
 
-def parsed(text: str) -> Table:
-    """Read what iptables-save prints of one table."""
-    found = Table({}, {})
+def parsed(text: str) -> dict[str, Table]:
+    """Read what iptables-save prints, table by table."""
+    found: dict[str, Table] = {}
+    table = Table({}, {})
     for line in (match[0] for match in _LINE.finditer(text)):
-        if line.startswith(":"):
-            found.rules.setdefault(line[1:].partition(" ")[0], [])
+        if line.startswith("*"):
+            table = found.setdefault(line[1:], Table({}, {}))
+        elif line.startswith(":"):
+            table.rules.setdefault(line[1:].partition(" ")[0], [])
         elif line.startswith("-A "):
-            found.rules.setdefault(line.split(" ", 2)[1], []).append(line)
-            found.jumps.setdefault(line[max(line.rfind(" -j "), line.rfind(" -g ")) + 4 :], []).append(line)
+            table.rules.setdefault(line.split(" ", 2)[1], []).append(line)
+            table.jumps.setdefault(line[max(line.rfind(" -j "), line.rfind(" -g ")) + 4 :], []).append(line)
     return found
 
 
@@ -115,9 +147,25 @@ def tool(family: int) -> str:
     return "iptables" if family == 4 else "ip6tables"
 
 
+def _table(program_name: str, name: str) -> Table:
+    return parsed(_run(program_name, "-t", name)).get(name) or Table({}, {})
+
+
 def _run(name: str, *arguments: str, stdin: str = "") -> str:
     path = program.find(name)
     return program.output([path, *arguments], stdin=stdin, limit=_OUTPUT_LIMIT) if path else ""
 
 
-__all__ = ("FAMILIES", "Table", "change", "legacy_table", "parsed", "table", "tool", "value", "words")
+__all__ = (
+    "FAMILIES",
+    "Listing",
+    "Table",
+    "change",
+    "legacy_table",
+    "listing",
+    "parsed",
+    "table",
+    "tool",
+    "value",
+    "words",
+)

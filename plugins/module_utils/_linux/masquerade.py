@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import ipaddress
 import re
 import typing as t
@@ -18,11 +17,10 @@ _CHAIN: t.Final = "POSTROUTING"
 # Where the reference plugins' rules are that lead to the chain of a single container.
 _ENTRANCES: t.Final = (_CHAIN, "CNI-HOSTPORT-DNAT")
 _DESTINATION: t.Final = re.compile(r".* --to-destination \[?([0-9a-f.:]+?)\]?:\d+", re.DOTALL)
-_TABLE: t.Final = "nat"
+TABLE: t.Final = "nat"
 
 
-@dataclasses.dataclass(frozen=True)
-class Rule:
+class Rule(t.NamedTuple):
     """A rule of the table nat, as iptables-save prints it.
 
     Attributes:
@@ -66,16 +64,11 @@ def leftovers(family: int, chain: str) -> tuple[list[Rule], bool]:
     return _rules(family, nat, _CHAIN), chain in nat.rules and chain not in nat.jumps
 
 
-def entrances(family: int) -> list[Rule]:
-    """Return the rules of nat for 4 or 6 that lead to the chain of a single container, with its address.
-
-    Raises:
-        CniError: ``IO_FAILURE``.
-    """
-    nat = _nat(family)
+def entrances(family: int, nat: iptables.Table) -> list[Rule]:
+    """Return the rules of nat for 4 or 6 that lead to the chain of a single container, with its address."""
     found = [rule for chain in _ENTRANCES for rule in _rules(family, nat, chain) if rule.target.startswith("CNI-")]
     to = {rule.target: next(iter(destinations(nat.rules.get(rule.target, ()))), "") for rule in found}
-    return [dataclasses.replace(rule, destination=to[rule.target]) for rule in found]
+    return [rule._replace(destination=to[rule.target]) for rule in found]
 
 
 def destinations(rules: t.Iterable[str]) -> list[str]:
@@ -92,7 +85,7 @@ def remove(rule: Rule) -> None:
     commands = [("-D", *rule.words[1:])]
     if rule.target and sum(other.target == rule.target for other in rules(rule.family, rule.chain)) < 2:
         commands += [("-F", rule.target), ("-X", rule.target)]
-    iptables.change(rule.family, _TABLE, *commands)
+    iptables.change(rule.family, TABLE, *commands)
 
 
 def remove_chain(family: int, chain: str) -> None:
@@ -101,11 +94,11 @@ def remove_chain(family: int, chain: str) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    iptables.change(family, _TABLE, ("-F", chain), ("-X", chain))
+    iptables.change(family, TABLE, ("-F", chain), ("-X", chain))
 
 
 def _nat(family: int) -> iptables.Table:
-    return iptables.table(family, _TABLE) or iptables.Table({}, {})
+    return iptables.table(family, TABLE) or iptables.Table({}, {})
 
 
 def _rules(family: int, nat: iptables.Table, chain: str) -> list[Rule]:
@@ -117,4 +110,4 @@ def _parsed(family: int, words: tuple[str, ...]) -> Rule:
     return Rule(family, words, source, target, comment)
 
 
-__all__ = ("Rule", "destinations", "entrances", "leftovers", "remove", "remove_chain", "rules")
+__all__ = ("TABLE", "Rule", "destinations", "entrances", "leftovers", "remove", "remove_chain", "rules")

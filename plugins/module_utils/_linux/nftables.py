@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import ipaddress
 import typing as t
 
@@ -16,8 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import program
 _OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
 
 
-@dataclasses.dataclass(frozen=True)
-class NftRule:
+class NftRule(t.NamedTuple):
     """A rule with a comment.
 
     Attributes:

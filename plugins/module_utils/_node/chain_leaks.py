@@ -10,14 +10,11 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, masquerade
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
-from ansible_collections.cni.node.plugins.module_utils._node.births import birth
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
 
-_TABLE: t.Final = "nat"
 _NAME: t.Final = re.compile(r"CNI-(DN-[0-9a-f]{21}|[0-9a-f]{24})")
 
 _Found = dict[tuple[int, str], list[str]]
@@ -32,20 +29,23 @@ class ChainLeaks:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
-    def of(self, networks: t.Collection[str], claims: Claims, *, every: bool) -> list[Leak]:
+    def of(self, networks: t.Collection[str], claims: Claims, at_first: iptables.Listing, *, every: bool) -> list[Leak]:
         """Collect them.
 
         Args:
             networks: Those that are looked at.
             claims: Of all networks of the node, for few of the chains tell theirs.
+            at_first: What there was before, but since DEL has been run for what is garbage.
             every: Whether to collect those as well that do not.
         """
-        at_first = _unreached()
-        if not at_first:
+        unreached = _unreached(at_first)
+        if not unreached:
             return []
+        from ansible_collections.cni.node.plugins.module_utils._node.births import birth
+
         making = birth()
         # Whatever was being made at first, rules lead to it by now; what is new may be being made.
-        found = {key: rules for key, rules in _unreached().items() if key in at_first}
+        found = {key: rules for key, rules in _unreached(iptables.listing()).items() if key in unreached}
         owned = _owned(networks, claims)
         leaks = []
         for (family, chain), rules in found.items():
@@ -57,21 +57,17 @@ class ChainLeaks:
 
     def _chain(self, family: int, chain: str, network: str, doubt: str) -> Leak:
         evidence = "no rule leads to it, and its name is that of no recorded attachment's"
-        leak = Leak("chain", network, f"{iptables.tool(family)} {_TABLE} {chain}", evidence)
+        leak = Leak("chain", network, f"{iptables.tool(family)} {masquerade.TABLE} {chain}", evidence)
         return self._scope.settle(leak, doubt, lambda: masquerade.remove_chain(family, chain))
 
 
-def _unreached() -> _Found:
+def _unreached(listing: iptables.Listing) -> _Found:
     """Return these chains by family and name, with their rules."""
     found: _Found = {}
     for family in iptables.FAMILIES:
-        try:
-            nat = iptables.table(family, _TABLE)
-        except CniError:  # `RuleLeaks` tells that
-            continue
-        if nat is not None:
-            names = [chain for chain in nat.rules if _NAME.fullmatch(chain) and chain not in nat.jumps]
-            found.update({(family, chain): nat.rules[chain] for chain in names})
+        nat = listing.table(family, masquerade.TABLE)
+        names = [chain for chain in nat.rules if _NAME.fullmatch(chain) and chain not in nat.jumps]
+        found.update({(family, chain): nat.rules[chain] for chain in names})
     return found
 
 

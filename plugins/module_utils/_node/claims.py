@@ -20,7 +20,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_container_id
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
 
 # Below it, runtimes keep their records as the reference runtime does: libcni, CRI-O, Podman and containerd in
 # "results", dockershim's heirs in "cache/results", Multus in "multus/results".
@@ -68,8 +67,7 @@ def _together(
     return records, broken
 
 
-@dataclasses.dataclass(frozen=True)
-class Valid:
+class Valid(t.NamedTuple):
     """The attachments that the user calls valid; None where the node itself is to tell."""
 
     keys: frozenset[Key] | None = None
@@ -135,6 +133,8 @@ class Claims:
             return f"a record that cannot be read may claim it: {self.broken[0]}"
         if self.is_shared:
             return "disableGC of its configuration says that others may use it"
+        from ansible_collections.cni.node.plugins.module_utils._linux import netns
+
         if is_container_id(container_id) and netns.is_namespace(os.path.join(netns.DIRECTORY, container_id)):
             return f"there is a network namespace named {container_id}"
         held = [address for address in addresses if address in self._live]
@@ -142,6 +142,8 @@ class Claims:
 
     @functools.cached_property
     def _live(self) -> dict[str, str]:
+        from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
+
         return live_namespaces.addresses()
 
 

@@ -11,12 +11,9 @@ import ipaddress
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
-from ansible_collections.cni.node.plugins.module_utils._node.births import birth
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.masquerade import addresses
 
 _TABLE: t.Final = "filter"
 _CHAIN: t.Final = "CNI-FORWARD"
@@ -28,23 +25,29 @@ _FROM: t.Final = re.compile(rf"-A {_CHAIN} -s (\S+)/(?:32|128) -j ACCEPT")
 class FirewallLeaks:
     """Finds rules with which the plugin firewall lets pass what is for an address that nobody has any more."""
 
-    def __init__(self, scope: Scope) -> None:
-        """List the rules: those that are made after claims were read may be for a container that these do not know."""
+    def __init__(self, scope: Scope, at_first: iptables.Listing) -> None:
         self._scope = scope
-        self._at_first = _found()
+        self._at_first = _found(at_first)
 
     def of(self, claims: Claims) -> list[Leak]:
         """Collect them.
 
         Args:
-            claims: Of all networks of the node, for the rules do not tell theirs; read after this was made.
+            claims: Of all networks of the node, for the rules do not tell theirs; read after these were listed, for
+                what is made later may be for a container that they do not know.
         """
-        recorded = {address for record in claims.records for address in addresses(record)} if self._at_first else set()
+        if not self._at_first:
+            return []
+        from ansible_collections.cni.node.plugins.module_utils._node.masquerade import addresses
+
+        recorded = {address for record in claims.records for address in addresses(record)}
         found = {address: pair for address, pair in self._at_first.items() if address not in recorded}
-        now = _found() if found and not self._scope.dry_run else found
+        now = _found(iptables.listing()) if found and not self._scope.dry_run else found
         return [self._rules(claims, address, *pair) for address, pair in found.items() if now.get(address) == pair]
 
     def _rules(self, claims: Claims, address: str, family: int, rules: tuple[str, str]) -> Leak:
+        from ansible_collections.cni.node.plugins.module_utils._node.births import birth
+
         subject = f"{iptables.tool(family)} {_TABLE} {_CHAIN}: {address}"
         leak = Leak("rule", "", subject, "no runtime has a record of an attachment with this address")
         doubt = claims.doubt("", [address]) or _begun(claims) or birth()
@@ -54,17 +57,14 @@ class FirewallLeaks:
         return self._scope.settle(leak, doubt, lambda: iptables.change(family, _TABLE, *commands))
 
 
-def _found() -> dict[str, tuple[int, tuple[str, str]]]:
-    return {address: (family, pair) for family in iptables.FAMILIES for address, pair in _pairs(family).items()}
+def _found(listing: iptables.Listing) -> dict[str, tuple[int, tuple[str, str]]]:
+    tables = {family: listing.table(family, _TABLE) for family in iptables.FAMILIES}
+    return {address: (family, pair) for family, table in tables.items() for address, pair in _pairs(table).items()}
 
 
-def _pairs(family: int) -> dict[str, tuple[str, str]]:
+def _pairs(table: iptables.Table) -> dict[str, tuple[str, str]]:
     """Return both rules of each address that has them; of one that somebody has added by hand there is no pair."""
-    try:
-        table = iptables.table(family, _TABLE)
-    except CniError:  # what cannot be listed is told once, by what looks at nat
-        table = None
-    rules = table.rules.get(_CHAIN, []) if table else []
+    rules = table.rules.get(_CHAIN, [])
     to, of = ({named[1]: rule for rule in rules if (named := known.fullmatch(rule))} for known in (_TO, _FROM))
     return {str(ipaddress.ip_address(address)): (rule, of[address]) for address, rule in to.items() if address in of}
 

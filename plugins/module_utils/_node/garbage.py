@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._node import host_local
 from ansible_collections.cni.node.plugins.module_utils._node.chain_leaks import ChainLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Valid
@@ -53,9 +54,11 @@ class Garbage:
         self._timeout = timeout
         self._records = RecordLeaks(runtime, networks, valid, scope)
         self._leases = LeaseLeaks(scope, timeout)
-        self._rules = RuleLeaks(scope)
+        self._listed = iptables.listing()
+        self._rules = RuleLeaks(scope, self._listed)
         self._nft = NftLeaks(scope)
         self._chains = ChainLeaks(scope)
+        self._firewall = FirewallLeaks(scope, self._listed)
         self._ifbs = IfbLeaks(scope)
         self._links = LinkLeaks(scope)
 
@@ -110,14 +113,14 @@ class Garbage:
 
     def _collect_shared(self, names: t.Collection[str], leaks: list[Leak], *, every: bool) -> None:
         """Collect what does not tell its network."""
-        firewall = FirewallLeaks(self._scope) if every else None
         claims = self._records.everywhere()
         configured = [network for name, network in self._networks.networks.items() if name in names]
         recorded = [network for network in claims.configurations() if network.name in names]
         try:
-            leaks += self._chains.of(names, claims, every=every)
-            if firewall is not None:
-                leaks += [*self._nft.without_network(claims), *firewall.of(claims), *self._ifbs.of(claims)]
+            listed = iptables.listing() if any(leak.collected for leak in leaks) else self._listed
+            leaks += self._chains.of(names, claims, listed, every=every)
+            if every:
+                leaks += [*self._nft.without_network(claims), *self._firewall.of(claims), *self._ifbs.of(claims)]
             leaks += self._links.of([*configured, *recorded], claims)
         except CniError as exc:
             leaks.append(Leak("network", "", "all networks", "not all that they share could be looked at").fail(exc))

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import ipaddress
 import os
 import typing as t
@@ -29,8 +28,7 @@ _LAST_RESERVED: t.Final = "last_reserved_ip."
 Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 
 
-@dataclasses.dataclass(frozen=True)
-class Lease:
+class Lease(t.NamedTuple):
     """An address that is given away.
 
     Attributes:

@@ -8,11 +8,10 @@
 from __future__ import annotations
 
 import re
+import socket
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux import ifb
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
-from ansible_collections.cni.node.plugins.module_utils._node.births import birth
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
 
@@ -31,12 +30,16 @@ class IfbLeaks:
         Args:
             claims: Of all networks of the node, for a digest of network and container is all that their names tell.
         """
-        names = list(filter(_NAME.fullmatch, ifb.names()))
+        names = {name for dummy, name in socket.if_nameindex() if _NAME.fullmatch(name)}
         recorded = {rule_names.ifb(*record.attachment.key[:2]) for record in claims.records} if names else set()
-        unclaimed = [name for name in names if name not in recorded]
+        if names <= recorded:
+            return []
+        from ansible_collections.cni.node.plugins.module_utils._linux import ifb
+        from ansible_collections.cni.node.plugins.module_utils._node.births import birth
+
+        unclaimed = [name for name in ifb.names() if name in names - recorded]
         # One that is being made has no link yet that sends to it, or has got one before this is asked for.
-        making = birth() if unclaimed else ""
-        targets = ifb.targets() if unclaimed else set()
+        making, targets = birth(), ifb.targets()
         return [self._link(name, claims, making, targets) for name in unclaimed]
 
     def _link(self, name: str, claims: Claims, making: str, targets: set[str] | None) -> Leak:
@@ -47,6 +50,8 @@ class IfbLeaks:
         elif not doubt and targets and name in targets:
             doubt = "a link of the node sends to it"
         leak.evidence += "" if doubt else ", and no link sends to it"
+        from ansible_collections.cni.node.plugins.module_utils._linux import ifb
+
         return self._scope.settle(leak, doubt, lambda: ifb.remove(name))
 
 

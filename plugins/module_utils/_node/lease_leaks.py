@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -43,8 +44,7 @@ class LeaseLeaks:
         return leaks
 
 
-@dataclasses.dataclass(frozen=True)
-class _Directory:
+class _Directory(t.NamedTuple):
     path: str
     claims: Claims
     configured: bool

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import veth
-from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
 
 # How the reference plugins call the node's end.
 _NAME: t.Final = re.compile(r"veth[0-9a-f]{8}")
@@ -42,8 +44,12 @@ class LinkLeaks:
         """
         bridges = {str(plugin.keys.get(_BRIDGE) or _USUAL_BRIDGE) for one in networks for plugin in _bridges(one)}
         claimed = {name for record in claims.records if not _is_going(record, claims) for name in _host_ends(record)}
-        ports = [one for one in veth.veths() if one.master in bridges and _NAME.fullmatch(one.name)]
-        unclaimed = [one for one in ports if one.name not in claimed]
+        names = {name for dummy, name in socket.if_nameindex() if _NAME.fullmatch(name)} if bridges else set()
+        if names <= claimed:
+            return []
+        from ansible_collections.cni.node.plugins.module_utils._linux import veth
+
+        unclaimed = [one for one in veth.veths() if one.master in bridges and one.name in names - claimed]
         ends = veth.other_ends() if unclaimed else {}
         attached = {_inode(record.attachment.netns) for record in claims.records} - {0} if unclaimed else set()
         found = [(one, ends.get((one.peer_index, one.index), "")) for one in unclaimed]
@@ -56,6 +62,8 @@ class LinkLeaks:
         doubt = claims.doubt("", ()) or (f"its other end is in the network namespace {inside}" if inside else "")
         if not doubt:
             leak.evidence += ", and its other end is in no network namespace that has a name or a process"
+        from ansible_collections.cni.node.plugins.module_utils._linux import veth
+
         return self._scope.settle(leak, doubt, lambda: veth.remove(port))
 
 

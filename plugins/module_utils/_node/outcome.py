@@ -15,8 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 
 
-@dataclasses.dataclass(frozen=True)
-class Wanted:
+class Wanted(t.NamedTuple):
     """An attachment and whether there is to be one.
 
     Attributes:
@@ -30,8 +29,7 @@ class Wanted:
     restoration: Restoration | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Policy:
+class Policy(t.NamedTuple):
     """How far to trust what is recorded.
 
     Attributes:
@@ -45,8 +43,7 @@ class Policy:
     dry_run: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class Attached:
+class Attached(t.NamedTuple):
     """That there is an attachment.
 
     Attributes:

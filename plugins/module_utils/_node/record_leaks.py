@@ -14,9 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Ledger, Names, Valid
-from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.leak import DELETED, Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Policy, Wanted
 
 
 class RecordLeaks:
@@ -26,7 +24,6 @@ class RecordLeaks:
         self._runtime = runtime
         self._networks = conf_dir
         self._ledger = Ledger(runtime.records)
-        self._convergence = Convergence(runtime, conf_dir, Policy(dry_run=scope.dry_run))
         self._valid = valid
         self._scope = scope
         self._going: set[Key] = set()
@@ -121,12 +118,16 @@ class RecordLeaks:
         return self._delete(record, leak, doubt)
 
     def _delete(self, record: Record, leak: Leak, doubt: str) -> Leak:
-        def delete() -> None:
-            error = self._convergence.of(Wanted(record.attachment, present=False)).error
-            if error is not None:
-                raise error
+        return self._scope.settle(leak, doubt, lambda: self._detach(record), DELETED)
 
-        return self._scope.settle(leak, doubt, delete, DELETED)
+    def _detach(self, record: Record) -> None:
+        from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
+        from ansible_collections.cni.node.plugins.module_utils._node.outcome import Policy, Wanted
+
+        convergence = Convergence(self._runtime, self._networks, Policy())
+        error = convergence.of(Wanted(record.attachment, present=False)).error
+        if error is not None:
+            raise error
 
     def _why_invalid(self, record: Record) -> str:
         lacks = record.is_own and self._valid.lacks(record.attachment.key)

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, masquerade
 from ansible_collections.cni.node.plugins.module_utils._linux.masquerade import Rule
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
@@ -22,9 +21,13 @@ _Found = dict[str, _Owned]
 class RuleLeaks:
     """Finds chains of iptables that masquerade or map ports for a container that is not there any more."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, at_first: iptables.Listing) -> None:
         self._scope = scope
-        self._at_first, self.unlisted = _by_network()
+        self._at_first = _by_network(at_first)
+        self.unlisted = [
+            Leak("chain", "", iptables.tool(family), f"its chains cannot be listed: {error}")
+            for family, error in at_first.errors.items()
+        ]
 
     def networks(self) -> set[str]:
         """Return the networks that have such chains."""
@@ -34,7 +37,7 @@ class RuleLeaks:
         """Collect what there is of a network."""
         found = _unclaimed(self._at_first, claims)
         if found and not self._scope.dry_run:
-            found = _still(found, _unclaimed(_by_network()[0], claims))
+            found = _still(found, _unclaimed(_by_network(iptables.listing()), claims))
         return [self._chain(claims, owner[0], rules) for owner, rules in found.items()]
 
     def _chain(self, claims: Claims, container_id: str, rules: list[Rule]) -> Leak:
@@ -50,25 +53,16 @@ class RuleLeaks:
         return self._scope.settle(leak, doubt, collect)
 
 
-def _by_network() -> tuple[_Found, list[Leak]]:
-    """Return the rules by network, and by container, family and chain; and what could not be listed.
-
-    A node without IPv6 may have a tool that fails, and no rule of it.
-    """
+def _by_network(listing: iptables.Listing) -> _Found:
+    """Return the rules by network, and by container, family and chain."""
     found: _Found = {}
-    unlisted = []
     for family in iptables.FAMILIES:
-        try:
-            rules = masquerade.entrances(family)
-        except CniError as exc:
-            unlisted.append(Leak("chain", "", iptables.tool(family), f"its chains cannot be listed: {exc}"))
-            continue
-        for rule in rules:
+        for rule in masquerade.entrances(family, listing.table(family, masquerade.TABLE)):
             named = rule_names.owner(rule.comment)
             if named:
                 owner = (named[1], family, rule.target)
                 found.setdefault(named[0], {}).setdefault(owner, []).append(rule)
-    return found, unlisted
+    return found
 
 
 def _unclaimed(found: _Found, claims: Claims) -> _Owned:

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import typing as t
@@ -82,7 +81,7 @@ def _shape(document: Document) -> str:
 
 
 def _finding(code: str, node: str, document: Document, path: str, message: str, hint: str) -> Finding:
-    return dataclasses.replace(document.finding(code, path, message, hint), file=f"{node}: {document.file}")
+    return document.finding(code, path, message, hint)._replace(file=f"{node}: {document.file}")
 
 
 __all__ = ("findings",)

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import collections.abc
-import dataclasses
 import itertools
 import os
 import typing as t
@@ -73,7 +72,7 @@ def fleet_findings(nodes: t.Any, node_info: t.Any = None) -> list[Finding]:
         for index, one in enumerate(listed):
             source = _source(one, f"conflists[{index}]")
             document, unreadable = read(source.content, source.file, is_text=source.is_text)
-            found += [dataclasses.replace(finding, file=f"{node}: {finding.file}") for finding in unreadable]
+            found += [finding._replace(file=f"{node}: {finding.file}") for finding in unreadable]
             documents.setdefault(str(node), []).extend([document] if document else [])
     plugins = fleet_plugins.findings({} if node_info is None else node_info)
     return [*found, *fleet.findings(documents), *plugins]

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._linux import masquerade, program
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, masquerade, program
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 CHAIN = "CNI-0a1b2c3d4e5f6a7b8c9d0e1f"
@@ -33,6 +33,10 @@ SAVED = f"""\
 COMMIT
 """
 Tools = t.Callable[..., pathlib.Path]
+
+
+def nat() -> iptables.Table:
+    return iptables.listing().table(4, masquerade.TABLE)
 
 
 @pytest.fixture
@@ -101,7 +105,7 @@ COMMIT
 
 def test_the_ways_into_the_chains_of_containers_come_with_the_containers_address(tools: Tools) -> None:
     tools(saved=SAVED + MAPPED)
-    found = [(rule.chain, rule.target, rule.address, rule.comment) for rule in masquerade.entrances(4)]
+    found = [(rule.chain, rule.target, rule.address, rule.comment) for rule in masquerade.entrances(4, nat())]
     assert found == [
         ("POSTROUTING", CHAIN, "10.1.0.2", COMMENT),
         ("POSTROUTING", CHAIN, "10.1.0.3", COMMENT),
@@ -112,7 +116,7 @@ def test_the_ways_into_the_chains_of_containers_come_with_the_containers_address
 
 def test_a_port_mappings_chain_goes_with_the_last_rule_of_its_own_chain(tools: Tools) -> None:
     tools(saved=MAPPED)
-    rule = masquerade.entrances(4)[0]
+    rule = masquerade.entrances(4, nat())[0]
     log = tools(saved=f"*nat\n-A POSTROUTING -s 10.1.0.9/32 -j {rule.target}\nCOMMIT\n")
     log.unlink()
     masquerade.remove(rule)
@@ -134,9 +138,9 @@ lines" -j ACCEPT
 
 def test_rules_of_others_are_no_obstacle_and_what_their_comments_say_is_no_rule(tools: Tools) -> None:
     tools(saved=SAVED)
-    expected = masquerade.entrances(4)
+    expected = masquerade.entrances(4, nat())
     tools(saved=SAVED.replace("-A POSTROUTING", f"{FOREIGN}-A POSTROUTING", 1))
-    assert masquerade.entrances(4) == expected
+    assert masquerade.entrances(4, nat()) == expected
     assert [rule.target for rule in masquerade.leftovers(4, CHAIN)[0]][:3] == ["ACCEPT", "MASQUERADE", "MASQUERADE"]
 
 

@@ -76,7 +76,7 @@ def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_w
     lab.write("other")
     (old,) = _wanted(lab, "one")
     lab.converge(old, check="never")
-    wanted = [dataclasses.replace(old, present=False), Wanted(lab.wanted("one", network="other"))]
+    wanted = [old._replace(present=False), Wanted(lab.wanted("one", network="other"))]
     left, failed = lab.converge(*wanted, check="never")
     assert (left.action, failed.action, failed.error and failed.error.code) == ("removed", "failed", 100)
     assert "could not be put back as it was before either: unexpected ValueError: return; in works_once, " in str(

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import pathlib
+import socket
 import typing as t
 
 import pytest
@@ -19,15 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, con
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, program
-from ansible_collections.cni.node.plugins.module_utils._node import (
-    chain_leaks,
-    claims,
-    firewall_leaks,
-    garbage,
-    host_local,
-    rule_names,
-)
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, live_namespaces, netns, program
+from ansible_collections.cni.node.plugins.module_utils._node import births, claims, garbage, host_local, rule_names
 from ansible_collections.cni.node.plugins.module_utils._node.chain_leaks import ChainLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Valid
 from ansible_collections.cni.node.plugins.module_utils._node.firewall_leaks import FirewallLeaks
@@ -50,7 +44,7 @@ PROGRAM = """\
 PATH=/usr/bin:/bin
 cd {directory} || exit 1
 case "$*" in
-*nat | *filter | "-j link show"* | "-j list table ip cni_hostport") cat {name}.first; cp {name}.later {name}.first ;;
+"" | "-j link show"* | "-j list table ip cni_hostport") cat {name}.first; cp {name}.later {name}.first ;;
 "-j list tables") cat {name}.tables ;;
 *) echo "{name} $*" >> done; cat >> done ;;
 esac
@@ -62,6 +56,9 @@ class Tools:
 
     def __init__(self, directory: pathlib.Path) -> None:
         self._directory = directory
+
+    def list_table(self, name: str, first: str, later: str) -> None:
+        self.install("iptables-save", *(f"*{name}\n{rules}COMMIT\n" for rules in (first, later)))
 
     def install(self, name: str, first: str = "", later: str = "", tables: str = "") -> None:
         for kind, text in (("first", first), ("later", later), ("tables", tables)):
@@ -81,8 +78,7 @@ def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
     monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
     monkeypatch.setattr(live_namespaces, "live", dict)
-    for module in (chain_leaks, firewall_leaks):
-        monkeypatch.setattr(module, "birth", lambda: "")
+    monkeypatch.setattr(births, "birth", lambda: "")
     made = Tools(tmp_path)
     made.install("iptables-restore")
     return made
@@ -102,15 +98,15 @@ def masqueraded(container: str, address: str) -> str:
 def test_a_rule_that_is_made_after_records_were_read_stays(tools: Tools) -> None:
     lost, new = masqueraded("lost", "10.1.0.9"), masqueraded("new", "10.1.0.8")
     again = masqueraded("lost", "10.1.0.7")
-    tools.install("iptables-save", first=lost, later=lost + new + again)
-    leaks = RuleLeaks(SCOPE)
+    tools.list_table("nat", first=lost, later=lost + new + again)
+    leaks = RuleLeaks(SCOPE, iptables.listing())
     assert subjects(leaks.of(NOBODY)) == [f"iptables nat {rule_names.masquerade_chain('net', 'lost')}"]
     assert ("10.1.0.9" in tools.done, "10.1.0.8" in tools.done, "10.1.0.7" in tools.done) == (True, False, False)
 
 
 def test_a_rule_that_has_gone_since_is_not_told(tools: Tools) -> None:
-    tools.install("iptables-save", first=masqueraded("lost", "10.1.0.9"), later=masqueraded("new", "10.1.0.8"))
-    assert RuleLeaks(SCOPE).of(NOBODY) == []
+    tools.list_table("nat", first=masqueraded("lost", "10.1.0.9"), later=masqueraded("new", "10.1.0.8"))
+    assert RuleLeaks(SCOPE, iptables.listing()).of(NOBODY) == []
     assert tools.done == ""
 
 
@@ -132,8 +128,8 @@ def test_a_rule_of_nftables_that_is_made_after_records_were_read_stays(tools: To
 
 def test_a_chain_that_is_made_after_processes_were_looked_at_stays(tools: Tools) -> None:
     lost, new = (rule_names.masquerade_chain("net", name) for name in ("lost", "new"))
-    tools.install("iptables-save", first=f":{lost} - [0:0]\n", later=f":{lost} - [0:0]\n:{new} - [0:0]\n")
-    assert subjects(ChainLeaks(SCOPE).of(["net"], NOBODY, every=True)) == [f"iptables nat {lost}"]
+    tools.list_table("nat", first=f":{lost} - [0:0]\n", later=f":{lost} - [0:0]\n:{new} - [0:0]\n")
+    assert subjects(ChainLeaks(SCOPE).of(["net"], NOBODY, iptables.listing(), every=True)) == [f"iptables nat {lost}"]
     assert new not in tools.done
 
 
@@ -144,8 +140,8 @@ def let_pass(address: str) -> str:
 
 def test_a_rule_of_the_plugin_firewall_that_is_made_after_records_were_read_stays(tools: Tools) -> None:
     lost, gone, new = map(let_pass, ("10.1.0.9", "10.1.0.8", "10.1.0.7"))
-    tools.install("iptables-save", first=lost + gone, later=lost + new)
-    assert subjects(FirewallLeaks(SCOPE).of(NOBODY)) == ["iptables filter CNI-FORWARD: 10.1.0.9"]
+    tools.list_table("filter", first=lost + gone, later=lost + new)
+    assert subjects(FirewallLeaks(SCOPE, iptables.listing()).of(NOBODY)) == ["iptables filter CNI-FORWARD: 10.1.0.9"]
     assert ("10.1.0.9" in tools.done, "10.1.0.7" in tools.done) == (True, False)
 
 
@@ -158,7 +154,7 @@ def test_the_firewall_is_listed_before_records_are_read(
     everywhere = RecordLeaks.everywhere
 
     def then_one_is_made(records: RecordLeaks) -> Claims:
-        tools.install("iptables-save", let_pass("10.1.0.9"), let_pass("10.1.0.9"))
+        tools.list_table("filter", let_pass("10.1.0.9"), let_pass("10.1.0.9"))
         return everywhere(records)
 
     tools.install("iptables-save")
@@ -179,7 +175,8 @@ def test_a_lock_that_is_taken_after_it_was_free_is_kept(tmp_path: pathlib.Path) 
     assert path.exists()
 
 
-PORT = json.dumps([{"ifname": "veth0123abcd", "ifindex": 3, "link_index": 2, "master": "br0", "link_netnsid": 0}])
+PORT_NAME = "veth0123abcd"
+PORT = json.dumps([{"ifname": PORT_NAME, "ifindex": 3, "link_index": 2, "master": "br0", "link_netnsid": 0}])
 BRIDGED = config.parse(b'{"cniVersion": "0.4.0", "name": "net", "type": "bridge", "bridge": "br0"}', "10-net.conf")
 
 
@@ -188,6 +185,7 @@ def test_a_port_is_kept_where_a_namespace_cannot_be_asked_for_its_other_end(
 ) -> None:
     own = "/proc/self/ns/net"
     tools.install("ip")
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [(3, PORT_NAME)])
     monkeypatch.setattr(live_namespaces, "live", lambda: {os.stat(own).st_ino: own})
     monkeypatch.setattr(netns, "inside", lambda path, look: look())
     monkeypatch.setattr(program, "json_output", Ports())
@@ -212,8 +210,9 @@ class Ports:
         return json.loads(PORT)
 
 
-def test_an_interface_of_a_result_may_have_no_name(tools: Tools) -> None:
-    result = Result("1.0.0", {"interfaces": [{"mac": "02:00:00:00:00:01"}, {"name": "veth0123abcd"}]})
+def test_an_interface_of_a_result_may_have_no_name(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [(3, PORT_NAME)])
+    result = Result("1.0.0", {"interfaces": [{"mac": "02:00:00:00:00:01"}, {"name": PORT_NAME}]})
     record = Record(Attachment("net", "blue", "eth0"), b"", result)
     tools.install("ip", first=PORT, later=PORT)
     assert LinkLeaks(SCOPE).of([BRIDGED], Claims("", frozenset(), frozenset(), (), (record,))) == []

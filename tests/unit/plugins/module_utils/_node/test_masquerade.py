@@ -60,7 +60,7 @@ def tool(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable[
 def test_a_family_that_cannot_be_listed_is_no_obstacle_unless_the_attachment_has_it(
     tool: t.Callable[..., pathlib.Path], records: RecordStore
 ) -> None:
-    tool("iptables-save", f":{CHAIN} - [0:0]", RULE)
+    tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)
     removed = tool("iptables-restore")
     tool("ip6tables-save", "Perhaps ip6tables or your kernel needs to be upgraded.", status=3)
     assert sweep(record(), records) == 1
@@ -75,7 +75,7 @@ def test_an_attachment_does_not_keep_its_own_rules_and_another_of_the_container_
     tool: t.Callable[..., pathlib.Path], records: RecordStore
 ) -> None:
     """Before 1.2.0, libcni did not record the network namespace, which is known all the same."""
-    tool("iptables-save", f":{CHAIN} - [0:0]", RULE)
+    tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)
     tool("iptables-restore")
     own = record("10.1.0.2/16")
     records.write(dataclasses.replace(own, attachment=own.attachment.with_netns("")))

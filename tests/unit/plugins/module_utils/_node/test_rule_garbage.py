@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import socket
 import typing as t
 
 import pytest
@@ -15,8 +16,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, program
-from ansible_collections.cni.node.plugins.module_utils._node import chain_leaks, firewall_leaks, ifb_leaks, rule_names
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, live_namespaces, netns, program
+from ansible_collections.cni.node.plugins.module_utils._node import births, rule_names
 from ansible_collections.cni.node.plugins.module_utils._node.chain_leaks import ChainLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.firewall_leaks import FirewallLeaks
@@ -46,6 +47,9 @@ class Tools:
     def __init__(self, directory: pathlib.Path) -> None:
         self._directory = directory
 
+    def print_table(self, name: str, *lines: str) -> None:
+        self.print("iptables-save", f"*{name}", *lines)
+
     def print(self, name: str, *lines: str) -> None:
         text = self._directory / f"{name}.out"
         text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -58,8 +62,7 @@ def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
     monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
     monkeypatch.setattr(live_namespaces, "live", dict)
-    for module in (chain_leaks, firewall_leaks, ifb_leaks):
-        monkeypatch.setattr(module, "birth", lambda: "")
+    monkeypatch.setattr(births, "birth", lambda: "")
     return Tools(tmp_path)
 
 
@@ -72,22 +75,22 @@ NOT_THE_PLUGINS = ("CNI-ADMIN", "CNI-HOSTPORT-DNAT", "KUBE-SVC-0a1b", LOST[:-1],
 
 
 def test_only_chains_that_are_named_as_the_plugins_do_are_garbage(tools: Tools) -> None:
-    tools.print("iptables-save", *(f":{name} - [0:0]" for name in (*NOT_THE_PLUGINS, LOST)))
-    assert told(ChainLeaks(DRY).of(["net"], claims(), every=True)) == {LOST: "removed"}
+    tools.print_table("nat", *(f":{name} - [0:0]" for name in (*NOT_THE_PLUGINS, LOST)))
+    assert told(ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=True)) == {LOST: "removed"}
 
 
 def test_a_chain_that_a_rule_leads_to_or_that_an_attachment_has_is_none(tools: Tools) -> None:
     ports = rule_names.ports_chain("net", "blue")
-    tools.print("iptables-save", f":{LOST} - [0:0]", f"-A POSTROUTING -s 10.1.0.9/32 -j {LOST}", f":{ports} - [0:0]")
-    assert told(ChainLeaks(DRY).of(["net"], claims("blue"), every=True)) == {}
-    assert told(ChainLeaks(DRY).of(["net"], claims(going=["blue"]), every=True)) == {}
-    assert told(ChainLeaks(DRY).of(["net"], claims("red"), every=True)) == {ports: "removed"}
+    tools.print_table("nat", f":{LOST} - [0:0]", f"-A POSTROUTING -s 10.1.0.9/32 -j {LOST}", f":{ports} - [0:0]")
+    assert told(ChainLeaks(DRY).of(["net"], claims("blue"), iptables.listing(), every=True)) == {}
+    assert told(ChainLeaks(DRY).of(["net"], claims(going=["blue"]), iptables.listing(), every=True)) == {}
+    assert told(ChainLeaks(DRY).of(["net"], claims("red"), iptables.listing(), every=True)) == {ports: "removed"}
 
 
 def test_what_is_called_valid_and_is_not_recorded_has_its_chain(tools: Tools) -> None:
-    tools.print("iptables-save", f":{LOST} - [0:0]")
+    tools.print_table("nat", f":{LOST} - [0:0]")
     valid = Claims("", frozenset([("lost", "eth0")]), frozenset(), (), ())
-    assert told(ChainLeaks(DRY).of(["net"], valid, every=True)) == {}
+    assert told(ChainLeaks(DRY).of(["net"], valid, iptables.listing(), every=True)) == {}
 
 
 def test_a_comment_names_the_network_of_a_chain_only_where_the_name_of_the_chain_says_the_same(tools: Tools) -> None:
@@ -95,24 +98,22 @@ def test_a_comment_names_the_network_of_a_chain_only_where_the_name_of_the_chain
     liar = rule_names.masquerade_chain("other", "blue")
     true = f"-A {LOST} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
     lie = f"-A {liar} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
-    tools.print("iptables-save", true, lie)
-    found = ChainLeaks(DRY).of(["net"], claims(), every=False)
+    tools.print_table("nat", true, lie)
+    found = ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=False)
     assert [(leak.network, leak.subject) for leak in found] == [("net", f"iptables nat {LOST}")]
 
 
 def test_a_rule_that_others_have_put_into_a_chain_does_not_hide_whose_it_is(tools: Tools) -> None:
     own = f'-A {LOST} -m comment --comment "name: \\"net\\" id: \\"lost\\"" -j ACCEPT'
-    tools.print(
-        "iptables-save", f"-A {LOST} -o it's -j ACCEPT", f'-A {LOST} -m comment --comment "a\nb" -j ACCEPT', own
-    )
-    assert told(ChainLeaks(DRY).of(["net"], claims(), every=False)) == {LOST: "removed"}
+    tools.print_table("nat", f"-A {LOST} -o it's -j ACCEPT", f'-A {LOST} -m comment --comment "a\nb" -j ACCEPT', own)
+    assert told(ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=False)) == {LOST: "removed"}
 
 
 def test_doubts_keep_a_chain(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
-    tools.print("iptables-save", f":{LOST} - [0:0]")
-    assert told(ChainLeaks(DRY).of(["net"], claims(broken=["x"]), every=True)) == {LOST: "kept"}
-    monkeypatch.setattr(chain_leaks, "birth", lambda: "a plugin is at it")
-    (leak,) = ChainLeaks(DRY).of(["net"], claims(), every=True)
+    tools.print_table("nat", f":{LOST} - [0:0]")
+    assert told(ChainLeaks(DRY).of(["net"], claims(broken=["x"]), iptables.listing(), every=True)) == {LOST: "kept"}
+    monkeypatch.setattr(births, "birth", lambda: "a plugin is at it")
+    (leak,) = ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=True)
     assert (leak.action, "a plugin is at it" in leak.evidence) == ("kept", True)
 
 
@@ -130,21 +131,21 @@ BY_HAND = {
 
 @pytest.mark.parametrize("rules", BY_HAND.values(), ids=BY_HAND)
 def test_what_the_plugin_firewall_does_not_write_is_not_its_garbage(tools: Tools, rules: tuple[str, ...]) -> None:
-    tools.print("iptables-save", *rules)
-    assert FirewallLeaks(DRY).of(claims()) == []
+    tools.print_table("filter", *rules)
+    assert FirewallLeaks(DRY, iptables.listing()).of(claims()) == []
 
 
 def test_the_rules_of_an_address_are_garbage_when_no_record_has_it(tools: Tools) -> None:
-    tools.print("iptables-save", *PAIR)
-    assert told(FirewallLeaks(DRY).of(claims("blue"))) == {"10.1.0.9": "removed"}
+    tools.print_table("filter", *PAIR)
+    assert told(FirewallLeaks(DRY, iptables.listing()).of(claims("blue"))) == {"10.1.0.9": "removed"}
     names = [f"c{number}" for number in range(8)]
-    assert FirewallLeaks(DRY).of(claims(*names)) == []
-    assert FirewallLeaks(DRY).of(claims(going=names)) == []
+    assert FirewallLeaks(DRY, iptables.listing()).of(claims(*names)) == []
+    assert FirewallLeaks(DRY, iptables.listing()).of(claims(going=names)) == []
 
 
 def test_an_attachment_that_was_begun_may_have_any_address(tools: Tools) -> None:
-    tools.print("iptables-save", *PAIR)
-    (leak,) = FirewallLeaks(DRY).of(claims("blue", result=False))
+    tools.print_table("filter", *PAIR)
+    (leak,) = FirewallLeaks(DRY, iptables.listing()).of(claims("blue", result=False))
     assert (leak.action, "which was begun, may have it" in leak.evidence) == ("kept", True)
 
 
@@ -152,12 +153,23 @@ LINK = rule_names.ifb("net", "lost")
 SENDS = "\taction order 1: mirred (Egress Redirect to device {}) stolen"
 
 
-def links(tools: Tools, *names: str) -> None:
-    tools.print("ip", json.dumps([{"ifname": name} for name in names]))
+class Links(t.Protocol):
+    def __call__(self, *names: str) -> None: ...
 
 
-def test_a_link_is_garbage_when_nothing_sends_to_it_and_no_attachment_has_it(tools: Tools) -> None:
-    links(tools, LINK, "ifb0", "bwp0", f"{LINK[:-1]}X")
+@pytest.fixture
+def links(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Links:
+    """Links of the node, all of them intermediate functional blocks."""
+
+    def make(*names: str) -> None:
+        monkeypatch.setattr(socket, "if_nameindex", lambda: list(enumerate(names, 1)))
+        tools.print("ip", json.dumps([{"ifname": name} for name in names]))
+
+    return make
+
+
+def test_a_link_is_garbage_when_nothing_sends_to_it_and_no_attachment_has_it(tools: Tools, links: Links) -> None:
+    links(LINK, "ifb0", "bwp0", f"{LINK[:-1]}X")
     assert told(IfbLeaks(DRY).of(claims("lost"))) == {}
     (leak,) = IfbLeaks(DRY).of(claims())
     assert (leak.action, "without the program tc nobody can tell" in leak.evidence) == ("kept", True)
@@ -165,8 +177,8 @@ def test_a_link_is_garbage_when_nothing_sends_to_it_and_no_attachment_has_it(too
     assert told(IfbLeaks(DRY).of(claims())) == {LINK: "removed"}
 
 
-def test_a_link_that_something_sends_to_is_kept(tools: Tools, tmp_path: pathlib.Path) -> None:
-    links(tools, LINK)
+def test_a_link_that_something_sends_to_is_kept(links: Links, tmp_path: pathlib.Path) -> None:
+    links(LINK)
     (tmp_path / "tc").write_text(
         '#!/bin/sh\n[ "$1" = -j ] && echo \'[{"kind":"ingress","dev":"veth1"},{"kind":"tbf","dev":"veth1"}]\' ||'
         f" echo '{SENDS.format(LINK)}'\n",

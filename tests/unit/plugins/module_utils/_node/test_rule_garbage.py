@@ -177,6 +177,14 @@ def test_a_link_is_garbage_when_nothing_sends_to_it_and_no_attachment_has_it(too
     assert told(IfbLeaks(DRY).of(claims())) == {LINK: "removed"}
 
 
+def test_ip_is_not_asked_where_no_link_is_called_so_or_an_attachment_has_each(
+    tools: Tools, links: Links, tmp_path: pathlib.Path
+) -> None:
+    links("eth0", "ifb0", LINK)
+    (tmp_path / "ip").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    assert IfbLeaks(DRY).of(claims("lost")) == []
+
+
 def test_a_link_that_something_sends_to_is_kept(links: Links, tmp_path: pathlib.Path) -> None:
     links(LINK)
     (tmp_path / "tc").write_text(

@@ -22,22 +22,25 @@ PER_CALL, GROWTH = Target(1.0), Target(1.1)
 
 def chapter(bench: Bench) -> str:
     effort = bench.effort
+    # Enough for what is loaded once to be hardly seen.
+    count, rounds = effort.many // 2, 2 * effort.short_rounds
     measured = {
-        "one plugin that does nothing": (networks.noop(1), effort.many // 5),
-        "three plugins that do nothing": (networks.noop(3), effort.many // 10),
-        "loopback": (networks.loopback(), effort.few),
+        "one plugin that does nothing": networks.noop(1),
+        "three plugins that do nothing": networks.noop(3),
+        "loopback": networks.loopback(),
     }
     engine_rows: list[t.Sequence[object]] = []
     libcni_rows: list[t.Sequence[object]] = []
-    for name, (network, count) in measured.items():
-        engine, libcni = _over_bare(bench, network, count)
-        label = f"{name}, {count} attachments"
-        engine_rows.append(judged_row(label, engine, PER_CALL))
-        libcni_rows.append([label, *libcni])
-    engine_rows.append(["of which looks at the kernel, per attachment", "", _look(bench, networks.loopback()), "", ""])
+    for name, network in measured.items():
+        engine, libcni = _over_bare(bench, network, count, rounds)
+        engine_rows.append(judged_row(name, engine, PER_CALL))
+        libcni_rows.append([name, *libcni])
+    look = _look(bench, networks.loopback(), count, rounds)
+    engine_rows.append(["of which looks at the kernel, per attachment", "", look, "", ""])
     return "\n\n".join(
         [
-            f"Milliseconds per plugin call of the engine, over the bare processes, rounds: {effort.short_rounds}",
+            "Milliseconds per plugin call of the engine, over the bare processes, "
+            f"{count} attachments, rounds: {rounds}",
             table(["network", *COMMANDS, "target"], engine_rows),
             "The same of libcni:",
             table(["network", *COMMANDS], libcni_rows),
@@ -47,14 +50,14 @@ def chapter(bench: Bench) -> str:
     )
 
 
-def _over_bare(bench: Bench, network: Json, count: int) -> tuple[list[Series], list[Series]]:
+def _over_bare(bench: Bench, network: Json, count: int, rounds: int) -> tuple[list[Series], list[Series]]:
     node, items = bench.node, bench.node.attachments(network, count)
     turns = {
         "engine": cycle(node, Engine(node, 1), items),
         "libcni": cycle(node, LibcniProcess(node, bench.libcni, 1), items),
         "bare": cycle(node, Bare(node, network, 1), items),
     }
-    measured = by_key(interleaved(bench.effort.short_rounds, turns))
+    measured = by_key(interleaved(rounds, turns))
     calls = count * len(network["plugins"])
 
     def over_bare(name: str) -> list[Series]:
@@ -63,17 +66,17 @@ def _over_bare(bench: Bench, network: Json, count: int) -> tuple[list[Series], l
     return over_bare("engine"), over_bare("libcni")
 
 
-def _look(bench: Bench, network: Json) -> Series:
+def _look(bench: Bench, network: Json, count: int, rounds: int) -> Series:
     """What CHECK does before it asks the plugins, and libcni does not: how `drift` differs from `never`."""
-    node, few = bench.node, bench.effort.few
-    items, engine = node.attachments(network, few), Engine(node, 1)
+    node = bench.node
+    items, engine = node.attachments(network, count), Engine(node, 1)
     node.clean()
     engine.run("ADD", items)
     turns = {command: functools.partial(engine.run, command, items) for command in ("DRIFT", "NOTHING")}
-    given = interleaved(bench.effort.short_rounds, turns)
+    given = interleaved(rounds, turns)
     engine.run("DEL", items)
     node.clean()
-    return (Series(tuple(given["DRIFT"])) - Series(tuple(given["NOTHING"]))) * (1000 / few)
+    return (Series(tuple(given["DRIFT"])) - Series(tuple(given["NOTHING"]))) * (1000 / count)
 
 
 def _growth(bench: Bench) -> str:

@@ -75,6 +75,7 @@ class Runtime:
         restoration: Restoration | None = None,
         *,
         again: bool = False,
+        clean_up: CleanUp = _nothing_to_clean_up,
     ) -> Result:
         """Add a container to a network ("Adding an attachment").
 
@@ -83,6 +84,7 @@ class Runtime:
         Args:
             restoration: How it is made again after a reboot, to be recorded.
             again: It was there before. Where it is to be restored, a failure leaves an intent that says so.
+            clean_up: As of `delete`, for the DEL that follows a failure.
 
         Raises:
             CniError: Of the plugin that failed, with what became of the DEL.
@@ -107,7 +109,7 @@ class Runtime:
                 restoration=restoration,
             )
             self.intents.write(intent)
-            return self._add(network, intent, again)
+            return self._add(network, intent, again, clean_up)
 
     def require_plugins(self, network: NetworkConfiguration) -> None:
         """Look up every plugin of a network, delegated plugins included.
@@ -166,14 +168,7 @@ class Runtime:
             # The record is on disk already; this only tells a later run that it is not to be trusted any more.
             intent = dataclasses.replace(record, command="DEL", restoration=restoration)
             self.intents.write(intent, flush=restoration is not None)
-            try:
-                self._delete(record)
-            except CniError as exc:
-                if not _cleaned_up(clean_up, exc):
-                    raise
-                self._delete(record)
-            else:
-                clean_up(None)
+            self._delete_whole(record, clean_up)
             self._forget(intent)
 
     def gc(self, network: NetworkConfiguration, valid: t.Collection[tuple[str, str]] | None = None) -> bool:
@@ -243,7 +238,7 @@ class Runtime:
             self._executor.execute(plugin.type, request.for_network(network, plugin, selected), Parameters("STATUS"))
         return True
 
-    def _add(self, network: NetworkConfiguration, intent: Record, again: bool) -> Result:
+    def _add(self, network: NetworkConfiguration, intent: Record, again: bool, clean_up: CleanUp) -> Result:
         last: Result | None = None
         try:
             for plugin in network.plugins:
@@ -255,15 +250,15 @@ class Runtime:
             self.records.write(dataclasses.replace(intent, result=last, command=""))
         except CniError as exc:
             kept = intent.restoration if again else None
-            raise self._undone(dataclasses.replace(intent, result=last, restoration=kept), exc) from exc
+            raise self._undone(dataclasses.replace(intent, result=last, restoration=kept), exc, clean_up) from exc
         self.intents.remove(intent.attachment.key)
         return last
 
-    def _undone(self, intent: Record, failure: CniError) -> CniError:
+    def _undone(self, intent: Record, failure: CniError, clean_up: CleanUp) -> CniError:
         try:
             if self.records.may_have(intent.attachment.key):  # flushing it has failed; it must not be taken for whole
                 self.intents.write(dataclasses.replace(intent, command="DEL"))
-            self._delete(intent)
+            self._delete_whole(intent, clean_up)
             if intent.restoration is not None:
                 self.intents.write(dataclasses.replace(intent, command="DEL"))
             self._forget(intent)
@@ -277,6 +272,16 @@ class Runtime:
         self.records.remove(intent.attachment.key)
         if intent.restoration is None:
             self.intents.remove(intent.attachment.key)
+
+    def _delete_whole(self, record: Record, clean_up: CleanUp) -> None:
+        try:
+            self._delete(record)
+        except CniError as exc:
+            if not _cleaned_up(clean_up, exc):
+                raise
+            self._delete(record)
+        else:
+            clean_up(None)
 
     def _delete(self, record: Record) -> None:
         network = record.network()

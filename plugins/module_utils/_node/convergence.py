@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
@@ -140,7 +140,7 @@ class Convergence:
         """Attach as it was before; return what is to be said of the failure then."""
         try:
             if not self._policy.dry_run:
-                self._runtime.add(record.network(), record.attachment, record.restoration, again=True)
+                self._attach_once(record.network(), record.attachment, record.restoration, again=True)
             said = f"the {record.attachment} has been put back as it was before"
             outcome.after = Attached(record.restoration)
         except Exception as exc:
@@ -214,11 +214,21 @@ class Convergence:
     def _attach(self, network: NetworkConfiguration, one: Wanted, *, again: bool) -> Result:
         for _failed in range(_REPETITIONS):
             try:
-                return self._runtime.add(network, one.attachment, one.restoration, again=again)
+                return self._attach_once(network, one.attachment, one.restoration, again=again)
             except CniError as exc:
                 if not is_to_be_repeated(exc):
                     raise with_advice(exc) from None
-        return self._runtime.add(network, one.attachment, one.restoration, again=again)
+        return self._attach_once(network, one.attachment, one.restoration, again=again)
+
+    def _attach_once(
+        self, network: NetworkConfiguration, attachment: Attachment, restoration: Restoration | None, *, again: bool
+    ) -> Result:
+        def clean_up(error: CniError | None) -> bool:
+            from ansible_collections.cni.node.plugins.module_utils._node import detachment
+
+            return detachment.clean_up(self._runtime, Record(attachment, network.content), error)
+
+        return self._runtime.add(network, attachment, restoration, again=again, clean_up=clean_up)
 
     def _rehearse(self, network: NetworkConfiguration, outcome: Outcome) -> None:
         try:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
@@ -44,12 +45,19 @@ def detach(runtime: Runtime, networks: ConfDir, record: Record, successor: Wante
             raise _advised(runtime, record, exc.followed_by(said)) from again
 
 
-def _delete(runtime: Runtime, record: Record, successor: Wanted | None) -> None:
-    def clean_up(error: CniError | None) -> bool:
-        found = sweep(record, runtime.records)
-        return bool(found) or (error is not None and missed_its_chain(error))
+def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
+    """Remove the rules that DEL leaves behind; say whether it may succeed now, where it has failed.
 
-    runtime.delete(record, successor.restoration if successor else None, clean_up)
+    Raises:
+        CniError: One cannot be removed.
+    """
+    found = sweep(record, runtime.records)
+    return bool(found) or (error is not None and missed_its_chain(error))
+
+
+def _delete(runtime: Runtime, record: Record, successor: Wanted | None) -> None:
+    restoration = successor.restoration if successor else None
+    runtime.delete(record, restoration, functools.partial(clean_up, runtime, record))
 
 
 def _as_given_now(runtime: Runtime, networks: ConfDir, record: Record, successor: Wanted | None) -> Record:
@@ -70,4 +78,4 @@ def _advised(runtime: Runtime, record: Record, error: CniError) -> CniError:
     )
 
 
-__all__ = ("detach",)
+__all__ = ("clean_up", "detach")

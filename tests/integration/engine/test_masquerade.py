@@ -11,8 +11,16 @@ import subprocess
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Engine, Node, attachment, remove, told
+from ansible_collections.cni.node.tests.integration.engine.node import (
+    Engine,
+    Node,
+    attachment,
+    finished,
+    remove,
+    told,
+)
 from ansible_collections.cni.node.tests.support.namespaces import namespace
+from ansible_collections.cni.node.tests.support.plugins import Answer
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
@@ -35,3 +43,15 @@ def test_rules_of_others_are_no_obstacle(node: Node, engine: Engine) -> None:
         assert 'id: \\"lost\\"' in _nat()
         assert told(engine.ensure(item, present=False))[0] == "removed"
     assert ("lost" in _nat(), _nat().count("-j ACCEPT")) == (False, len(FOREIGN))
+
+
+def test_an_add_that_fails_when_its_namespace_has_gone_leaves_no_rule(node: Node) -> None:
+    node.write(networks.network(networks.bridge(ipMasq=True), {"type": "stall"}))
+    with namespace("lost") as lost, node.plugins.gate() as gate:
+        node.plugins.write("stall", ADD=Answer(hold=gate, error={"code": 100, "msg": "no"}))
+        running = node.start("attachments", attachments=[attachment("net", lost)])
+        node.plugins.wait_for_held(1)
+        assert 'id: \\"lost\\"' in _nat()
+        remove(lost)
+    finished(running).failed("plugin stall failed (ADD): no", "nothing is left behind")
+    assert "lost" not in _nat()

@@ -151,10 +151,7 @@ def test_an_attachment_that_was_begun_may_have_any_address(tools: Tools) -> None
 
 LINK = rule_names.ifb("net", "lost")
 SENDS = "\taction order 1: mirred (Egress Redirect to device {}) stolen"
-
-
-class Links(t.Protocol):
-    def __call__(self, *names: str) -> None: ...
+Links = t.Callable[..., None]
 
 
 @pytest.fixture

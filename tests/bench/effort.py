@@ -18,23 +18,24 @@ class Effort:
     """How much, and how often.
 
     Attributes:
+        many_rounds: Where those who are compared differ by less than one round differs from the next.
         few: Attachments where real plugins run.
         many: Attachments where the runtime's own work is looked at.
         crowd: As many as a node may ever have.
         fleets: Nodes of each fleet.
     """
 
-    long_rounds: int
     rounds: int
     short_rounds: int
+    many_rounds: int
     few: int
     many: int
     crowd: int
     fleets: tuple[int, ...]
 
 
-WHOLE = Effort(long_rounds=1, rounds=3, short_rounds=5, few=100, many=1000, crowd=5000, fleets=(3, 10, 30, 50))
-QUICK = Effort(long_rounds=1, rounds=1, short_rounds=3, few=20, many=200, crowd=400, fleets=(2, 3))
+WHOLE = Effort(rounds=3, short_rounds=5, many_rounds=10, few=100, many=1000, crowd=5000, fleets=(3, 10, 30, 50))
+QUICK = Effort(rounds=1, short_rounds=3, many_rounds=3, few=20, many=200, crowd=400, fleets=(2, 3))
 
 
 @dataclasses.dataclass(frozen=True)

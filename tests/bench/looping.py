@@ -32,7 +32,7 @@ def chapter(bench: Bench) -> str:
                 task, loop = _measure(bench, hosts, network, pipelining=pipelining)
                 rows.append([name, *judged_row(setting, [loop / task], FASTER), str(task), str(loop)])
     head = ["network", "SSH", "times faster", "target", "seconds, one task", "seconds, loop"]
-    return f"{bench.effort.few} attachments, whole playbooks, rounds: {bench.effort.long_rounds}\n\n{table(head, rows)}"
+    return f"{bench.effort.few} attachments, whole playbooks, rounds: {bench.effort.rounds}\n\n{table(head, rows)}"
 
 
 def _measure(bench: Bench, hosts: pathlib.Path, network: Json, *, pipelining: bool) -> tuple[Series, Series]:
@@ -50,6 +50,6 @@ def _measure(bench: Bench, hosts: pathlib.Path, network: Json, *, pipelining: bo
         play("detached")
         return play(name, pipelining=pipelining).seconds
 
-    given = interleaved(bench.effort.long_rounds, {"attach": lambda: turn("attach"), "loop": lambda: turn("loop")})
+    given = interleaved(bench.effort.rounds, {"attach": lambda: turn("attach"), "loop": lambda: turn("loop")})
     play("detached")
     return Series(tuple(given["attach"])), Series(tuple(given["loop"]))

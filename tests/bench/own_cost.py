@@ -23,7 +23,7 @@ PER_CALL, GROWTH = Target(1.0), Target(1.1)
 def chapter(bench: Bench) -> str:
     effort = bench.effort
     # Enough for what is loaded once to be hardly seen.
-    count, rounds = effort.many // 2, 2 * effort.short_rounds
+    count, rounds = effort.many // 2, effort.many_rounds
     measured = {
         "one plugin that does nothing": networks.noop(1),
         "three plugins that do nothing": networks.noop(3),

@@ -35,7 +35,7 @@ def chapter(bench: Bench) -> str:
 
     def close(node: Node) -> Measured:
         both: dict[str, Contestant] = {engine: Engine(node, workers), alike: LibcniProcess(node, program, workers)}
-        return _measured(bench, node, both, bench.effort.short_rounds)
+        return _measured(bench, node, both, bench.effort.many_rounds)
 
     in_memory, on_disk = close(memory), close(disk)
     others: dict[str, Contestant] = {
@@ -46,10 +46,10 @@ def chapter(bench: Bench) -> str:
     alone = _measured(bench, memory, others, bench.effort.rounds)
     return "\n\n".join(
         [
-            f"Seconds for {bench.effort.few} attachments with the records in memory, rounds: {bench.effort.short_rounds}",
+            f"Seconds for {bench.effort.few} attachments with the records in memory, rounds: {bench.effort.many_rounds}",
             _seconds(in_memory),
             _shares(in_memory, engine, {alike: ALIKE}),
-            f"The same with the records on a disk, rounds: {bench.effort.short_rounds}",
+            f"The same with the records on a disk, rounds: {bench.effort.many_rounds}",
             _seconds(on_disk),
             _shares(on_disk, engine, {alike: ALIKE}),
             f"With the records in memory, rounds: {bench.effort.rounds}",

@@ -7,9 +7,16 @@ from __future__ import annotations
 import pathlib
 import typing as t
 
+import hypothesis
 import pytest
 
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
+
+# How long an example takes says more about the machine than about the collection.
+hypothesis.settings.register_profile(
+    "unit", deadline=None, max_examples=60, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("unit")
 
 
 @pytest.fixture

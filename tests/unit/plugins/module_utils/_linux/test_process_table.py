@@ -6,13 +6,16 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pathlib
 import subprocess
+import time
 import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 
 # Several interpreters run this file at once, and end() looks at the whole machine.
@@ -54,6 +57,46 @@ def test_one_that_does_not_end_is_ended_when_its_time_is_over(start: t.Callable[
     process_table.end(WANTED, ["sleeper"], 0.2)
     assert mine.status == -9
     assert others.process.poll() is None
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> t.Callable[[int], None]:
+    """As on a machine that stands still: so many looks, the first ones, take a minute each."""
+    look, clock = process_table._running, time.monotonic
+
+    def stand_still(looks: int) -> None:
+        lost = itertools.chain(range(0, 60 * looks, 60), itertools.repeat(60 * looks))
+        ahead = next(lost)
+
+        def slow(environment: t.Mapping[str, str], programs: t.Collection[str]) -> list[int]:
+            nonlocal ahead
+            ahead = next(lost)
+            return look(environment, programs)
+
+        monkeypatch.setattr(process_table, "_running", slow)
+        monkeypatch.setattr(time, "monotonic", lambda: clock() + ahead)
+
+    return stand_still
+
+
+def test_a_look_that_takes_longer_than_all_its_time_does_not_keep_one_from_being_ended(
+    start: t.Callable[..., Sleeper], late: t.Callable[[int], None]
+) -> None:
+    mine = start(**WANTED)
+    late(1)
+    process_table.end(WANTED, ["sleeper"], 1)
+    assert mine.status == -9
+
+
+def test_one_that_does_not_end_though_it_was_killed_is_an_error(
+    start: t.Callable[..., Sleeper], late: t.Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, killed = start(**WANTED), []
+    late(2)
+    monkeypatch.setattr(os, "killpg", lambda group, _signal: killed.append(group))
+    with pytest.raises(CniError, match=rf"process {mine.process.pid}, .* cannot be ended") as caught:
+        process_table.end(WANTED, ["sleeper"], 1)
+    assert (caught.value.code, killed) == (Code.TRY_AGAIN, [mine.process.pid])
 
 
 def test_one_of_another_program_is_left_alone(start: t.Callable[..., Sleeper]) -> None:

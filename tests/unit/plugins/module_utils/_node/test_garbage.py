@@ -241,7 +241,7 @@ def test_what_another_runtime_records_meanwhile_is_neither_deleted_nor_called_lo
 CONTAINERS = ("a", "bb", "ccc", "dddd")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     recorded=st.sets(st.sampled_from(CONTAINERS)),
     foreign=st.sets(st.sampled_from(CONTAINERS)),

@@ -16,7 +16,7 @@ import tarfile
 import typing as t
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -125,7 +125,6 @@ def test_what_is_no_archive_is_named_as_what_it_is(tmp_path: pathlib.Path, conte
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_damaged_archive_gives_an_error_or_what_it_had(
     tmp_path_factory: pytest.TempPathFactory, compress: t.Callable[[bytes], bytes], data: st.DataObject
 ) -> None:

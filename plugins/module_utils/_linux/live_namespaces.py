@@ -28,7 +28,7 @@ def live() -> dict[int, str]:
     These are the ones that are mounted where we can see it, as ``ip netns`` and runtimes do, and those of every
     process. A namespace that only an open file or another mount namespace keeps has no name here.
     """
-    return {**_of_processes(), **_mounted()}
+    return {**_of_processes(), **mounted()}
 
 
 def addresses() -> dict[str, str]:
@@ -72,8 +72,8 @@ def _leads(path: str, inode: int) -> bool:
         return exc.errno not in (errno.ENOENT, errno.ESRCH)
 
 
-def _mounted() -> dict[int, str]:
-    """Return those that no other mount covers."""
+def mounted() -> dict[int, str]:
+    """Return a path to each namespace that is mounted where we can see it and no other mount covers, as `live`."""
     found = {}
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
@@ -114,4 +114,4 @@ def _read(path: str) -> str:
         return ""
 
 
-__all__ = ("addresses", "live", "look_into")
+__all__ = ("addresses", "live", "look_into", "mounted")

@@ -127,6 +127,8 @@ class Convergence:
 
     def _make_anew(self, record: Record, network: NetworkConfiguration, one: Wanted, outcome: Outcome) -> None:
         self._require_possible(network, one.attachment)  # while nothing has been taken away yet
+        if self._known.other_namespace(record, one.attachment):
+            self._require_free(network, outcome)
         is_to_be_another = self._known.is_to_be_another(record, network, one.attachment)
         self._delete(record, outcome, one)
         try:
@@ -140,7 +142,8 @@ class Convergence:
         """Attach as it was before; return what is to be said of the failure then."""
         try:
             if not self._policy.dry_run:
-                self._attach_once(record.network(), record.attachment, record.restoration, again=True)
+                result = self._attach_once(record.network(), record.attachment, record.restoration, again=True)
+                outcome.result = result.keys
             said = f"the {record.attachment} has been put back as it was before"
             outcome.after = Attached(record.restoration)
         except Exception as exc:
@@ -264,7 +267,7 @@ class Convergence:
                 outcome.touched = self._runtime.intents.may_have(record.attachment.key)
                 raise
             outcome.touched = True
-        outcome.after = None
+        outcome.after = outcome.result = None
 
     def _detach(self, record: Record, successor: Wanted | None) -> None:
         from ansible_collections.cni.node.plugins.module_utils._node.detachment import detach

@@ -44,19 +44,23 @@ class Known:
             if exc.code == Code.IO_FAILURE:
                 raise
             return self._from_configuration(attachment, exc), f"its record is broken: {exc.msg}"
+        reason = ""
+        if record is not None and _has_moved(record, attachment):
+            record = dataclasses.replace(record, attachment=record.attachment.with_netns(attachment.netns))
+            reason = "its network namespace has another path now"
         if intent is None:
-            return record, ""
+            return record, reason
         if locked:
             self._outlive(intent)
         if record is not None and intent.command == "ADD":
             if locked:
                 self._runtime.intents.remove(attachment.key)
-            return record, ""
+            return record, reason
         return record or intent, f"an earlier run was interrupted at {intent.command}"
 
     def difference(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
         """Say what of a recorded attachment is not as wanted, or nothing."""
-        return self._other_namespace(record, attachment) or self._other_wish(record, network, attachment)
+        return self.other_namespace(record, attachment) or self._other_wish(record, network, attachment)
 
     def as_configured(self, record: Record, network: NetworkConfiguration) -> Record:
         """Return the record with what today's configuration forbids a runtime; nothing is made anew for that."""
@@ -70,13 +74,17 @@ class Known:
 
     def is_in_place(self, record: Record, attachment: Attachment) -> bool:
         """Tell an attachment that was completed, is not about to be removed, and whose namespace is there."""
-        if record.attachment.key in self.removed:
-            return False
-        return record.result is not None and not self._other_namespace(record, attachment)
+        return record.result is not None and self.may_be_in_place(record, attachment)
 
-    def _other_namespace(self, record: Record, attachment: Attachment) -> str:
-        current = netns_identity(attachment.netns)
-        if current == (record.netns_identity or netns_identity(record.attachment.netns)):
+    def may_be_in_place(self, record: Record, attachment: Attachment) -> bool:
+        """Tell the same of an attachment that may only have been begun."""
+        return record.attachment.key not in self.removed and not self.other_namespace(record, attachment)
+
+    def other_namespace(self, record: Record, attachment: Attachment) -> str:
+        """Say why what is recorded is not in the namespace of an attachment, or nothing."""
+        current, there = netns_identity(attachment.netns), netns_identity(record.attachment.netns)
+        recorded = record.netns_identity or there
+        if current == recorded or (there == recorded and _is_one(current, there)):
             return ""
         return "its network namespace is another one now" if current else "its network namespace is gone"
 
@@ -125,6 +133,19 @@ class Known:
             raise CniError(broken.code, broken.msg, advice) from exc
         version, identity = self._runtime.versions.select(network), netns_identity(attachment.netns)
         return Record(attachment, network.content, version=version, netns_identity=identity)
+
+
+def _has_moved(record: Record, attachment: Attachment) -> bool:
+    """Tell a namespace that is still there, and no longer at the path where it was attached."""
+    was, path = record.attachment.netns, attachment.netns
+    if was == path or not record.netns_identity:
+        return False
+    return netns_identity(path) == record.netns_identity != netns_identity(was)
+
+
+def _is_one(current: str, other: str) -> bool:
+    """Tell by the inode that two paths lead to one namespace now; below /proc, nothing else is told of it."""
+    return bool(current) and current.rpartition(":")[0] == other.rpartition(":")[0]
 
 
 __all__ = ("Known",)

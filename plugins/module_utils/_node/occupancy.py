@@ -27,16 +27,18 @@ class Occupancy:
         self._known = known
 
     def require_alone(self, attachment: Attachment) -> None:
-        """Refuse what another attachment of the container has (section 2, "ADD").
+        """Refuse what another attachment of the container has, or has begun to make (section 2, "ADD").
 
         Raises:
             CniError: ``INVALID_ENVIRONMENT``.
         """
-        for record in self._runtime.records.read_interface(attachment):
-            if record.attachment.network != attachment.network and self._known.is_in_place(record, record.attachment):
-                raise _taken(
-                    f"{attachment}: it is the interface of the {record.attachment}", "or remove that one first"
-                )
+        for store in (self._runtime.records, self._runtime.intents):
+            for record in store.read_interface(attachment):
+                theirs = record.attachment
+                if theirs.network != attachment.network and self._known.may_be_in_place(record, theirs):
+                    what = f"{attachment}: it is the interface of the {theirs}"
+                    begun = f", whose {record.command} was not completed" if record.command else ""
+                    raise _taken(f"{what}{begun}", "or remove that one first")
 
     def require_free(self, network: NetworkConfiguration, attachment: Attachment) -> None:
         """Refuse this as well, and what is there without a record, where the first plugin is to make it.

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.files import changed
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key, netns_identity
@@ -89,13 +91,13 @@ class RecordLeaks:
     def _record(self, record: Record, intent: Record | None) -> Leak | None:
         if intent is not None:
             return self._intent(record, intent)
-        reason = _why_gone(record) or self._why_invalid(record)
+        reason = self._why_gone(record) or self._why_invalid(record)
         if not reason:
             return None
         attachment, path = record.attachment, self._runtime.records.path_of(record.attachment.key)
         leak = Leak("record", attachment.network, path, f"the {attachment}: {reason}")
         doubt = "" if record.is_own else "the record is another runtime's"
-        if not doubt and not _why_gone(record):
+        if not doubt and not self._why_gone(record):
             doubt = self._scope.young(changed(path))
         return self._delete(record, leak, doubt)
 
@@ -105,7 +107,7 @@ class RecordLeaks:
         path = self._runtime.intents.path_of(attachment.key)
         reason = f"the {attachment}: a run was interrupted at {begun.command}"
         leak = Leak("intent", attachment.network, path, reason)
-        if intent is not None and intent.command == "ADD" and not _why_gone(record):
+        if intent is not None and intent.command == "ADD" and not self._why_gone(record):
             leak.evidence += f", and {self._runtime.records.path_of(attachment.key)} says that it was completed"
             return self._scope.settle(leak, "", lambda: self._runtime.intents.remove(attachment.key))
         doubt = ""
@@ -113,7 +115,7 @@ class RecordLeaks:
             doubt = "the record is another runtime's"
         elif begun.restoration is not None:
             doubt = "it is to be restored: cni-node-restore.service will finish it"
-        elif self._valid.has(attachment.key) and not _why_gone(record):
+        elif self._valid.has(attachment.key) and not self._why_gone(record):
             doubt = "it is called valid: let the module attachments finish it"
         return self._delete(record, leak, doubt)
 
@@ -129,22 +131,26 @@ class RecordLeaks:
         if error is not None:
             raise error
 
+    def _why_gone(self, record: Record) -> str:
+        """Say why nobody can have an attachment any more; one that is restored after a reboot only waits for that."""
+        path, recorded = record.attachment.netns, record.netns_identity
+        identity = netns_identity(path) if path else ""
+        if record.restoration is not None or not path or (identity and recorded in ("", identity)):
+            return ""
+        if recorded in self._mounted:
+            return ""  # it has another path by now: the module attachments attaches it there
+        return f"its network namespace {path} is {'another one now' if identity else 'gone'}"
+
+    @functools.cached_property
+    def _mounted(self) -> frozenset[str]:
+        """The identities of the namespaces that are mounted."""
+        from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
+
+        return frozenset(map(netns_identity, live_namespaces.mounted().values()))
+
     def _why_invalid(self, record: Record) -> str:
         lacks = record.is_own and self._valid.lacks(record.attachment.key)
         return "valid_attachments does not have it" if lacks else ""
-
-
-def _why_gone(record: Record) -> str:
-    """Say why nobody can have an attachment any more; one that is restored after a reboot is only waiting for that."""
-    if record.restoration is not None:
-        return ""
-    path = record.attachment.netns
-    identity = netns_identity(path) if path else ""
-    if path and not identity:
-        return f"its network namespace {path} is gone"
-    if identity and record.netns_identity not in ("", identity):
-        return f"its network namespace {path} is another one now"
-    return ""
 
 
 def _unreadable(kind: str, network: str, path: str, error: CniError) -> Leak:

@@ -122,6 +122,24 @@ def test_an_attachment_whose_namespace_is_another_one_now_is_deleted(node: Node,
     assert (node.leases("net"), chains()) == ([], "")
 
 
+def test_an_attachment_whose_namespace_is_mounted_elsewhere_by_now_is_none(
+    node: Node, project: Project, tmp_path: pathlib.Path
+) -> None:
+    full_network(node)
+    path = tmp_path / "elsewhere"
+    path.touch()
+    with namespace("blue") as blue:
+        subprocess.run(["mount", "--bind", blue.path, path], check=True)
+        node.attach({"network": "net", "container_id": "pod", "netns": str(path)})
+        subprocess.run(["umount", path], check=True)
+        path.unlink()
+        assert found(collected(project)) == {}
+        assert "eth0" in blue.links()
+        assert len(node.leases("net")) == 1
+    assert found(collected(project)) == {"record net-pod-eth0": "deleted"}
+    assert node.leases("net") == []
+
+
 def test_what_a_killed_run_began_is_undone(node: Node, project: Project) -> None:
     node.write(networks.network(networks.bridge(ipMasq=True), {"type": "stall"}))
     node.plugins.write("stall")

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment, replace
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -33,6 +33,23 @@ def test_an_interface_of_another_network_stays(node: Node, item: Json) -> None:
     assert error["code"] == 4
     assert before.difference(node.state()) == ""
     assert node.attach(item)[0]["action"] == "checked"
+
+
+def test_what_has_lost_its_namespace_leaves_the_interface_in_the_new_one(
+    node: Node, blue: Namespace, item: Json
+) -> None:
+    node.attach(item)
+    replace(blue)
+    other = {**item, "network": "other"}
+    node.attach(other)
+    before = node.state()
+    node.refusal(item, "it is the interface of the attachment of blue (eth0) to network other")
+    assert before.difference(node.state()) == ""
+    node.detach(other)
+    subprocess.run(["ip", "-n", blue.name, "link", "add", "eth0", "type", "bridge"], check=True)
+    before = node.state()
+    node.refusal(item, f"{blue.path} has an interface of that name")
+    assert before.difference(node.state()) == ""
 
 
 def test_an_interface_that_nobody_recorded_stays(node: Node, blue: Namespace, item: Json) -> None:

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import subprocess
 import typing as t
 
 import pytest
@@ -93,6 +95,34 @@ def test_the_interface_of_another_namespace_is_not_deleted(
     assert engine.ensure(item, present=False).action == "removed"
     assert {"eth0", "eth1"} <= blue.links().keys()
     assert node.leases("net") == []
+
+
+def test_one_namespace_at_two_paths_is_one(node: Node, engine: Engine, blue: Namespace, item: Json) -> None:
+    """What is told of it below /proc is less than what is told of where it is mounted."""
+    with subprocess.Popen(blue.argv("cat"), stdin=subprocess.PIPE) as process:
+        until(lambda: (blue.path.samefile(f"/proc/{process.pid}/ns/net")) or None)
+        by_process = {**item, "netns": f"/proc/{process.pid}/ns/net"}
+        for first, then in ((by_process, item), (item, by_process)):
+            engine.add(first)
+            assert engine.ensure(then).action == "checked"
+            engine.ensure(then, present=False)
+            assert "eth0" not in blue.links()
+        process.communicate()
+
+
+def test_what_was_attached_at_a_path_that_is_no_more_is_attached_anew_at_the_other(
+    node: Node, engine: Engine, blue: Namespace, item: Json, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / "elsewhere"
+    path.touch()
+    subprocess.run(["mount", "--bind", blue.path, path], check=True)
+    engine.add({**item, "netns": str(path)})
+    subprocess.run(["umount", path], check=True)
+    path.unlink()
+    assert told(engine.ensure(item)) == ("recreated", True, "its network namespace has another path now")
+    assert told(engine.ensure(item)) == ("checked", False, "")
+    blue.run("ping", "-c1", "-W5", "10.1.0.1")
+    assert len(node.leases("net")) == 1
 
 
 @pytest.mark.interop

@@ -96,6 +96,12 @@ ROWS = {
         "its network namespace is another one now",
         wanted={**ARGS, "netns": "red"},
     ),
+    "the same namespace at another path": Row(
+        lambda lab: (lab.netns / "blue").rename(lab.netns / "red"),
+        "recreated",
+        "its network namespace has another path now",
+        wanted={**ARGS, "netns": "red"},
+    ),
     "another configuration": Row(
         lambda lab: lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}]),
         "recreated",
@@ -192,6 +198,14 @@ def test_del_is_run_as_the_attachment_was_made(lab: Laboratory) -> None:
     assert call.attachment.netns == ""
     assert (call.request["old"], call.request["runtimeConfig"]) == (1, ARGS["capability_args"])
     assert lab.executor.run("ADD") == [("ADD", "b")]
+
+
+def test_del_of_what_has_another_path_by_now_finds_it_there(lab: Laboratory) -> None:
+    _attached(lab)
+    (lab.netns / "blue").rename(lab.netns / "red")
+    assert lab.ensure(lab.wanted(netns=str(lab.netns / "red")), present=False).action == "removed"
+    told = [call.attachment.netns for call in lab.executor.calls if call.attachment and call.command == "DEL"]
+    assert told == [str(lab.netns / "red")] * 2
 
 
 def test_a_broken_record_of_an_unknown_network_is_left_for_a_person(lab: Laboratory) -> None:

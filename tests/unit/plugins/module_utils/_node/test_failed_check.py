@@ -163,6 +163,13 @@ def test_what_was_detached_has_changed_although_it_could_not_be_attached_again(l
     assert lab.record() is None
 
 
+def test_what_drifted_and_could_not_be_attached_again_has_no_result(lab: Laboratory, plugin: Plugin) -> None:
+    lab.ensure(lab.wanted())
+    plugin.fails = {"CHECK", "ADD"}
+    failed = lab.ensure(lab.wanted())
+    assert (failed.action, failed.after, failed.result) == ("failed", None, None)
+
+
 def test_a_removal_that_fails_keeps_the_record(lab: Laboratory, plugin: Plugin) -> None:
     lab.ensure(lab.wanted())
     plugin.fails = {"DEL"}

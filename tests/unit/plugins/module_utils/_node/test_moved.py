@@ -39,6 +39,8 @@ def test_it_is_put_back_where_the_new_one_cannot_be_made(make: Make) -> None:
     record = lab.record()
     assert record is not None
     assert [plugin.type for plugin in record.network().plugins] == ["a", "b"]
+    assert record.result is not None
+    assert failed.result == record.result.keys
     assert (record.attachment.args, lab.intent()) == ({"K": "V"}, None)
     assert lab.commands() == ["DEL", "ADD", "DEL", "ADD"]
 

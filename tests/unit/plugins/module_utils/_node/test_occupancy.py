@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
@@ -58,6 +60,49 @@ def test_another_interface_and_another_container_are_free(occupied: Laboratory) 
 def test_what_went_with_its_namespace_is_free(occupied: Laboratory) -> None:
     occupied.make_namespace()
     assert occupied.ensure(occupied.wanted(network="a-net")).action == "added"
+
+
+def test_what_has_lost_its_namespace_leaves_the_new_one_to_whom_it_belongs(occupied: Laboratory) -> None:
+    occupied.make_namespace()
+    assert occupied.ensure(occupied.wanted(network="a-net")).action == "added"
+    foretold = occupied.ensure(occupied.wanted(), dry_run=True)
+    assert (foretold.action, "it is the interface of" in str(foretold.awaited)) == ("recreated", True)
+    outcome = occupied.ensure(occupied.wanted())
+    assert (outcome.action, outcome.changed, occupied.executor.calls) == ("failed", False, [])
+    assert occupied.ensure(occupied.wanted(network="a-net")).action == "checked"
+
+
+@pytest.fixture
+def begun(occupied: Laboratory) -> Laboratory:
+    """A run was killed in ADD."""
+    record = occupied.record()
+    assert record is not None
+    occupied.runtime().intents.write(dataclasses.replace(record, result=None, command="ADD"))
+    occupied.record_file().unlink()
+    return occupied
+
+
+def test_what_was_only_begun_is_not_added_again_for_another_network(begun: Laboratory) -> None:
+    foretold = begun.ensure(begun.wanted(network="a-net"), dry_run=True)
+    assert (foretold.action, "whose ADD was not completed" in str(foretold.awaited)) == ("added", True)
+    outcome = begun.ensure(begun.wanted(network="a-net"))
+    assert (outcome.action, begun.executor.calls) == ("failed", [])
+    assert "network net, whose ADD was not completed" in str(outcome.error)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_what_was_only_begun_makes_room(begun: Laboratory, dry_run: bool) -> None:
+    joining, leaving = Wanted(begun.wanted(network="a-net")), Wanted(begun.wanted(), present=False)
+    outcomes = begun.converge(joining, leaving, dry_run=dry_run)
+    assert [(one.action, one.awaited, one.error) for one in outcomes] == [
+        ("added", None, None),
+        ("removed", None, None),
+    ]
+
+
+def test_what_was_begun_in_a_namespace_that_is_gone_is_free(begun: Laboratory) -> None:
+    begun.make_namespace()
+    assert begun.ensure(begun.wanted(network="a-net")).action == "added"
 
 
 @pytest.mark.parametrize(

@@ -126,8 +126,9 @@ options:
       - V(changed) does what V(always) does, only for attachments made by this run.
       - V(never) does neither.
       - Networks with C(disableCheck) or a version before 0.4.0 have no CHECK. C(disableCheck) forbids to look for drift as
-        well. Complaints of released plugins that are
-        known to be wrong do not count. They are returned as RV(attachments[].false_alarms).
+        well.
+      - Complaints of released plugins that are known to be wrong do not count. They are returned as
+        RV(attachments[].false_alarms).
     type: str
     choices:
       - always

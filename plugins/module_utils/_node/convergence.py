@@ -182,10 +182,10 @@ class Convergence:
 
     def _require_free(self, network: NetworkConfiguration, outcome: Outcome) -> None:
         """Raise who has the interface; in a dry run, another task may be about to take it away."""
-        from ansible_collections.cni.node.plugins.module_utils._node.occupancy import Occupancy
+        from ansible_collections.cni.node.plugins.module_utils._node.occupancy import require_free
 
         try:
-            Occupancy(self._runtime, self._known).require_free(network, outcome.attachment)
+            require_free(self._runtime, self._known, network, outcome.attachment)
         except CniError as exc:
             if not self._policy.dry_run:
                 raise

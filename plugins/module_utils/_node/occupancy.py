@@ -16,44 +16,30 @@ from ansible_collections.cni.node.plugins.module_utils._node.drift import MAKE_I
 from ansible_collections.cni.node.plugins.module_utils._node.known import Known
 
 
-class Occupancy:
-    """Finds who has the name of an interface already.
+def require_free(runtime: Runtime, known: Known, network: NetworkConfiguration, attachment: Attachment) -> None:
+    """Refuse an interface that somebody has (section 2, "ADD").
 
-    An ADD that fails is followed by DEL, and DEL goes by that name: it would take away what somebody else has made.
+    That is another attachment of the container, be it only begun; or whoever has made it without a record, where the
+    network's first plugin is to make it. An ADD that fails is followed by DEL, and DEL goes by the interface's name: it
+    would take away what somebody else has made.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a namespace that cannot be looked into.
     """
-
-    def __init__(self, runtime: Runtime, known: Known) -> None:
-        self._runtime = runtime
-        self._known = known
-
-    def require_alone(self, attachment: Attachment) -> None:
-        """Refuse what another attachment of the container has, or has begun to make (section 2, "ADD").
-
-        Raises:
-            CniError: ``INVALID_ENVIRONMENT``.
-        """
-        for store in (self._runtime.records, self._runtime.intents):
-            for record in store.read_interface(attachment):
-                theirs = record.attachment
-                if theirs.network != attachment.network and self._known.may_be_in_place(record, theirs):
-                    what = f"{attachment}: it is the interface of the {theirs}"
-                    begun = f", whose {record.command} was not completed" if record.command else ""
-                    raise _taken(f"{what}{begun}", "or remove that one first")
-
-    def require_free(self, network: NetworkConfiguration, attachment: Attachment) -> None:
-        """Refuse this as well, and what is there without a record, where the first plugin is to make it.
-
-        Raises:
-            CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a namespace that cannot be looked into.
-        """
-        self.require_alone(attachment)
-        if network.plugins[0].type in MAKE_INTERFACES and rtnetlink.link(attachment.ifname, attachment.netns):
-            what = f"{attachment}: {attachment.netns} has an interface of that name, and no record tells whose it is"
-            raise _taken(what, "or remove it, if nobody needs it")
+    for store in (runtime.records, runtime.intents):
+        for record in store.read_interface(attachment):
+            theirs = record.attachment
+            if theirs.network != attachment.network and known.may_be_in_place(record, theirs):
+                what = f"{attachment}: it is the interface of the {theirs}"
+                begun = f", whose {record.command} was not completed" if record.command else ""
+                raise _taken(f"{what}{begun}", "or remove that one first")
+    if network.plugins[0].type in MAKE_INTERFACES and rtnetlink.link(attachment.ifname, attachment.netns):
+        what = f"{attachment}: {attachment.netns} has an interface of that name, and no record tells whose it is"
+        raise _taken(what, "or remove it, if nobody needs it")
 
 
 def _taken(what: str, otherwise: str) -> CniError:
     return CniError(Code.INVALID_ENVIRONMENT, what, f"give the attachment an ifname of its own, {otherwise}")
 
 
-__all__ = ("Occupancy",)
+__all__ = ("require_free",)

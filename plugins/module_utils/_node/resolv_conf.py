@@ -35,7 +35,7 @@ def changes(records: t.Iterable[Record], undecided: t.Collection[str] = ()) -> t
         What changes, and a warning for each file that is in the way.
     """
     wanted = {_path(name): text for name, text in _texts(records).items() if text}
-    there = [_path(name) for name in list_directory(boot.NETNS_ETC)]
+    there = [_path(name) for name in list_directory(boot.NETNS_ETC) if _is_directory(name)]
     skipped = {_path(os.path.basename(path)) for path in undecided}
     found, warnings = [], []
     for path in sorted({*wanted, *there} - skipped):
@@ -85,6 +85,10 @@ def _is_ours(content: bytes) -> bool:
 
 def _path(name: str) -> str:
     return os.path.join(boot.NETNS_ETC, name, _NAME)
+
+
+def _is_directory(name: str) -> bool:
+    return os.path.isdir(os.path.join(boot.NETNS_ETC, name))
 
 
 def _words(value: object) -> list[str]:

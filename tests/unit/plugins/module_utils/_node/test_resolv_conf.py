@@ -80,6 +80,15 @@ def test_what_somebody_else_has_written_or_changed_is_left(etc: pathlib.Path, co
     assert path.exists()
 
 
+def test_a_file_among_the_directories_is_no_namespaces(etc: pathlib.Path) -> None:
+    etc.mkdir()
+    (etc / "README").write_text("one directory for each namespace\n", encoding="ascii")
+    (etc / "broken").symlink_to("nowhere")
+    assert settle(record(RED)) == ({"red": "created"}, [])
+    assert settle() == ({"red": "removed"}, [])
+    assert sorted(path.name for path in etc.iterdir()) == ["README", "broken"]
+
+
 def test_of_a_namespace_that_is_undecided_nothing_is_said(etc: pathlib.Path) -> None:
     settle(record(RED))
     assert resolv_conf.changes([], ["/run/netns/red"]) == ([], [])

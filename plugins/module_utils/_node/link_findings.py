@@ -40,7 +40,7 @@ def findings(prospect: Prospect, view: View, *, may_come: bool) -> t.Iterator[Fi
         for plugin in configured(network):
             if plugin.type in _ON_MASTER and not plugin.keys.get("linkInContainer"):
                 yield from _on_master(network, plugin, view, may_come=may_come)
-            elif plugin.type == "tap" and plugin.keys.get("bridge") not in bridges:
+            elif plugin.type == "tap" and str(plugin.keys.get("bridge")) not in bridges:
                 yield from _named(network, plugin, "bridge", view, may_come=may_come)
             elif plugin.type == "host-device" and prospect.is_new(network):
                 # Once something is attached, the device is inside of it.

@@ -99,7 +99,7 @@ class Verification:
 
         Nobody else may do so at the same time: the namespaces are the same.
         """
-        due = _due(trials)
+        due = self._detached(_due(trials))
         namespaces.ensure([trial.netns for trial in due], present=True, dry_run=False)
         for trial, outcome in zip(due, self._converge(due, present=True)):
             if outcome.error is None:
@@ -108,6 +108,13 @@ class Verification:
             trial.netns for trial, outcome in zip(due, self._converge(due, present=False)) if outcome.error is None
         ]
         namespaces.ensure(removed, present=False, dry_run=False)
+
+    def _detached(self, due: t.Sequence[Trial]) -> list[Trial]:
+        """Detach what an earlier run has left, which would be taken for this one's; return what can be tried then."""
+        for trial, outcome in zip(due, self._converge(due, present=False)):
+            if outcome.touched:
+                trial.reason = trial.reason or "an earlier run was interrupted before DEL"
+        return _due(due)
 
     def _converge(self, due: t.Sequence[Trial], *, present: bool) -> list[Outcome]:
         wanted = [

@@ -111,6 +111,39 @@ def test_what_a_killed_run_has_left_is_taken_away_by_the_next(node: Node, projec
     assert before.without(STAYS).difference(after.without(STAYS)) == ""
 
 
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("ADD", "an earlier run was interrupted at ADD"), ("CHECK", "an earlier run was interrupted before DEL")],
+)
+def test_what_a_killed_run_has_attached_is_not_taken_for_what_is_tried(
+    node: Node, project: Project, command: str, reason: str
+) -> None:
+    node.write(networks.network(networks.bridge(), {"type": "stall"}))
+    with node.plugins.gate() as gate:
+        answers: Json = {command: Answer(hold=gate)}
+        node.plugins.write("stall", **answers)
+        running = node.start("verify")
+        node.plugins.wait_for_held(1)
+        running.kill()
+        running.communicate()
+        until_then = len(node.plugins.calls("stall"))
+    node.plugins.write("stall")
+    (trial,) = verified(project).ok().result["networks"]
+    assert (trial["action"], trial["reason"]) == ("verified", reason)
+    assert [call.command for call in node.plugins.calls("stall")[until_then:]] == ["DEL", "ADD", "CHECK", "DEL"]
+
+
+def test_what_cannot_be_detached_is_not_tried_again(node: Node, project: Project) -> None:
+    node.write(networks.network(networks.LOOPBACK, {"type": "stall"}, name="stuck"))
+    node.plugins.write("stall", DEL=Answer(error={"code": 100, "msg": "out of order"}))
+    verified(project).failed("plugin stall failed (DEL): out of order")
+    node.plugins.forget()
+    verified(project).failed("plugin stall failed (DEL): out of order")
+    assert {call.command for call in node.plugins.calls("stall")} == {"DEL"}
+    node.plugins.write("stall")
+    assert verified(project).ok().msg == "networks: 1 verified"
+
+
 @pytest.mark.parametrize("value", [-1, "nan"])
 def test_a_time_that_is_none_is_refused(project: Project, value: object) -> None:
     verified(project, gateway_timeout=value).left_alone().failed("gateway_timeout: ", "expected: a number above 0")

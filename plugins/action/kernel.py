@@ -4,8 +4,18 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
+from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 
 
 class ActionModule(ConflistItemsAction):
-    """Nothing of its own: what the module needs of the controller, every module with such items needs."""
+    """What the module needs of the controller, every module with such items needs."""
+
+    def given(self) -> dict[str, t.Any]:
+        """Leave out the networks where all is put back: their templates may be gone with them."""
+        arguments = super().given()
+        if plain(arguments.get("state")) == "absent":
+            arguments.pop("conflists", None)
+        return arguments

@@ -40,7 +40,7 @@ class ConflistItemsAction(ActionBase):
 
     def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
         result: _Keys = super().run(tmp, task_vars)
-        arguments = dict(self._task.args)
+        arguments = self.given()
         items = arguments.get("conflists")
         if isinstance(items, list):
             try:
@@ -48,6 +48,10 @@ class ConflistItemsAction(ActionBase):
             except CniError as exc:
                 return {**result, "failed": True, "msg": str(exc), "error": exc.as_dict()}
         return {**result, **self._execute_module(module_args=self.for_node(arguments), task_vars=task_vars)}
+
+    def given(self) -> _Keys:
+        """Return the task's arguments that are looked at."""
+        return dict(self._task.args)
 
     def for_node(self, arguments: _Keys) -> _Keys:
         """Return the module's arguments as the node gets them."""

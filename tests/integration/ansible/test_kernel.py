@@ -183,6 +183,12 @@ def test_a_template_is_rendered_on_the_controller(project: Project) -> None:
     assert done.result["sysctls"][0]["reasons"] == ["network dbnet, plugins[0] bridge: isGateway"]
 
 
+def test_all_is_put_back_without_the_templates_of_the_networks(project: Project) -> None:
+    absent = {"state": "{{ 'absent' }}", "conflists": [{"template": "gone.j2"}]}
+    played = project.play([task("prepare", KERNEL, {"sysctls": {FORWARD: 1}}), task("put back", KERNEL, absent)])
+    assert actions(played.succeeded()["put back"], "sysctls") == {FORWARD: "restored"}
+
+
 class TestRole:
     ROLE = "cni.node.cni_kernel"
 

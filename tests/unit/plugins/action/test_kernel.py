@@ -1,0 +1,71 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The controller's half of kernel: which networks are looked at."""
+
+from __future__ import annotations
+
+import pathlib
+import types
+import typing as t
+
+import pytest
+
+pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
+
+import ansible
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+from ansible_collections.cni.node.plugins.action.kernel import ActionModule
+
+Json = dict[str, t.Any]
+NETWORKS: t.Final = [{"template": "gone.j2"}, {"content": "{"}]
+
+pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
+
+
+class Action(ActionModule):
+    """Its module answers with what it was given."""
+
+    sent: Json | None = None
+
+    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> Json:
+        self.sent = keywords["module_args"]
+        return {"changed": True, "msg": "from the node"}
+
+
+class Encrypted:
+    """What a vault has kept, as it gets here before ansible-core 2.19."""
+
+    __ENCRYPTED__ = True
+
+    def __str__(self) -> str:
+        return "absent"
+
+
+def run(directory: pathlib.Path, arguments: Json) -> tuple[Json, Json | None]:
+    """What Ansible gets back, and what the node got."""
+    loader = DataLoader()
+    task: t.Any = types.SimpleNamespace(
+        args=arguments, async_val=0, check_mode=False, diff=False, get_search_path=lambda: [str(directory)]
+    )
+    connection: t.Any = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=str(directory)))
+    play_context: t.Any = types.SimpleNamespace()
+    action = Action(task, connection, play_context, loader, Templar(loader=loader, variables={}), None)
+    return action.run(task_vars={}), action.sent
+
+
+@pytest.mark.parametrize("state", ["absent", Encrypted()], ids=["text", "encrypted"])
+@pytest.mark.parametrize("networks", [NETWORKS, "[{]", None], ids=["items", "text", "nothing"])
+def test_where_all_is_put_back_no_network_is_looked_at(tmp_path: pathlib.Path, state: object, networks: object) -> None:
+    result, sent = run(tmp_path, {"state": state, "conflists": networks, "cache_dir": "/c"})
+    assert (result["msg"], sent) == ("from the node", {"state": state, "cache_dir": "/c"})
+
+
+@pytest.mark.parametrize("arguments", [{}, {"state": "present"}, {"state": None}], ids=str)
+def test_a_template_that_is_gone_is_an_error_otherwise(tmp_path: pathlib.Path, arguments: Json) -> None:
+    result, sent = run(tmp_path, {**arguments, "conflists": NETWORKS})
+    assert (result["failed"], sent) == (True, None)
+    assert "conflists[0]: template gone.j2 cannot be rendered" in result["msg"]

@@ -177,6 +177,8 @@ sysctls:
     action:
       description:
         - What was done, or would be in check mode.
+        - V(unchanged) is what was right before. What the kernel resets of it with another setting, as it does with
+          C(net.ipv4.ip_forward), is written again.
         - V(restored) is what has its former value again, V(left) what somebody else has changed and what therefore stays.
       type: str
       returned: always

@@ -22,7 +22,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel_memory impor
 from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import Needs
 
 # The kernel resets other settings with these, so they come before what is asked for beside them.
-_FIRST: t.Final = ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
+_FIRST: t.Final = ("net.ipv4.conf.all.forwarding", "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
+# What comes first may reset what comes later, and that in turn what came first.
+_ROUNDS: t.Final = range(2)
 _NUMBERS: t.Final = re.compile(r"-?\d+( -?\d+)*", re.ASCII)
 # What appears in directories that are there before.
 _BROUGHT: t.Final = {"nf_conntrack": ("net.netfilter.nf_conntrack_", "net.nf_conntrack_max")}
@@ -105,9 +107,9 @@ class KernelSettings:
             CniError: The kernel refused; the settings are as they were then.
         """
         kernel_module.load(plan.loaded)
-        written = _as_found(plan.written)
-        self._memory.save(self._remembered(written))
-        _write(written, plan.loaded)
+        changes = _as_found(sorted((one for one in plan.settings if one.action != "left"), key=_order))
+        self._memory.save(self._remembered(changes))
+        _write(changes, plan.loaded)
         for change in plan.files:
             apply(change)
         wanted = {change.name for change in plan.settings if change.action in ("set", "unchanged")}
@@ -123,10 +125,10 @@ class KernelSettings:
             elif now is not None:
                 yield SettingChange(name, now, now, "left")
 
-    def _remembered(self, written: t.Iterable[SettingChange]) -> dict[str, Taken]:
+    def _remembered(self, changes: t.Iterable[SettingChange]) -> dict[str, Taken]:
         settings = dict(self._memory.settings)
-        for change in written:
-            if change.action == "set" and change.before is not None:
+        for change in changes:
+            if change.action == "set" and change.before not in (None, change.after):
                 earlier = settings.get(change.name)
                 settings[change.name] = Taken(earlier.before if earlier else change.before, change.after)
         return settings
@@ -192,8 +194,13 @@ def _lacking(problems: t.Sequence[str]) -> CniError:
     return CniError(Code.NOT_AVAILABLE, f"nothing was changed, for {len(problems)} reasons", "\n".join(problems))
 
 
+def _order(change: SettingChange) -> tuple[bool, bool]:
+    """Have what is asked for win over what is put back, as where two settings are one to the kernel."""
+    return change.name not in _FIRST, change.action != "restored"
+
+
 def _as_found(planned: t.Iterable[SettingChange]) -> list[SettingChange]:
-    """Return what is to be written, with the values that modules have just brought along."""
+    """Return what is to be as planned, with the values that modules have just brought along."""
     changes = []
     for change in planned:
         now = sysctl.read(change.name)
@@ -204,15 +211,16 @@ def _as_found(planned: t.Iterable[SettingChange]) -> list[SettingChange]:
                 "modules that were loaded stay loaded; no setting was changed",
             )
         changes.append(dataclasses.replace(change, before=now))
-    return [change for change in changes if change.before != change.after]
+    return changes
 
 
 def _write(changes: t.Sequence[SettingChange], loaded: t.Sequence[str]) -> None:
-    for position, change in enumerate(changes):
+    """Write what is not as it should be, and what was until the kernel has reset it with another setting."""
+    for change in (change for dummy in _ROUNDS for change in changes):
         try:
-            sysctl.write(change.name, change.after)
+            _set(change.name, change.after)
         except CniError as exc:
-            left = _undo(changes[: position + 1])
+            left = _undo(changes)
             done = [f"{', '.join(left)} could not be put back" if left else "no setting was changed"]
             done += [f"loaded and left so: {', '.join(loaded)}"] if loaded else []
             said = (exc.details, _of_the_form_of(change.before or ""), *done)
@@ -220,14 +228,24 @@ def _write(changes: t.Sequence[SettingChange], loaded: t.Sequence[str]) -> None:
 
 
 def _undo(changes: t.Sequence[SettingChange]) -> list[str]:
-    """Put settings back, the last one first, and return those that could not be."""
-    left = []
-    for change in reversed(changes):
-        try:
-            sysctl.write(change.name, change.before or "")
-        except CniError:
-            left.append(change.name)
+    """Put settings back as they were found, and return those that could not be."""
+    left: list[str] = []
+    for dummy in _ROUNDS:
+        left = [change.name for change in changes if not _is_put_back(change)]
     return left
+
+
+def _is_put_back(change: SettingChange) -> bool:
+    try:
+        _set(change.name, change.before or "")
+    except CniError:
+        return False
+    return True
+
+
+def _set(name: str, value: str) -> None:
+    if sysctl.read(name) != value:
+        sysctl.write(name, value)
 
 
 __all__ = ("KernelSettings", "ModuleChange", "Plan", "SettingChange")

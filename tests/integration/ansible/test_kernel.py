@@ -21,6 +21,7 @@ from ansible_collections.cni.node.tests.integration.engine.throwaway import moun
 
 KERNEL = "cni.node.kernel"
 FORWARD = "net.ipv4.ip_forward"
+REDIRECTS = "net.ipv4.conf.all.accept_redirects"
 FILE = pathlib.Path("/etc/sysctl.d/90-cni.node.conf")
 MODULES_FILE = pathlib.Path("/etc/modules-load.d/cni.node.conf")
 BRIDGE: Json = {"type": "bridge", "isGateway": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}}
@@ -86,6 +87,22 @@ def test_settings_are_made_kept_and_put_back(project: Project) -> None:
     put_back = project.play(thrice("put back", KERNEL, {"state": "absent"})).succeeded().settled("put back")
     assert actions(put_back, "sysctls") == {FORWARD: "restored"}
     assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("0", [])
+
+
+def test_what_the_kernel_resets_with_another_setting_is_as_asked_for(project: Project) -> None:
+    set_to(REDIRECTS, "1")
+    played = project.play(
+        [
+            *thrice("route", KERNEL, {"sysctls": {FORWARD: 1, REDIRECTS: 1}}),
+            *thrice("route on", KERNEL, {"sysctls": {FORWARD: 1}}),
+        ]
+    ).succeeded()
+    assert actions(played.settled("route"), "sysctls") == {FORWARD: "set", REDIRECTS: "unchanged"}
+    assert (setting(FORWARD), setting(REDIRECTS)) == ("1", "1")
+    set_to(REDIRECTS, "0")
+    played = project.play(thrice("stop", KERNEL, {"sysctls": {REDIRECTS: 0}})).succeeded()
+    assert actions(played.settled("stop"), "sysctls") == {FORWARD: "restored", REDIRECTS: "unchanged"}
+    assert (setting(FORWARD), setting(REDIRECTS)) == ("0", "0")
 
 
 def test_drift_is_repaired(node: Node, project: Project) -> None:

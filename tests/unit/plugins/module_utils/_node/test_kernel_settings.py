@@ -10,7 +10,7 @@ import pathlib
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._node import kernel_files
 from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import Needs
@@ -294,6 +294,104 @@ def test_routing_comes_first_for_the_kernel_resets_other_settings_with_it(node: 
     assert [change.name for change in node.ensure(wanted).settings] == order
     lines = [line.split()[0] for line in node.settings_file.read_text().splitlines() if " = " in line]
     assert lines == order
+
+
+REDIRECTS = "net.ipv4.conf.all.accept_redirects"
+ALL_FORWARD = "net.ipv4.conf.all.forwarding"
+ROUTES = {"net__ipv4__ip_forward": "1"}
+
+
+@pytest.fixture
+def routing(node: Node, monkeypatch: pytest.MonkeyPatch) -> Node:
+    """As the kernel has it: whoever routes accepts no redirects, and both names of the setting are one."""
+    write = sysctl.write
+
+    def reset(key: str, value: str) -> None:
+        is_new = sysctl.read(key) != value
+        write(key, value)
+        if is_new and key in (FORWARD, ALL_FORWARD):
+            node.kernel.has_settings(
+                ipv4__ip_forward=value,
+                ipv4__conf__all__forwarding=value,
+                ipv4__conf__all__accept_redirects="0" if value == "1" else "1",
+            )
+
+    node.kernel.has_settings(
+        ipv4__ip_forward="0", ipv4__conf__all__forwarding="0", ipv4__conf__all__accept_redirects="1"
+    )
+    monkeypatch.setattr(sysctl, "write", reset)
+    return node
+
+
+def values(*names: str) -> list[str | None]:
+    return [sysctl.read(name) for name in names]
+
+
+@pytest.mark.parametrize("redirects", ["0", "1"])
+def test_what_was_right_until_the_kernel_has_reset_it_is_written_again(routing: Node, redirects: str) -> None:
+    routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects)
+    plan = routing.ensure(needs(net__ipv4__conf__all__accept_redirects=redirects, **ROUTES))
+    assert actions(plan) == {FORWARD: "set", REDIRECTS: "unchanged"}
+    assert values(FORWARD, REDIRECTS) == ["1", redirects]
+    assert actions(routing.ensure(Needs())) == {FORWARD: "restored"}
+    assert routing.files() == []
+
+
+def test_what_is_asked_for_is_so_where_routing_is_put_back(routing: Node) -> None:
+    routing.ensure(needs(**ROUTES))
+    plan = routing.ensure(needs(net__ipv4__conf__all__accept_redirects="0"))
+    assert actions(plan) == {REDIRECTS: "unchanged", FORWARD: "restored"}
+    assert values(FORWARD, REDIRECTS) == ["0", "0"]
+
+
+@pytest.mark.parametrize("redirects", ["0", "1"])
+def test_all_that_is_put_back_is_as_it_was(routing: Node, redirects: str) -> None:
+    routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects)
+    other = "1" if redirects == "0" else "0"
+    routing.ensure(needs(net__ipv4__conf__all__accept_redirects=other, **ROUTES))
+    assert values(FORWARD, REDIRECTS) == ["1", other]
+    routing.ensure(Needs())
+    assert values(FORWARD, REDIRECTS) == ["0", redirects]
+
+
+def test_of_two_names_of_a_setting_the_one_asked_for_wins(routing: Node) -> None:
+    for asked in ("net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"):
+        routing.ensure(Needs())
+        other = {"net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"} - {asked}
+        routing.ensure(needs(**dict.fromkeys(other, "1")))
+        routing.ensure(needs(**{asked: "1"}))
+        assert values(FORWARD, ALL_FORWARD) == ["1", "1"]
+
+
+@pytest.mark.parametrize("redirects", ["0", "1"])
+@pytest.mark.parametrize("asked", ["0", "1"])
+def test_where_the_kernel_refuses_a_value_what_it_has_reset_is_as_it_was_too(
+    routing: Node, redirects: str, asked: str
+) -> None:
+    routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects, zone="1")
+    settings = KernelSettings(str(routing.cache))
+    wanted = needs(net__ipv4__conf__all__accept_redirects=asked, net__zone="2  3", **ROUTES)
+    plan = settings.plan(wanted, persist=True)
+    assert "; no setting was changed" in error_of(settings.apply, plan).details
+    assert values(FORWARD, REDIRECTS, "net.zone") == ["0", redirects, "1"]
+
+
+def test_what_cannot_be_put_back_is_named(routing: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    routing.kernel.has_settings(ipv4__conf__all__accept_redirects="1", zone="1")
+    write = sysctl.write
+
+    def refuse(key: str, value: str) -> None:
+        if key == "net.zone" or (key, value) == (FORWARD, "0"):
+            raise CniError(Code.IO_FAILURE, f"{key} cannot be {value}")
+        write(key, value)
+
+    monkeypatch.setattr(sysctl, "write", refuse)
+    settings = KernelSettings(str(routing.cache))
+    plan = settings.plan(needs(net__ipv4__conf__all__accept_redirects="1", net__zone="2", **ROUTES), persist=True)
+    error = error_of(settings.apply, plan)
+    assert error.msg == "net.zone cannot be 2"
+    assert f"; {FORWARD} could not be put back" in error.details
+    assert values(FORWARD, REDIRECTS) == ["1", "1"]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"settings": 5}', '{"settings": {"a": {"before": "1"}}}', "{}"])

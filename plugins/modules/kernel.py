@@ -73,6 +73,7 @@ options:
 
 notes:
   - The values that settings had before are kept below O(cache_dir), in C(cni.node/kernel.json).
+  - A run that has something to change waits for another one up to a minute.
   - With a gateway or masquerading for IPv6, C(net.ipv6.conf.all.forwarding) is set, as the plugins themselves do at their
     first ADD. A node that has its own default route by router advertisements keeps it only with C(accept_ra=2) on that interface.
   - Of plugins other than the reference ones nothing is known. Give what they need in O(modules) and O(sysctls).

@@ -27,9 +27,7 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     params = module.params
     needs = _needs(params) if params["state"] == "present" else Needs()
     settings = KernelSettings(params["cache_dir"])
-    plan = settings.plan(needs, persist=params["persist"])
-    if not module.check_mode:
-        settings.apply(plan)
+    plan = (settings.plan if module.check_mode else settings.ensure)(needs, persist=params["persist"])
     return _report(plan, [_command(name, reasons) for name, reasons in sorted(needs.programs.items())])
 
 

@@ -14,6 +14,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import
 
 MODULES = "/etc/modules-load.d/cni.node.conf"
 SETTINGS = "/etc/sysctl.d/90-cni.node.conf"
+# Whoever changes these files, settings, or what is remembered of them holds it: there is one kernel on a node.
+LOCK = "/run/cni-node-kernel.lock"
 
 _BANNER: t.Final = (
     "# {} of container networks, written by the module cni.node.kernel: what is changed here gets lost.\n"
@@ -38,4 +40,4 @@ def _text(what: str, reasons: Reasons, lines: t.Mapping[str, str]) -> bytes | No
     return "\n".join([_BANNER.format(what), *entries]).encode() if entries else None
 
 
-__all__ = ("MODULES", "SETTINGS", "changes")
+__all__ = ("LOCK", "MODULES", "SETTINGS", "changes")

@@ -14,6 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_module import State
 from ansible_collections.cni.node.plugins.module_utils._node import kernel_files
@@ -25,6 +26,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import
 _FIRST: t.Final = ("net.ipv4.conf.all.forwarding", "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
 # What comes first may reset what comes later, and that in turn what came first.
 _ROUNDS: t.Final = range(2)
+# Seconds for another run, which may be loading modules.
+_PATIENCE: t.Final = 60.0
 _NUMBERS: t.Final = re.compile(r"-?\d+( -?\d+)*", re.ASCII)
 # What appears in directories that are there before.
 _BROUGHT: t.Final = {"nf_conntrack": ("net.netfilter.nf_conntrack_", "net.nf_conntrack_max")}
@@ -78,7 +81,22 @@ class KernelSettings:
     """The kernel's modules and settings that are looked after here: what is asked for, and nothing of earlier calls."""
 
     def __init__(self, cache_dir: str) -> None:
+        self._cache_dir = cache_dir
         self._memory = KernelMemory(cache_dir)
+
+    def ensure(self, needs: Needs, *, persist: bool) -> Plan:
+        """Plan and carry it out while no other run does; where there is nothing to do, no lock is made.
+
+        Raises:
+            CniError: As `plan` and `apply`; ``TRY_AGAIN`` where another run takes too long.
+        """
+        plan = self.plan(needs, persist=persist)
+        if plan.changed or not needs.settings.keys() >= self._memory.settings.keys():
+            with locked(kernel_files.LOCK, exclusive=True, timeout=_PATIENCE, what="what the kernel is set to"):
+                self._memory = KernelMemory(self._cache_dir)
+                plan = self.plan(needs, persist=persist)
+                self.apply(plan)
+        return plan
 
     def plan(self, needs: Needs, *, persist: bool) -> Plan:
         """Decide on everything before anything is touched.

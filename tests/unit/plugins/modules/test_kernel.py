@@ -12,7 +12,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._node import kernel_files
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._node import kernel_files, kernel_settings
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
 
@@ -34,6 +35,7 @@ MODULES = ["nf_conntrack", "nf_nat", "nf_tables", "nft_chain_nat", "nft_masq", "
 def ensure(kernel: ToyKernel, run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Ensure:
     monkeypatch.setattr(kernel_files, "MODULES", str(tmp_path / "modules.conf"))
     monkeypatch.setattr(kernel_files, "SETTINGS", str(tmp_path / "sysctl.conf"))
+    monkeypatch.setattr(kernel_files, "LOCK", str(tmp_path / "run" / "kernel.lock"))
     kernel.has_settings(ipv4__ip_forward="0")
     for name in MODULES:
         kernel.has_on_disk(name)
@@ -114,9 +116,29 @@ def test_what_is_wrong_is_said_and_nothing_is_done(
         assert fragment in message
     assert (kernel.loaded(), kernel.setting("net/ipv4/ip_forward")) == ([], "0")
     assert not (tmp_path / "cache").exists()
+    assert not (tmp_path / "run").exists()
 
 
 def test_absent_looks_at_nothing_else(ensure: Ensure) -> None:
     assert (
         ensure(state="absent", modules=["a/b"], sysctls={"x": 1}, conflists=[{"content": "{"}]).ok()["changed"] is False
     )
+
+
+def test_who_changes_something_waits_for_the_other_run(
+    kernel: ToyKernel, ensure: Ensure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_settings, "_PATIENCE", 0.1)
+    with locked(kernel_files.LOCK, exclusive=True, timeout=0, what="all"):
+        message = ensure(sysctls={FORWARD: 1}).refused()
+        assert message.startswith("what the kernel is set to is in use by another process for longer than 0.1 s")
+        assert ensure(sysctls={FORWARD: 1}, check_mode=True).ok()["changed"] is True
+        assert ensure(state="absent").ok()["changed"] is False
+    assert kernel.setting("net/ipv4/ip_forward") == "0"
+    ensure(sysctls={FORWARD: 1}).ok()
+    assert kernel.setting("net/ipv4/ip_forward") == "1"
+
+
+def test_check_mode_makes_no_lock(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    ensure(sysctls={FORWARD: 1}, check_mode=True).ok()
+    assert not (tmp_path / "run").exists()

@@ -6,13 +6,16 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
-from ansible_collections.cni.node.plugins.module_utils._node import kernel_files
+from ansible_collections.cni.node.plugins.module_utils._node import kernel_files, kernel_settings
 from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import Needs
 from ansible_collections.cni.node.plugins.module_utils._node.kernel_settings import KernelSettings, Plan
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
@@ -44,9 +47,7 @@ class Node:
     def ensure(self, wanted: Needs, *, persist: bool = True) -> Plan:
         """What was predicted and done; a second time there is nothing to do."""
         predicted = self.plan(wanted, persist=persist)
-        settings = KernelSettings(str(self.cache))
-        plan = settings.plan(wanted, persist=persist)
-        settings.apply(plan)
+        plan = KernelSettings(str(self.cache)).ensure(wanted, persist=persist)
         assert plan == predicted
         assert not self.plan(wanted, persist=persist).changed
         return plan
@@ -62,6 +63,7 @@ def node(kernel: ToyKernel, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
     node = Node(kernel, tmp_path)
     monkeypatch.setattr(kernel_files, "MODULES", str(node.modules_file))
     monkeypatch.setattr(kernel_files, "SETTINGS", str(node.settings_file))
+    monkeypatch.setattr(kernel_files, "LOCK", str(tmp_path / "run" / "kernel.lock"))
     return node
 
 
@@ -422,4 +424,49 @@ def test_killed_between_memory_and_kernel_all_can_still_be_put_back(
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["2", "1"]
     node.ensure(Needs())
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
+    assert node.files() == []
+
+
+def test_no_run_comes_between_what_another_remembers_and_what_it_does(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.kernel.has_settings(core__a="1", core__b="1")
+    monkeypatch.setattr(kernel_settings, "_PATIENCE", 0.0)
+    write, codes = sysctl.write, []
+
+    def is_overtaken(key: str, value: str) -> None:
+        monkeypatch.setattr(sysctl, "write", write)
+        codes.append(error_of(lambda: node.ensure(needs(net__core__b="2"))).code)
+        write(key, value)
+
+    monkeypatch.setattr(sysctl, "write", is_overtaken)
+    node.ensure(needs(net__core__a="2"))
+    assert codes == [Code.TRY_AGAIN]
+    node.ensure(needs(net__core__b="2"))
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "2"]
+    node.ensure(Needs())
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
+    assert not os.path.lexists(kernel_files.LOCK)
+
+
+def test_a_run_that_has_waited_goes_by_what_the_other_has_left(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    node.kernel.has_settings(core__a="1", core__b="1")
+
+    def is_overtaken(*arguments: t.Any, **keywords: t.Any) -> t.ContextManager[None]:
+        monkeypatch.setattr(kernel_settings, "locked", locked)
+        node.ensure(needs(net__core__a="2"))
+        return locked(*arguments, **keywords)
+
+    monkeypatch.setattr(kernel_settings, "locked", is_overtaken)
+    plan = KernelSettings(str(node.cache)).ensure(needs(net__core__b="2"), persist=True)
+    assert actions(plan) == {"net.core.a": "restored", "net.core.b": "set"}
+    node.ensure(Needs())
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
+
+
+def test_what_is_left_to_somebody_else_is_forgotten(node: Node) -> None:
+    node.kernel.has_settings(core__a="1")
+    node.ensure(needs(net__core__a="2"), persist=False)
+    node.kernel.has_settings(core__a="3")
+    assert not node.ensure(Needs(), persist=False).changed
     assert node.files() == []

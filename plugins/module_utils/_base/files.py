@@ -13,14 +13,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import io_err
 
 
 def list_directory(path: str) -> list[str]:
-    """Return the names in a directory, sorted; none where there is no directory.
+    """Return the names in a directory, sorted; none where there is no directory, or can be none of that name.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     try:
         return sorted(os.listdir(path))
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # as with a NUL, or what cannot be encoded
         return []
     except OSError as exc:
         raise io_error("list", path, exc) from exc

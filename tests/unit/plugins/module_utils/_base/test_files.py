@@ -19,7 +19,7 @@ def test_a_directory_that_is_not_there_has_no_names_and_a_file_is_none(tmp_path:
     for name in ("b", "a"):
         (tmp_path / name).touch()
     assert files.list_directory(str(tmp_path)) == ["a", "b"]
-    assert files.list_directory(str(tmp_path / "none")) == []
+    assert [files.list_directory(f"{tmp_path}/{path}") for path in ("none", "a\0b", "\ud800")] == [[]] * 3
     with pytest.raises(CniError) as caught:
         files.list_directory(str(tmp_path / "a"))
     assert (caught.value.code, str(tmp_path / "a") in caught.value.msg) == (Code.IO_FAILURE, True)

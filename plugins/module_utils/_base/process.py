@@ -172,7 +172,8 @@ class _Process:
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
-                return "ran out of time"
+                # It may have ended in time while this thread stood still.
+                return "" if self._has_exited() else "ran out of time"
             events = self._poll.poll(1000 * (left if exit_descriptor is not None else min(left, _TICK)))
             ready = {descriptor for descriptor, dummy in events}
             if exit_descriptor in ready or (exit_descriptor is None and self._has_exited()):
@@ -222,7 +223,8 @@ def _is_ready(descriptor: int, timeout: float) -> bool:
 
 
 def _spawn(argv: t.Sequence[str], environment: t.Mapping[bytes, bytes], actions: t.Any, busy_until: float) -> int:
-    """Start a process of a group of its own, anew each time its file is found busy."""
+    """Start a process of a group of its own, anew each time its file is found busy; the last time when time is over."""
+    is_last = False
     while True:
         try:
             # What Ansible has for this, run_command, knows neither process groups nor limits of time and output.
@@ -236,8 +238,9 @@ def _spawn(argv: t.Sequence[str], environment: t.Mapping[bytes, bytes], actions:
                 setsigdef=_IGNORED_HERE,
             )
         except OSError as exc:
-            if exc.errno != errno.ETXTBSY or time.monotonic() >= busy_until:
+            if exc.errno != errno.ETXTBSY or is_last:
                 raise
+        is_last = time.monotonic() >= busy_until
         time.sleep(_BUSY_PAUSE)
 
 

@@ -24,14 +24,17 @@ _PAUSE: t.Final = 0.2
 def answers(address: str, ifname: str, timeout: float) -> bool:
     """Tell whether an address answers ICMP echo requests; asked again until it does or the time is over.
 
-    A new interface may be silent for a second or two: IPv6 looks for a duplicate of its address first.
+    A new interface may be silent for a second or two: IPv6 looks for a duplicate of its address first. It is asked once
+    more when the time is over, which may have passed while this process stood still.
 
     Args:
         ifname: By which a link-local address is reached.
         timeout: Seconds.
     """
     deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
+    is_last = False
+    while not is_last:
+        is_last = time.monotonic() >= deadline
         try:
             if _asked(address, ifname, deadline):
                 return True
@@ -49,7 +52,7 @@ def _asked(address: str, ifname: str, deadline: float) -> bool:
         poll = select.poll()
         poll.register(connection, select.POLLIN)
         until = min(time.monotonic() + _PAUSE, deadline)
-        while (left := until - time.monotonic()) > 0 and poll.poll(1000 * left):
+        while poll.poll(1000 * max(until - time.monotonic(), 0)):
             if _is_reply(connection.recv(1024), family, reply, identifier):
                 return True
     return False

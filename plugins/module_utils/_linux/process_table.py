@@ -54,10 +54,12 @@ def started_with(environment: t.Mapping[str, str]) -> list[int]:
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     found, started = [], time.monotonic()
     while pids:
+        # Asked before the look: one that takes so long by itself may have met a process that was still being loaded.
+        is_last = time.monotonic() - started >= _LOADING
         variables = {pid: _strings(pid, "environ") for pid in pids}
         found += [pid for pid in pids if wanted <= variables[pid].keys()]
         pids = [pid for pid in pids if not any(variables[pid]) and os.path.exists(f"/proc/{pid}/exe")]
-        if time.monotonic() - started >= _LOADING:
+        if is_last:
             break
         if pids:
             time.sleep(_FIRST_PAUSE)

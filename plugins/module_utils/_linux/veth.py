@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -57,14 +58,19 @@ def other_ends() -> dict[tuple[int, int], str]:
 
 
 def remove(veth: Veth) -> None:
-    """Remove a pair by this end.
+    """Remove a pair by this end, or find that it has gone meanwhile: the kernel takes it away with a namespace.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     path = program.find("ip")
-    if path:
+    if not path:
+        return
+    try:
         program.output([path, "link", "delete", "dev", veth.name])
+    except CniError:
+        if (veth.index, veth.name) in socket.if_nameindex():
+            raise
 
 
 def _veths() -> list[Veth]:

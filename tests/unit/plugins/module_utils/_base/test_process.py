@@ -99,6 +99,19 @@ class TestEnd:
     def test_the_time_limit_holds_for_one_that_has_closed_its_output(self, script: Script) -> None:
         assert run(script("exec >&- 2>&-; exec sleep 60"), timeout=0.3).stopped == "ran out of time"
 
+    def test_one_that_ended_while_we_stood_still_has_not_run_out_of_time(
+        self, script: Script, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        until_exit = process._Process._until_exit
+
+        def stand_still(ended: process._Process, descriptor: int | None, dummy: float) -> str:
+            os.waitid(os.P_PID, ended._pid, os.WEXITED | os.WNOWAIT)
+            return until_exit(ended, descriptor, 0)
+
+        monkeypatch.setattr(process, "_is_ready", lambda descriptor, timeout: False)
+        monkeypatch.setattr(process._Process, "_until_exit", stand_still)
+        assert run(script("echo out; exit 3")) == Outcome(3, b"out\n", b"")
+
     def test_no_descriptor_and_no_process_is_left_behind(self, script: Script) -> None:
         before = len(os.listdir("/proc/self/fd"))
         for body, timeout in (
@@ -204,6 +217,22 @@ class TestStart:
         assert run(path).status == 0
         assert time.monotonic() - start >= 0.2
         assert (tmp_path / "log").read_text(encoding="ascii") == "ran\n"
+
+    def test_a_busy_one_is_tried_once_more_when_time_is_over(
+        self, script: Script, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        spawn = os.posix_spawn
+        refused: list[object] = []
+
+        def busy_at_first(*arguments: t.Any, **options: t.Any) -> int:
+            if refused:
+                return spawn(*arguments, **options)
+            refused.append(arguments)
+            raise OSError(errno.ETXTBSY, os.strerror(errno.ETXTBSY))
+
+        monkeypatch.setattr(os, "posix_spawn", busy_at_first)
+        monkeypatch.setattr(process, "_BUSY_LIMIT", 0)
+        assert run(script("exit 0")).status == 0
 
     @pytest.mark.parametrize(("timeout", "limit"), [(0.2, 60), (60, 0.2)])
     def test_one_that_stays_busy_is_an_error_in_time(

@@ -60,27 +60,28 @@ def test_one_that_does_not_end_is_ended_when_its_time_is_over(start: t.Callable[
 
 
 @pytest.fixture
-def late(monkeypatch: pytest.MonkeyPatch) -> t.Callable[[int], None]:
+def late(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
     """As on a machine that stands still: so many looks, the first ones, take a minute each."""
-    look, clock = process_table._running, time.monotonic
+    clock = time.monotonic
 
-    def stand_still(looks: int) -> None:
+    def stand_still(looks: int, name: str = "_running") -> None:
+        look = getattr(process_table, name)
         lost = itertools.chain(range(0, 60 * looks, 60), itertools.repeat(60 * looks))
         ahead = next(lost)
 
-        def slow(environment: t.Mapping[str, str], programs: t.Collection[str]) -> list[int]:
+        def slow(*arguments: t.Any) -> t.Any:
             nonlocal ahead
             ahead = next(lost)
-            return look(environment, programs)
+            return look(*arguments)
 
-        monkeypatch.setattr(process_table, "_running", slow)
+        monkeypatch.setattr(process_table, name, slow)
         monkeypatch.setattr(time, "monotonic", lambda: clock() + ahead)
 
     return stand_still
 
 
 def test_a_look_that_takes_longer_than_all_its_time_does_not_keep_one_from_being_ended(
-    start: t.Callable[..., Sleeper], late: t.Callable[[int], None]
+    start: t.Callable[..., Sleeper], late: t.Callable[..., None]
 ) -> None:
     mine = start(**WANTED)
     late(1)
@@ -89,7 +90,7 @@ def test_a_look_that_takes_longer_than_all_its_time_does_not_keep_one_from_being
 
 
 def test_one_that_does_not_end_though_it_was_killed_is_an_error(
-    start: t.Callable[..., Sleeper], late: t.Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+    start: t.Callable[..., Sleeper], late: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, killed = start(**WANTED), []
     late(2)
@@ -113,8 +114,9 @@ def test_one_that_has_ended_and_is_not_collected_is_not_waited_for(start: t.Call
     assert ended.status == 1
 
 
+@pytest.mark.parametrize("slow_looks", [0, 1])
 def test_one_whose_program_is_being_loaded_is_seen_as_soon_as_it_has_its_variables(
-    start: t.Callable[..., Sleeper], monkeypatch: pytest.MonkeyPatch
+    start: t.Callable[..., Sleeper], late: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch, slow_looks: int
 ) -> None:
     mine, read = start(**WANTED), process_table._strings
     loading = {mine.process.pid}
@@ -126,6 +128,7 @@ def test_one_whose_program_is_being_loaded_is_seen_as_soon_as_it_has_its_variabl
         return read(pid, name)
 
     monkeypatch.setattr(process_table, "_strings", strings)
+    late(slow_looks, "_strings")
     assert process_table.started_with(WANTED) == [mine.process.pid]
 
 

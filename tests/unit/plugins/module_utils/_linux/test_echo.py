@@ -1,0 +1,81 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An echo on a machine that stands still. That addresses answer is in tests/integration."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import echo
+
+IP_HEADER = b"\x45" + bytes(19)
+
+
+class Connection:
+    """A connection to somebody who has answered when `send` returns."""
+
+    def __init__(self) -> None:
+        self._own, self._other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.fileno, self.recv = self._own.fileno, self._own.recv
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *dummy: object) -> None:
+        self._own.close()
+        self._other.close()
+
+    def connect(self, dummy: t.Any) -> None:
+        pass
+
+    def send(self, packet: bytes) -> None:
+        self._other.send(IP_HEADER + b"\0" + packet[1:])
+
+
+@pytest.fixture(autouse=True)
+def standing_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever somebody looks at the clock, a minute has passed."""
+    clock = itertools.count(0, 60)
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(time, "sleep", lambda dummy: None)
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
+    """What is handed out in turn; after that there is no route."""
+    made = [Connection()]
+
+    def hand_out(*dummy: object) -> Connection:
+        if not made:
+            raise OSError
+        return made.pop()
+
+    monkeypatch.setattr(socket, "socket", hand_out)
+    return made
+
+
+@pytest.mark.parametrize("timeout", [5, 100], ids=["before it asks", "while it asks"])
+def test_an_answer_is_read_where_the_time_passes(connections: list[Connection], timeout: float) -> None:
+    assert echo.answers("10.1.0.1", "eth0", timeout)
+    assert connections == []
+
+
+def test_one_that_cannot_be_reached_is_asked_until_the_time_is_over_and_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def unreachable(*arguments: t.Any) -> bool:
+        asked.append(arguments)
+        raise OSError
+
+    monkeypatch.setattr(echo, "_asked", unreachable)
+    assert not echo.answers("10.1.0.1", "eth0", 100)
+    assert len(asked) == 2

@@ -29,7 +29,8 @@ class Answer:
     `result` and `error` get the request's cniVersion unless they bring one; `stdout` is printed as it is. The `_bytes`
     fill a stream up to that size. `hold` is a gate: the plugin waits until that opens. `hang` never ends, "deaf"
     not on SIGTERM either. `grandchild` stays behind with the streams open, in "own session" out of the plugin's process
-    group. `close` closes the streams before hanging or ending. Nothing of a plugin outlives a minute.
+    group. `close` closes the streams before hanging or ending. Nothing of a plugin outlives a minute, or five
+    at a gate.
     """
 
     result: t.Any = None
@@ -107,7 +108,9 @@ class PluginDirectory:
         found: list[Call] = []
         latest: dict[int, int] = {}
         log = self.path / ".calls"
-        for line in log.read_text(encoding="utf-8").splitlines() if log.exists() else ():
+        # The last line may be half written.
+        whole = log.read_bytes().rpartition(b"\n")[0] if log.exists() else b""
+        for line in whole.decode("utf-8").splitlines():
             entry = ast.literal_eval(line)
             if entry["event"] == "start":
                 latest[entry["pid"]] = len(found)

@@ -43,6 +43,17 @@ def test_an_add_hands_on_what_came_before(plugins: PluginDirectory) -> None:
     assert call(plugins, "DEL").stdout == ""
 
 
+def test_a_call_that_is_only_half_written_down_is_none_yet(plugins: PluginDirectory) -> None:
+    plugins.write("p")
+    call(plugins, "CHECK")
+    log = plugins.path / ".calls"
+    whole, half = log.read_bytes(), log.read_bytes()[:40]
+    log.write_bytes(whole + half)
+    assert [one.command for one in plugins.calls()] == ["CHECK"]
+    log.write_bytes(half)
+    assert plugins.calls() == []
+
+
 def test_an_empty_result_takes_the_place_of_what_came_before(plugins: PluginDirectory) -> None:
     plugins.write("p", ADD=Answer(result={}))
     done = call(plugins, "ADD", {**REQUEST, "prevResult": {"ips": []}})

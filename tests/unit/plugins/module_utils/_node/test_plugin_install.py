@@ -140,15 +140,21 @@ def test_only_some_are_installed_and_the_others_pruned(bin_dir: BinDir) -> None:
     assert str(unknown) == "only: the release has no plugin brigde; it has bridge, flannel, ptp"
 
 
+def identities(bin_dir: BinDir) -> dict[str, tuple[int, int, int]]:
+    """What tells each file from another, or from itself altered."""
+    found = {path.name: path.stat() for path in bin_dir.path.iterdir()}
+    return {name: (status.st_ino, status.st_mode, status.st_mtime_ns) for name, status in found.items()}
+
+
 def test_a_file_of_somebody_else_is_in_the_way(bin_dir: BinDir) -> None:
     bin_dir.put("calico", b"calico")
     bin_dir.put("bridge", b"foreign")
-    before = {path.name: path.stat() for path in bin_dir.path.iterdir()}
+    before = identities(bin_dir)
     for dry_run in (True, False):
         error = str(error_of(bin_dir.present, OLD, dry_run=dry_run))
         assert error.startswith(f"{bin_dir.path} has files that somebody else has put there under the names of plugins")
         assert ": bridge; leave these out with 'only', or give 'force'" in error
-    assert {path.name: path.stat() for path in bin_dir.path.iterdir()} == before
+    assert identities(bin_dir) == before
     assert actions(bin_dir.present(OLD, ["ptp"])) == {"ptp": "installed"}
 
 

@@ -77,7 +77,7 @@ def test_where_that_del_fails_an_intent_stays_for_the_next_run_differs_from_libc
 
 
 def test_that_del_has_a_time_limit_of_its_own(node: Node) -> None:
-    node.timeout = 1.5
+    node.timeout = 3
     node.runtime = node.new_runtime()
     node.write("b", ADD=Answer(hang="yes"))
     error = error_of(node.runtime.add, node.network("a", "b"), node.attachment())

@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.tests.conformance.node import Node
 from ansible_collections.cni.node.tests.support.noop import DebugFile
@@ -56,8 +57,14 @@ def test_one_that_gets_free_is_run_once_differs_from_libcni(node: Node, command:
     assert node.ran() == [(command, "a")]
 
 
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give up on a busy file soon, and leave the time that plugins have for their work."""
+    monkeypatch.setattr(process, "_BUSY_LIMIT", 0.2)
+
+
+@pytest.mark.usefixtures("hasty")
 def test_one_that_stays_busy_is_an_error_at_add_and_nothing_is_recorded(node: Node) -> None:
-    node.timeout = 0.5
     network, runtime = node.network("a"), node.new_runtime()
     with busy(node.plugins.path / "a"):
         error = error_of(runtime.add, network, node.attachment())
@@ -68,9 +75,9 @@ def test_one_that_stays_busy_is_an_error_at_add_and_nothing_is_recorded(node: No
     assert (node.ran(), node.leftovers()[0]) == ([], [])
 
 
+@pytest.mark.usefixtures("hasty")
 def test_one_that_stays_busy_is_an_error_at_del_and_the_attachment_stays_known_differs_from_libcni(node: Node) -> None:
     record = node.added(node.network("a", "b"))
-    node.timeout = 0.5
     with busy(node.plugins.path / "b"):
         assert "Text file busy" in error_of(node.new_runtime().delete, record).msg
     assert (node.ran(), node.record()) == ([("DEL", "a")], record)

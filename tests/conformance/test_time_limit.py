@@ -23,7 +23,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 
 @pytest.fixture
 def hasty(tmp_path: pathlib.Path) -> Node:
-    return Node(tmp_path, timeout=0.7)
+    return Node(tmp_path, timeout=3)
 
 
 @pytest.mark.parametrize("hang", ["yes", "deaf"])
@@ -32,7 +32,7 @@ def test_a_plugin_that_hangs_is_killed_and_the_limit_is_told(hasty: Node, hang: 
     error = error_of(hasty.runtime.status, hasty.network("a"))
     assert (error.code, error.msg) == (
         Code.IO_FAILURE,
-        "plugin a failed (STATUS): ran out of time (limit 0.7 s) and was killed",
+        "plugin a failed (STATUS): ran out of time (limit 3 s) and was killed",
     )
     assert "its last words: waiting for the daemon" in error.details
     wait_until_dead(hasty.calls()[0].pid)

@@ -80,7 +80,8 @@ def test_what_ends_in_time_takes_one_call_and_shows_nothing(node: Node, project:
     items = [item("red", container_id=f"c{number}") for number in range(100)]
     with namespace("red"):
         node.attach(*items, check="never")
-        again = project.play([task("again", ATTACHMENTS, {"attachments": items})], "-vvv").succeeded()
+        given = {"attachments": items, "progress": 300}
+        again = project.play([task("again", ATTACHMENTS, given)], "-vvv").succeeded()
     assert again["again"].did_nothing().result["summary"] == {"checked": 100}
     assert (calls(again), shown(again)) == (1, [])
 
@@ -127,7 +128,7 @@ def test_what_was_done_is_told_where_a_call_is_lost(node: Node, project: Project
         with node.plugins.gate() as gate:
             node.plugins.write("lab-slow", ADD=Answer(hold=gate))
             playing = pool.submit(project.play, [task("attach", ATTACHMENTS, {"attachments": items, **EACH})])
-            (held,) = node.plugins.wait_for_held(1)
+            (held,) = node.plugins.wait_for_held(1, 120)
             os.kill(_parent(held.pid), signal.SIGKILL)
         lost = playing.result()["attach"]
         assert lost.actions() == {"red": "added"}

@@ -106,7 +106,7 @@ def test_one_that_fails_on_a_new_bridge_is_in_nobody_s_way(node: Node, blue: Nam
 @pytest.mark.parametrize("hang", ["yes", "deaf"])
 def test_one_that_hangs_is_killed_with_its_children(node: Node, item: Json, hang: t.Literal["yes", "deaf"]) -> None:
     node.plugins.write("odd", ADD=Answer(hang=hang, grandchild="same group"))
-    node.refusal(item, "plugin odd failed (ADD): ran out of time (limit 1 s) and was killed", UNDONE, timeout=1)
+    node.refusal(item, "plugin odd failed (ADD): ran out of time (limit 5 s) and was killed", UNDONE, timeout=5)
     call = node.plugins.calls(command="ADD")[0]
     processes = [pathlib.Path(f"/proc/{pid}") for pid in (call.pid, call.grandchild)]
     until(lambda: not any(process.exists() for process in processes) or None)
@@ -140,7 +140,7 @@ def test_one_for_another_machine_is_said_not_to_start(node: Node, item: Json) ->
 def test_one_that_stays_busy_is_said_to_be(node: Node, item: Json) -> None:
     """libcni takes this for a success of DEL, and forgets the attachment."""
     with busy(node.plugins.path / "odd"):
-        done = node.run("attachments", attachments=[item], timeout=1)
+        done = node.run("attachments", attachments=[item], timeout=5)
         done.failed(f"plugin {ODD} cannot be started for ADD: Text file busy", "is nobody still writing it?", "DEL")
         assert node.plugins.calls() == []
     assert node.attach(item)[0]["action"] == "recreated"
@@ -201,7 +201,7 @@ PROBES: dict[str, tuple[Answer | None, str]] = {
     "no versions": (Answer(stdout="{}"), "the answer of plugin odd to VERSION: /supportedVersions: None"),
     "others": (Answer(stdout='{"cniVersion": "0.4.0", "supportedVersions": ["0.4.0"]}'), "odd supports 0.4.0"),
     "a crash": (Answer(stdout="", signal=signal.SIGSEGV), "plugin odd failed (VERSION): killed by SIGSEGV"),
-    "nothing": (Answer(hang="yes"), "plugin odd failed (VERSION): ran out of time (limit 1 s)"),
+    "nothing": (Answer(hang="yes"), "plugin odd failed (VERSION): ran out of time (limit 5 s)"),
     "it is missing": (None, "plugin 'odd' is not installed"),
 }
 
@@ -214,5 +214,5 @@ def test_conflists_writes_no_network_whose_plugin_cannot_do_it(
         node.plugins.write("odd", VERSION=answer)
     before = node.state()
     configuration = networks.network(networks.bridge(), {"type": "odd"})
-    node.run("conflists", conflists=[{"config": configuration}], timeout=1).failed("10-net.conflist", fragment)
+    node.run("conflists", conflists=[{"config": configuration}], timeout=5).failed("10-net.conflist", fragment)
     assert before.difference(node.state()) == ""

@@ -22,6 +22,7 @@ from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.plugins import Answer, Call
 from ansible_collections.cni.node.tests.support.state import State
 from ansible_collections.cni.node.tests.support.until import until
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import wait_until_dead
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
@@ -154,8 +155,8 @@ def test_a_plugin_that_outlives_its_run_is_waited_for(node: Node, item: Json) ->
 def test_a_plugin_that_outlives_its_run_for_too_long_is_ended(node: Node, item: Json) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     with outlived(node, item) as orphan:
-        assert node.detach(item, timeout=0.5)[0]["action"] == "removed"
-        assert not pathlib.Path(f"/proc/{orphan.pid}").exists()
+        assert node.detach(item, timeout=5)[0]["action"] == "removed"
+        wait_until_dead(orphan.pid)
         assert before.difference(node.state()) == ""
 
 

@@ -6,16 +6,17 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-import signal
+
+import pytest
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR, SMALL, STORE, contents, installed
+from ansible_collections.cni.node.tests.integration.engine.faults import Fault
+from ansible_collections.cni.node.tests.integration.engine.forks import Forks
 from ansible_collections.cni.node.tests.integration.engine.node import Done, Node, finished
 from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
 from ansible_collections.cni.node.tests.support.state import tree_lines
-from ansible_collections.cni.node.tests.support.until import until
 
 
 def install(node: Node, archive: pathlib.Path, version: str = "1", **options: object) -> Done:
@@ -46,24 +47,31 @@ def _without_times(before: tuple[list[str], list[str]]) -> tuple[list[str], list
     return [directory if line.startswith("bin ") else line for line in before[0]], before[1]
 
 
-def test_a_run_killed_in_the_middle_is_finished_by_the_next_one(node: Node, tmp_path: pathlib.Path) -> None:
-    old, new = (releases.release(tmp_path / f"{number}.tgz", revision=number) for number in "12")
-    install(node, old).succeeded()
-    expected = {"1": contents(*SMALL, revision="1"), "2": contents(*SMALL, revision="2")}
-    places = (f"{STORE}/*/sha256-*{releases.checksum(new)[-8:]}/*", f"{BIN_DIR}/.cni.node-*.tmp")
-    for pattern in places:
-        process = node.start("plugins", source=str(new), remote_src=True, version="2")
-        top = pathlib.Path("/")
-        until(lambda pattern=pattern, top=top: next(top.glob(pattern[1:]), None))  # type: ignore[misc]
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-        for name, content in ((path.name, path.read_bytes()) for path in BIN_DIR.glob("[!.]*")):
-            assert content in (expected["1"][name], expected["2"][name])
-        assert install(node, old).succeeded().result["version"] == "1"
-        assert installed() == expected["1"]
-        assert {path.suffix for path in BIN_DIR.iterdir()} == {""}, "a temporary file is left"
-    install(node, new, "2").succeeded()
+@pytest.mark.usefixtures("node")
+def test_a_run_killed_in_the_middle_is_finished_by_the_next_one(tmp_path: pathlib.Path) -> None:
+    arguments, expected = {}, {}
+    for version in "12":
+        source = releases.release(tmp_path / f"{version}.tgz", revision=version)
+        arguments[version] = {"source": str(source), "remote_src": True, "version": version}
+        expected[version] = contents(*SMALL, revision=version)
+    killed: list[str] = []
+    with Forks() as forks:
+        while True:
+            # Or what an earlier run has kept would be put there in fewer steps.
+            for before in ({"state": "absent"}, arguments["1"]):
+                forks.run("plugins", before).done().succeeded()
+            run = forks.run("plugins", arguments["2"], Fault("SIGKILL", len(killed), among=("rename",)))
+            if not run.hit:
+                break
+            killed += run.hit
+            for name, content in ((path.name, path.read_bytes()) for path in BIN_DIR.glob("[!.]*")):
+                assert content in (expected["1"][name], expected["2"][name])
+            assert forks.run("plugins", arguments["1"]).done().succeeded().result["version"] == "1"
+            assert installed() == expected["1"]
+            assert {path.suffix for path in BIN_DIR.iterdir()} == {""}, "a temporary file is left"
+    run.done().succeeded()
     assert installed() == expected["2"]
+    assert all(any(f" {place}/" in where for where in killed) for place in (STORE, BIN_DIR))
 
 
 def test_two_runs_at_once_do_one_after_the_other(node: Node, tmp_path: pathlib.Path) -> None:

@@ -348,7 +348,7 @@ def test_a_port_whose_other_end_nobody_can_reach_is_removed(node: Node, project:
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "lost")))
         (of_blue,) = interfaces(node, "blue", "cni0")
         with lost.path.open("rb"):
-            remove(lost)
+            remove(lost, wait=False)
             assert len(ports_of_the_bridge()) == 2
             done = collected(project)
             assert sorted(one["kind"] for one in done.result["findings"]) == ["link", "record"]
@@ -549,7 +549,7 @@ def test_what_has_no_owner_may_have_one_soon_while_a_plugin_is_at_add(node: Node
         node.plugins.forget()
         with node.plugins.gate() as gate:
             node.plugins.write("stall", ADD=Answer(hold=gate))
-            running = node.start("attachments", attachments=[{"network": "slow", "netns": "blue"}])
+            running = node.start("attachments", attachments=[{"network": "slow", "netns": "blue"}], timeout=300)
             (call,) = node.plugins.wait_for_held(1)
             done = project.play([task("gc", GC, {"networks": ["net"]})])["gc"].ok()
             assert found(done) == {}

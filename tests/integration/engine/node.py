@@ -19,12 +19,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 from ansible_collections.cni.node.tests.support import state
-from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
+from ansible_collections.cni.node.tests.support.until import until
 
 Json = dict[str, t.Any]
 
@@ -216,8 +218,19 @@ def _text(error: Json) -> str:
     return "; ".join(filter(None, (error["msg"], error["details"])))
 
 
-def remove(namespace: Namespace) -> None:
+def remove(namespace: Namespace, *, wait: bool = True) -> None:
+    """Until its veths have gone as well, which the kernel takes away when it likes: not before its last user has gone."""
+    ends = _ends_on_the_node(namespace) if wait else set()
+    # An engine in this process stays in the namespace that it has looked into last, and would keep it.
+    netns.opened_inside("/proc/self/ns/net", lambda: None)
     subprocess.run(["ip", "netns", "delete", namespace.name], check=True)
+    until(lambda: ends.isdisjoint(link["ifindex"] for link in ip("link", "show")) or None, 60)
+
+
+def _ends_on_the_node(namespace: Namespace) -> set[int]:
+    """Their interface numbers, of which the kernel gives none twice."""
+    numbers = [entry["id"] for entry in ip("netns", "list") if entry["name"] == namespace.name and "id" in entry]
+    return {link["ifindex"] for link in ip("link", "show", "type", "veth") if link.get("link_netnsid") in numbers}
 
 
 def replace(namespace: Namespace) -> None:

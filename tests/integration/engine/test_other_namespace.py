@@ -24,8 +24,7 @@ from ansible_collections.cni.node.tests.integration.engine.node import (
 )
 from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
 from ansible_collections.cni.node.tests.support.libcni import Libcni
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace
-from ansible_collections.cni.node.tests.support.until import until
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
@@ -53,8 +52,6 @@ def test_an_attachment_without_its_namespace_is_deleted(
 def test_a_lost_namespace_is_missed_and_the_lease_kept(node: Node, engine: Engine, blue: Namespace, item: Json) -> None:
     engine.add(item)
     remove(blue)
-    # The kernel takes the node's end away when it likes.
-    until(lambda: None if any(link.get("master") for link in links().values()) else True)
     error = node.refusal(item, "/run/netns/blue does not exist", "make it first")
     assert error["code"] == 4
     assert len(node.leases("net")) == 1

@@ -40,6 +40,7 @@ options:
       - Whether there are to be namespaces of these names.
       - With V(absent), processes inside a namespace keep it alive without its name. Remove its attachments first,
         so that addresses and rules on the node are given back as well.
+      - A symbolic link goes, and what it leads to stays, such as the namespace of a container.
     type: str
     choices:
       - present

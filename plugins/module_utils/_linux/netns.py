@@ -82,7 +82,9 @@ def require_foreign(path: str) -> None:
 
 
 def create(name: str) -> None:
-    """Make a named network namespace; a file left behind by an interrupted attempt is taken over.
+    """Make a named network namespace.
+
+    A file left behind by an interrupted attempt is taken over, and a link that leads to none makes way.
 
     Raises:
         CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``.
@@ -90,6 +92,8 @@ def create(name: str) -> None:
     path = path_of(name)
     try:
         _share_directory()
+        if os.path.islink(path):
+            os.unlink(path)
         with open(path, "ab"):
             pass
         _in_new_thread(lambda: _pin_new_namespace(path))
@@ -100,14 +104,14 @@ def create(name: str) -> None:
 
 
 def delete(name: str) -> None:
-    """Remove a named network namespace, or what is left of one.
+    """Remove a named network namespace, or what is left of one; what a link leads to is somebody else's.
 
     Raises:
         CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``.
     """
     path = path_of(name)
     try:
-        if is_namespace(path):
+        if not os.path.islink(path) and is_namespace(path):
             syscall.unmount(path, syscall.MNT_DETACH)
         os.unlink(path)
     except FileNotFoundError:

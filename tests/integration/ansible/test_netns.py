@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import subprocess
 
+from ansible_collections.cni.node.plugins.module_utils._linux.netns import is_namespace
 from ansible_collections.cni.node.tests.integration.ansible.playing import Project, task, thrice
 from ansible_collections.cni.node.tests.support.namespaces import links
 
@@ -56,3 +59,32 @@ def test_a_name_that_is_none_is_refused_before_anything_is_made(project: Project
     for one in project.play(tasks).tasks:
         one.did_nothing().failed(f"{one.name!r} is no name of a network namespace; expected: ")
         assert one.result["error"]["code"] == 4
+
+
+def test_a_link_is_removed_and_what_it_leads_to_stays(project: Project) -> None:
+    subprocess.run(["ip", "netns", "add", "abc"], check=True)
+    other = pathlib.Path("/run/docker/netns/abc")
+    other.parent.mkdir(parents=True)
+    other.touch()
+    subprocess.run(["mount", "--bind", "/run/netns/abc", other], check=True)
+    targets = {"mounted": str(other), "process": f"/proc/{os.getpid()}/ns/net", "nowhere": "/proc/0/ns/net"}
+    for name, target in targets.items():
+        pathlib.Path("/run/netns", name).symlink_to(target)
+    played = project.play(thrice("remove", NETNS, {"names": list(targets), "state": "absent"}))
+    assert played.settled("remove").result["changed_names"] == list(targets)
+    assert os.listdir("/run/netns") == ["abc"]
+    assert is_namespace(str(other))
+
+
+def test_a_link_that_leads_to_no_namespace_is_replaced_and_its_target_left_alone(project: Project) -> None:
+    target = pathlib.Path("/run/docker/notes")
+    target.parent.mkdir()
+    target.write_text("notes", encoding="ascii")
+    pathlib.Path("/run/netns").mkdir()
+    names = {"file": str(target), "nowhere": "/run/docker/gone", "process": "/proc/0/ns/net"}
+    for name, path in names.items():
+        pathlib.Path("/run/netns", name).symlink_to(path)
+    played = project.play(thrice("make", NETNS, {"names": list(names)}))
+    assert played.settled("make").result["changed_names"] == list(names)
+    assert [list(links(name)) for name in names] == [["lo"]] * 3
+    assert (target.read_text(encoding="ascii"), os.listdir("/run/docker")) == ("notes", ["notes"])

@@ -21,6 +21,10 @@ from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 DIRECTORY: t.Final = "/run/netns"
 
+# Whoever makes or removes a namespace holds it: a second mount on one file hides the first for good.
+LOCK: t.Final = "/run/cni-node-netns.lock"
+_TIMEOUT: t.Final = 60.0
+
 _NS_GET_NSTYPE: t.Final = 0xB703
 _OWN_NAMESPACES: t.Final = ("/proc/self/ns/net", "/proc/1/ns/net")
 
@@ -81,43 +85,51 @@ def require_foreign(path: str) -> None:
         raise _invalid(path, "is the node's own network namespace", "name the container's")
 
 
-def create(name: str) -> None:
-    """Make a named network namespace.
+def create(name: str) -> bool:
+    """Make a named network namespace; say whether there was none.
 
     A file left behind by an interrupted attempt is taken over, and a link that leads to none makes way.
 
     Raises:
-        CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``.
+        CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``, ``TRY_AGAIN``.
     """
     path = path_of(name)
-    try:
-        _share_directory()
-        if os.path.islink(path):
-            os.unlink(path)
-        with open(path, "ab"):
-            pass
-        _in_new_thread(lambda: _pin_new_namespace(path))
-    except OSError as exc:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-        raise io_error("make the network namespace", path, exc) from exc
+    with _alone():
+        if is_namespace(path):
+            return False
+        try:
+            _share_directory()
+            if os.path.islink(path):
+                os.unlink(path)
+            with open(path, "ab"):
+                pass
+            _in_new_thread(lambda: _pin_new_namespace(path))
+        except OSError as exc:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            raise io_error("make the network namespace", path, exc) from exc
+    return True
 
 
-def delete(name: str) -> None:
-    """Remove a named network namespace, or what is left of one; what a link leads to is somebody else's.
+def delete(name: str) -> bool:
+    """Remove a named network namespace, or what is left of one; say whether there was anything.
+
+    What a link leads to is somebody else's.
 
     Raises:
-        CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``.
+        CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``, ``TRY_AGAIN``.
     """
     path = path_of(name)
-    try:
-        if not os.path.islink(path) and is_namespace(path):
-            syscall.unmount(path, syscall.MNT_DETACH)
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
-    except OSError as exc:
-        raise io_error("remove the network namespace", path, exc) from exc
+    with _alone():
+        try:
+            if not os.path.islink(path) and is_namespace(path):
+                syscall.unmount(path, syscall.MNT_DETACH)
+            os.unlink(path)
+        except FileNotFoundError:
+            return False
+        except OSError as exc:
+            raise io_error("remove the network namespace", path, exc) from exc
+    return True
 
 
 def inside(path: str, operation: t.Callable[[], T]) -> T:
@@ -163,6 +175,13 @@ def _own_namespaces() -> set[tuple[int, int]]:
     return own
 
 
+def _alone() -> t.ContextManager[None]:
+    # Most runs find every namespace as it is to be, and need neither this nor what it imports.
+    from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+
+    return locked(LOCK, exclusive=True, timeout=_TIMEOUT, what=DIRECTORY)
+
+
 def _share_directory() -> None:
     """Let namespaces made here be seen by every mount namespace of the node, as iproute2 does."""
     os.makedirs(DIRECTORY, 0o755, exist_ok=True)
@@ -205,6 +224,7 @@ def _invalid(path: str, problem: str, advice: str) -> CniError:
 
 __all__ = (
     "DIRECTORY",
+    "LOCK",
     "create",
     "delete",
     "inside",

@@ -17,17 +17,17 @@ def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]
     """Make or remove named network namespaces; nothing is done before every name has been looked at.
 
     Returns:
-        The names that were made or removed, or would be.
+        The names that were made or removed, or would be; without those that another run has just seen to.
 
     Raises:
         CniError: A name is not one, or the system refuses.
     """
     unique = list(dict.fromkeys(names))
     changing = [name for name in unique if _is_wrong(netns.path_of(name), present)]
-    if not dry_run:
-        for name in changing:
-            (netns.create if present else netns.delete)(name)
-    return changing
+    if dry_run:
+        return changing
+    change = netns.create if present else netns.delete
+    return [name for name in changing if change(name)]
 
 
 def _is_wrong(path: str, present: bool) -> bool:

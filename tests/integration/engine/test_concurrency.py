@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import pathlib
 
 import pytest
 
@@ -103,3 +104,14 @@ def test_one_container_is_never_worked_on_twice_at_once(node: Node, blue: Namesp
 
 
 SLOW_FIRST = {"type": "slow-first"}
+
+
+def test_a_namespace_is_made_and_removed_by_one_of_several_processes(node: Node) -> None:
+    names = [f"n{number}" for number in range(40)]
+    for state in ("present", "absent"):
+        running = [node.start("netns", names=names, state=state) for dummy in range(3)]
+        changed = [name for process in running for name in finished(process).succeeded().result["changed_names"]]
+        assert sorted(changed) == sorted(names)
+        mounts = pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").split()
+        is_present = state == "present"
+        assert [mounts.count(f"/run/netns/{name}") for name in names] == [int(is_present)] * len(names)

@@ -13,6 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
@@ -21,8 +22,11 @@ OWN = "/proc/self/ns/net"
 
 @pytest.fixture
 def directory(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path))
-    return tmp_path
+    (tmp_path / "netns").mkdir()
+    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+    monkeypatch.setattr(netns, "LOCK", str(tmp_path / "lock"))
+    monkeypatch.setattr(netns, "_TIMEOUT", 0.0)
+    return tmp_path / "netns"
 
 
 @pytest.mark.parametrize("name", ["blue", "a.b", "cni-1234_x", "..x", "Ünï", "a:b", "a" * 255])
@@ -98,8 +102,8 @@ def test_a_directory_that_is_none_is_an_error(directory: pathlib.Path) -> None:
 
 def test_what_is_left_of_a_namespace_is_removed(directory: pathlib.Path) -> None:
     (directory / "left-behind").touch()
-    netns.delete("left-behind")
-    netns.delete("left-behind")
+    assert netns.delete("left-behind") is True
+    assert netns.delete("left-behind") is False
     assert list(directory.iterdir()) == []
 
 
@@ -107,3 +111,23 @@ def test_what_cannot_be_removed_is_an_error(directory: pathlib.Path) -> None:
     (directory / "x").mkdir()
     error = error_of(netns.delete, "x")
     assert (error.code, error.msg.startswith(f"cannot remove the network namespace {directory}/x: ")) == (5, True)
+
+
+def test_no_run_comes_between_what_another_sees_and_what_it_does(directory: pathlib.Path) -> None:
+    (directory / "left-behind").touch()
+    with locked(netns.LOCK, exclusive=True, timeout=0, what="it"):
+        for operation in (netns.create, netns.delete):
+            error = error_of(operation, "left-behind")
+            assert (error.code, netns.LOCK in error.details) == (Code.TRY_AGAIN, True)
+    assert os.listdir(directory) == ["left-behind"]
+
+
+def test_a_namespace_that_another_run_has_just_made_is_not_made_again(directory: pathlib.Path) -> None:
+    (directory / "there").symlink_to(OWN)
+    assert netns.create("there") is False
+    assert os.readlink(directory / "there") == OWN
+
+
+def test_no_lock_is_left(directory: pathlib.Path) -> None:
+    netns.delete("nobody")
+    assert not os.path.lexists(netns.LOCK)

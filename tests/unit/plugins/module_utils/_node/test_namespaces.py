@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
+import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base import lock
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node import namespaces
@@ -18,9 +21,11 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 @pytest.fixture
 def directory(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """Any file in it passes for a namespace."""
-    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path))
+    (tmp_path / "netns").mkdir()
+    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+    monkeypatch.setattr(netns, "LOCK", str(tmp_path / "lock"))
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
-    return tmp_path
+    return tmp_path / "netns"
 
 
 @pytest.mark.parametrize("present", [True, False])
@@ -42,7 +47,26 @@ def test_a_dry_run_names_what_is_wrong_once_and_in_order(directory: pathlib.Path
     assert namespaces.ensure([], present=True, dry_run=False) == []
 
 
-def test_what_is_as_wanted_is_left_alone(directory: pathlib.Path) -> None:
+def test_what_is_as_wanted_is_left_alone_and_waits_for_nobody(directory: pathlib.Path) -> None:
     (directory / "there").touch()
-    assert namespaces.ensure(["there"], present=True, dry_run=False) == []
-    assert namespaces.ensure(["nobody"], present=False, dry_run=False) == []
+    with lock.locked(netns.LOCK, exclusive=True, timeout=0, what="it"):
+        assert namespaces.ensure(["there"], present=True, dry_run=False) == []
+        assert namespaces.ensure(["nobody"], present=False, dry_run=False) == []
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_what_another_run_has_just_seen_to_is_no_change(
+    directory: pathlib.Path, monkeypatch: pytest.MonkeyPatch, present: bool
+) -> None:
+    path = directory / "red"
+
+    @contextlib.contextmanager
+    def overtaken(*dummy_arguments: object, **dummy: object) -> t.Iterator[None]:
+        (path.touch if present else path.unlink)()
+        yield
+
+    monkeypatch.setattr(lock, "locked", overtaken)
+    if not present:
+        path.touch()
+    assert namespaces.ensure(["red"], present=present, dry_run=False) == []
+    assert path.exists() is present

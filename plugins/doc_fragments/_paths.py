@@ -47,7 +47,7 @@ options:
   timeout:
     description:
       - Seconds that one call of one plugin may take before its whole process group is killed.
-      - Seconds to wait for another run that works on the same container or network.
+      - Seconds to wait for another run that works on the same container, network or directory.
     type: float
     default: 60
 """

@@ -48,21 +48,38 @@ VALIDATE: t.Final = {
 }
 
 
+class _Plan(t.NamedTuple):
+    directory: ConflistDirectory
+    changes: list[FileChange]
+    prospect: Prospect
+    findings: list[Finding]
+    stopping: list[Finding]
+
+
 def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     """Do what the module `conflists` is asked for and return its result."""
+    plan = _planned(module)
+    if not module.check_mode and not plan.stopping and plan.directory.is_to_change(plan.changes):
+        with plan.directory.alone(module.params["timeout"]):
+            plan = _planned(module, plan)
+            if not plan.stopping:
+                plan.directory.apply(plan.changes)
+    warn(module, (str(finding) for finding in plan.findings if finding not in plan.stopping))
+    findings = [finding.as_dict() for finding in plan.findings]
+    if plan.stopping:
+        return {"failed": True, **as_failure(refusal(plan.stopping)), "findings": findings}
+    return {**_report(plan.changes), "findings": findings}
+
+
+def _planned(module: AnsibleModule, before: _Plan | None = None) -> _Plan:
+    """Look at the directory and decide; what was found before still goes for a directory that is as it was."""
     params = module.params
     directory = ConflistDirectory(params["conf_dir"], _mode(params["mode"]))
     wanted = [_wanted(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
     changes, networks = directory.plan(wanted, purge=params["purge"])
-    found = _validated(module, directory.prospect(changes, networks))
-    stopping = errors(found, strict=params["validate"]["strict"])
-    warn(module, (str(finding) for finding in found if finding not in stopping))
-    findings = [finding.as_dict() for finding in found]
-    if stopping:
-        return {"failed": True, **as_failure(refusal(stopping)), "findings": findings}
-    if not module.check_mode:
-        directory.apply(changes)
-    return {**_report(changes), "findings": findings}
+    prospect = directory.prospect(changes, networks)
+    findings = before.findings if before and before.prospect == prospect else _validated(module, prospect)
+    return _Plan(directory, changes, prospect, findings, errors(findings, strict=params["validate"]["strict"]))
 
 
 def _validated(module: AnsibleModule, prospect: Prospect) -> list[Finding]:

@@ -22,6 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.file_change import 
 from ansible_collections.cni.node.plugins.module_utils._node.ownership import Ownership
 from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
 
+# Not in a directory of the system: whoever may write here may lock. No runtime reads a file of this name.
+_LOCK: t.Final = ".cni.node.lock"
 _FILENAME = re.compile(r"[a-zA-Z0-9_][a-zA-Z0-9_.@+\-]*", re.ASCII)
 
 
@@ -88,9 +90,28 @@ class ConflistDirectory:
         removals = {path: self._removal(path) for path in self._removed(wanted, networks, purge) if path not in writes}
         return [*writes.values(), *removals.values()], networks
 
+    def is_to_change(self, changes: t.Sequence[FileChange]) -> bool:
+        """Tell whether carrying out a plan would do anything."""
+        return any(change.changed for change in changes) or self._ownership.differs(changes)
+
+    def alone(self, timeout: float) -> t.ContextManager[None]:
+        """Keep other runs from changing the directory; what is to be changed has to be read and planned under it.
+
+        Args:
+            timeout: Seconds to wait for another run.
+
+        Raises:
+            CniError: ``TRY_AGAIN``, ``IO_FAILURE``.
+        """
+        # Most runs find everything in place, and need neither this nor what it imports.
+        from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+
+        durable.make_directory(self._path)
+        return locked(os.path.join(self._path, _LOCK), exclusive=True, timeout=timeout, what=self._path)
+
     def apply(self, changes: t.Sequence[FileChange]) -> None:
         """Carry out a plan; killed at any moment, each file is the old one or the new one, and known to be ours."""
-        if not any(change.changed for change in changes) and not self._ownership.differs(changes):
+        if not self.is_to_change(changes):
             return
         durable.make_directory(self._path)
         self._ownership.claim(changes)

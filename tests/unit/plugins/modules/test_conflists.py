@@ -13,6 +13,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._node.conflists import ConflistDirectory
 from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
 
@@ -102,6 +104,61 @@ def test_strictness_and_levels_reach_the_node(ensure: Ensure, tmp_path: pathlib.
     (tmp_path / "net.d" / "00-net.conflist").write_text(json.dumps(CONFIG), encoding="utf-8")
     assert "(shadowed-network)" in ensure({"config": CONFIG}, validate={"strict": True}).refused()
     assert ensure({"config": CONFIG}, validate={"levels": ["schema"], "strict": True}).ok()["findings"] == []
+
+
+@pytest.fixture
+def overtake(monkeypatch: pytest.MonkeyPatch) -> t.Callable[[t.Callable[[], object]], None]:
+    """Have something happen right after the next run has decided what to do."""
+    plan = ConflistDirectory.plan
+
+    def after_the_next_plan(happens: t.Callable[[], object]) -> None:
+        def overtaken(directory: ConflistDirectory, *arguments: t.Any, **keywords: t.Any) -> t.Any:
+            monkeypatch.setattr(ConflistDirectory, "plan", plan)
+            planned = plan(directory, *arguments, **keywords)
+            happens()
+            return planned
+
+        monkeypatch.setattr(ConflistDirectory, "plan", overtaken)
+
+    return after_the_next_plan
+
+
+Overtake = t.Callable[[t.Callable[[], object]], None]
+
+
+def test_what_two_runs_write_at_once_is_known_to_be_ours(
+    ensure: Ensure, tmp_path: pathlib.Path, overtake: Overtake
+) -> None:
+    overtake(lambda: ensure({"config": {**CONFIG, "name": "other"}}).ok())
+    assert ensure({"config": CONFIG}).ok()["changed"]
+    assert len(ensure(purge=True).ok()["conflists"]) == 2
+    assert os.listdir(tmp_path / "net.d") == []
+
+
+def test_what_another_run_has_just_written_is_no_change(ensure: Ensure, overtake: Overtake) -> None:
+    overtake(lambda: ensure({"config": CONFIG}).ok())
+    done = ensure({"config": CONFIG}).ok()
+    assert (done["changed"], done["conflists"][0]["action"]) == (False, "unchanged")
+
+
+def test_what_came_between_is_looked_at_before_anything_is_written(
+    ensure: Ensure, tmp_path: pathlib.Path, overtake: Overtake
+) -> None:
+    (tmp_path / "net.d").mkdir()
+    other = tmp_path / "net.d" / "00-net.conflist"
+    overtake(lambda: other.write_text(json.dumps(CONFIG), encoding="utf-8"))
+    assert "(shadowed-network)" in ensure({"config": CONFIG}, validate={"strict": True}).refused()
+    assert os.listdir(tmp_path / "net.d") == [other.name]
+
+
+def test_a_run_waits_for_another_only_where_something_is_to_be_changed(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    ensure({"config": CONFIG}).ok()
+    with locked(str(tmp_path / "net.d" / ".cni.node.lock"), exclusive=True, timeout=0, what="it"):
+        assert not ensure({"config": CONFIG}).ok()["changed"]
+        assert ensure({"config": CONFIG, "priority": 20}, check_mode=True).ok()["changed"]
+        refused = ensure({"config": CONFIG, "priority": 20}, timeout=0.01, probe=False).refused()
+    assert refused.startswith(f"{tmp_path}/net.d is in use by another process for longer than 0.01 s")
+    assert sorted(os.listdir(tmp_path / "net.d")) == [".cni.node.owned", "10-net.conflist"]
 
 
 REFUSED: dict[str, tuple[Json, Json, str]] = {

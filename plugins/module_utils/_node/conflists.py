@@ -140,14 +140,25 @@ class ConflistDirectory:
     def _parse(self, one: Wanted) -> NetworkConfiguration:
         content = t.cast(bytes, one.content)
         network = conf_dir.complete(config.parse(content, one.where), self._path)
-        ending = conf_dir.LIST_ENDING if network.is_list else conf_dir.SINGLE_ENDINGS[0]
-        path = self._target(one, network.name, ending)
+        path = self._path_of(one, network)
         if one.network and one.network != network.name:
             raise CniError(Code.INVALID_CONFIG, f"{one.where}: its network is {network.name!r}, not {one.network!r}")
         return dataclasses.replace(network, source=path)
 
-    def _target(self, one: Wanted, name: str, ending: str) -> str:
-        filename = one.filename or f"{one.priority:02d}-{name}{ending}"
+    def _path_of(self, one: Wanted, network: NetworkConfiguration) -> str:
+        endings = (conf_dir.LIST_ENDING,) if network.is_list else conf_dir.SINGLE_ENDINGS
+        filename = one.filename or f"{one.priority:02d}-{network.name}{endings[0]}"
+        path = self._target(one, filename)
+        if not filename.endswith(endings):
+            what = "a list of plugins" if network.is_list else "a single plugin"
+            raise CniError(
+                Code.INVALID_CONFIG,
+                f"{one.where}: {filename!r} is no name for {what}",
+                f"expected: {' or '.join(endings)} at the end; name it so, or leave out filename",
+            )
+        return path
+
+    def _target(self, one: Wanted, filename: str) -> str:
         if not _FILENAME.fullmatch(filename) or not filename.endswith(conf_dir.ENDINGS):
             raise CniError(
                 Code.INVALID_CONFIG,
@@ -200,7 +211,7 @@ class ConflistDirectory:
         names = {one.network for one in gone if one.network and not one.filename}
         yield from (one.source for one in self._all_networks() if one.name in names)
         for one in gone:
-            path = self._target(one, "", "") if one.filename else ""
+            path = self._target(one, one.filename) if one.filename else ""
             if os.path.lexists(path):
                 self._refuse_another(one, path, written)
                 yield path

@@ -59,12 +59,31 @@ def test_a_filename_is_one_that_runtimes_read(net_d: NetD, filename: str) -> Non
         assert error.msg.startswith(item.where)
 
 
+@pytest.mark.parametrize(
+    ("content", "filename", "what", "endings"),
+    [
+        (text("a"), "10-a.conf", "a list of plugins", ".conflist"),
+        (text("a"), "10-a.json", "a list of plugins", ".conflist"),
+        (single("a"), "10-a.conflist", "a single plugin", ".conf or .json"),
+    ],
+    ids=["list in .conf", "list in .json", "single plugin in .conflist"],
+)
+def test_a_filename_ends_as_runtimes_expect_it_of_a_list_or_of_a_single_plugin(
+    net_d: NetD, content: bytes, filename: str, what: str, endings: str
+) -> None:
+    assert str(error_of(net_d.ensure, wanted("a", content, filename=filename))) == (
+        f"item a: {filename!r} is no name for {what}; expected: {endings} at the end; name it so, or leave out filename"
+    )
+    net_d.put(filename, content)
+    assert net_d.ensure(absent(filename=filename)) == {filename: "removed"}
+
+
 REFUSED: dict[str, tuple[list[Wanted], str]] = {
     "not JSON": ([wanted("a", b"{")], "item a is not valid JSON"),
     "another name": ([wanted("a", network="b")], "item a: its network is 'a', not 'b'"),
     "a network twice": ([wanted("a"), wanted("a", priority=20)], "item a: network 'a' is given twice"),
     "a file twice": (
-        [wanted("a", filename="x.conf"), wanted("b", filename="x.conf")],
+        [wanted("a", filename="x.conflist"), wanted("b", filename="x.conflist")],
         "item b: two networks want the file ",
     ),
     "no plugin": ([wanted("a", text("a", plugins=[]))], "item a: /plugins: the network has no plugin"),

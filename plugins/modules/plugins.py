@@ -97,7 +97,8 @@ options:
       - V(rolled_back) returns to the release before the last one that was installed. Asked for again, it changes nothing.
         O(version) and O(source) cannot be given then.
       - V(absent) removes the plugins and everything kept. Files that were set aside come back.
-      - A plugin in whose place somebody else has put another file is not removed. A warning says so.
+      - A plugin in whose place somebody else has put another file is not removed. A warning says so. What was set aside for
+        it is kept, also with V(absent), and comes back with the next run once that file is gone.
     type: str
     choices:
       - present
@@ -115,6 +116,7 @@ options:
       - With V(false), one with the very content, owner and mode of the plugin is taken over, and any other is an error.
         Nothing is changed then.
       - With V(true), it is set aside, and comes back when the plugin is removed.
+      - Only one file is set aside for a plugin. Another one that has taken its place is an error.
     type: bool
     default: false
   timeout:

@@ -115,7 +115,7 @@ def _present(module: AnsibleModule, store: PluginStore, installation: Installati
 def _awaited(version: str, store: PluginStore) -> Outcome:
     current = store.manifest.current
     label = current.label if current else None
-    return Outcome(changes=[], left=[], version=version or None, previous=label, kept=[], changed=True)
+    return Outcome(changes=[], left=[], set_aside={}, version=version or None, previous=label, kept=[], changed=True)
 
 
 class _SELinux:
@@ -139,7 +139,7 @@ def _labels(module: AnsibleModule) -> Labels | None:
 
 def _report(module: AnsibleModule, outcome: Outcome) -> _Keys:
     path = module.params["bin_dir"]
-    warn(module, (f"{path}/{name} is not as it was installed: it stays, as somebody else's" for name in outcome.left))
+    warn(module, (_stays(f"{path}/{name}", outcome.set_aside.get(name)) for name in outcome.left))
     actions = counted(change.action for change in outcome.changes)
     what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
     return {
@@ -151,6 +151,15 @@ def _report(module: AnsibleModule, outcome: Outcome) -> _Keys:
         "diff": {"before": _state(outcome, after=False), "after": _state(outcome, after=True)},
         "msg": f"{what} {outcome.version}: {actions}" if outcome.version else f"{what}: {actions}",
     }
+
+
+def _stays(path: str, aside: str | None) -> str:
+    told = f"{path} is not as it was installed: it stays, as somebody else's"
+    return (
+        f"{told}; what was set aside for it, {aside}, comes back with the next run once {path} is gone"
+        if aside
+        else told
+    )
 
 
 def _entry(change: PluginChange) -> dict[str, str]:

@@ -93,11 +93,12 @@ def _carry_out(changes: t.Sequence[PluginChange], directory: BinDirectory, stage
 def _settle(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore, directory: BinDirectory) -> None:
     """Note what has become of it all, and forget what is not kept."""
     stays = {change.name: change.after for change in changes if change.is_ours}
+    kept = {*stays, *(change.name for change in changes if change.action == "left")}
     after.installed = {name: [digest] for name, digest in stays.items()}
-    after.set_aside = {name: file for name, file in after.set_aside.items() if name in stays}
+    after.set_aside = {name: file for name, file in after.set_aside.items() if name in kept}
     after.seen = _seen({directory.file(name): digest for name, digest in stays.items()}, directory, store)
     store.manifest = after
-    if after.releases:
+    if after.releases or after.set_aside:
         store.save()
         store.sweep()
     else:

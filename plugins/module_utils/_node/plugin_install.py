@@ -41,6 +41,7 @@ class Outcome:
 
     Attributes:
         left: Plugins that would go, had not somebody put other files in their place.
+        set_aside: What is kept for those of them for which a file was set aside: its path, or what it says as a link.
         version: Of the release that is installed; None where none is.
         previous: Of the one that was.
         kept: Versions beside it, the one used last first.
@@ -49,6 +50,7 @@ class Outcome:
 
     changes: list[PluginChange]
     left: list[str]
+    set_aside: dict[str, str]
     version: str | None
     previous: str | None
     kept: list[str]
@@ -116,9 +118,9 @@ class Installation:
         return self._become(changes, [*self._others(release), release], rolled_back_from)
 
     def absent(self) -> Outcome:
-        """Have no plugins of ours, and nothing kept."""
+        """Have no plugins of ours, and nothing kept but files set aside that cannot come back yet."""
         outcome = self._become(self._plan(None), [], "")
-        if not self._dry_run:
+        if not self._dry_run and not self._store.manifest.set_aside:
             self._store.remove()
         return outcome
 
@@ -162,7 +164,7 @@ class Installation:
 
     def _become(self, changes: list[PluginChange], releases: list[Release], rolled_back_from: str) -> Outcome:
         before = self._store.manifest
-        outcome = _outcome(changes, before, releases)
+        outcome = _outcome(changes, before, releases, self._store)
         if not self._dry_run:
             after = dataclasses.replace(before, releases=releases, rolled_back_from=rolled_back_from)
             after.made = sorted({*before.made, *self._made})
@@ -182,10 +184,15 @@ def _selected(names: t.Iterable[str], only: t.Sequence[str] | None) -> set[str]:
     return known if only is None else set(only)
 
 
-def _outcome(changes: list[PluginChange], before: Manifest, releases: list[Release]) -> Outcome:
+def _outcome(changes: list[PluginChange], before: Manifest, releases: list[Release], store: PluginStore) -> Outcome:
+    left = [change.name for change in changes if change.action == "left"]
+    aside = {name: before.set_aside[name] for name in left if name in before.set_aside}
     return Outcome(
         changes=[change for change in changes if change.action != "left"],
-        left=[change.name for change in changes if change.action == "left"],
+        left=left,
+        set_aside={
+            name: f"a link to {file.link}" if file.link else store.set_aside(name) for name, file in aside.items()
+        },
         version=releases[-1].label if releases else None,
         previous=before.current.label if before.current else None,
         kept=[release.label for release in reversed(releases[:-1])],

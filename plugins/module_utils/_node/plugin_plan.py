@@ -60,10 +60,13 @@ def plan(
         where: The directory, as the error names it.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: there are such, and ``force`` is not given.
+        CniError: ``INVALID_CONFIG``: there are such, and ``force`` is not given, or others are set aside already.
     """
     wanted = [_wanted(name, digest, manifest, found.get(name)) for name, digest in sorted(desired.items())]
     displaced = [change for change in wanted if change.displaces and change.action != "adopted"]
+    second = [change for change in displaced if _is_second(change, manifest)]
+    if second:
+        raise _second_refusal(second, where)
     if displaced and not force:
         raise _refusal(displaced, where)
     leaving = sorted({*manifest.installed, *manifest.set_aside} - desired.keys())
@@ -74,7 +77,8 @@ def _wanted(name: str, digest: str, manifest: Manifest, before: Found | None) ->
     ours = manifest.installed.get(name)
     is_right = before is not None and before.sha256 == digest and before.is_kept
     if ours is None and before is not None:
-        return PluginChange(name, "adopted" if is_right else "updated", before, digest, displaces=True)
+        displaces = not is_right or name not in manifest.set_aside
+        return PluginChange(name, "adopted" if is_right else "updated", before, digest, displaces)
     if is_right:
         return PluginChange(name, "unchanged", before, digest)
     if ours is None:
@@ -97,6 +101,20 @@ def is_same(found: Found, aside: SetAside) -> bool:
     """Tell whether a file is as the one set aside was."""
     facts = ("sha256", "mode", "uid", "gid", "mtime_ns", "link")
     return all(getattr(found, fact) == getattr(aside, fact) for fact in facts)
+
+
+def _is_second(change: PluginChange, manifest: Manifest) -> bool:
+    aside = manifest.set_aside.get(change.name)
+    return aside is not None and change.before is not None and not is_same(change.before, aside)
+
+
+def _second_refusal(second: t.Sequence[PluginChange], where: str) -> CniError:
+    names = ", ".join(change.name for change in second)
+    return CniError(
+        Code.INVALID_CONFIG,
+        f"{where} has files that somebody else has put there, and for their names others are set aside already: {names}",
+        "leave these out with 'only', or move them away; what is set aside comes back when the plugin is removed",
+    )
 
 
 def _refusal(displaced: t.Sequence[PluginChange], where: str) -> CniError:

@@ -71,6 +71,22 @@ def test_what_is_left_is_told(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     assert os.listdir(tmp_path / "opt" / "bin") == ["ptp"]
 
 
+def test_what_is_left_is_told_with_what_is_kept_for_it(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "opt" / "bin" / "ptp"
+    path.parent.mkdir(parents=True)
+    path.write_text("my own", encoding="ascii")
+    ensure(force=True).ok()
+    path.write_text("of a package", encoding="ascii")
+    for check_mode in (True, False):
+        (told,) = ensure(check_mode, state="absent").warnings
+        assert told.startswith(
+            f"{path} is not as it was installed: it stays, as somebody else's; what was set aside for it, "
+        )
+        assert told.endswith(f", comes back with the next run once {path} is gone")
+        (aside,) = (pathlib.Path(word.strip(",")) for word in told.split() if "/set-aside/" in word)
+        assert aside.read_text(encoding="ascii") == "my own"
+
+
 def test_an_empty_list_is_no_choice(ensure: Ensure) -> None:
     assert len(ensure(only=[]).ok()["plugins"]) == 2
 

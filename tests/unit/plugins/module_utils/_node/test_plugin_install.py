@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import pathlib
 import stat
+import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Outcome
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.bin_dir import (
     BinDir,
@@ -212,6 +214,59 @@ def test_what_somebody_has_put_in_the_place_of_ours_is_not_removed(bin_dir: BinD
     assert (actions(upgraded), upgraded.left) == ({"ptp": "unchanged"}, ["bridge", "flannel"])
     assert actions(bin_dir.absent()) == {"ptp": "removed"}
     assert bin_dir.files() == {"bridge": b"from a package", "flannel": b"from another one"}
+
+
+WITHOUT_BRIDGE: dict[str, t.Callable[..., Outcome]] = {
+    "absent": BinDir.absent,
+    "only": lambda bin_dir, **options: bin_dir.present(OLD, ["ptp"], **options),
+    "upgrade": lambda bin_dir, **options: bin_dir.present(release("3", "ptp"), **options),
+}
+
+
+@pytest.mark.parametrize("leave", WITHOUT_BRIDGE.values(), ids=WITHOUT_BRIDGE)
+def test_what_was_set_aside_is_kept_as_long_as_another_file_has_its_place(
+    bin_dir: BinDir, leave: t.Callable[..., Outcome]
+) -> None:
+    foreign = bin_dir.put("bridge", b"foreign", 0o750)
+    bin_dir.present(OLD, force=True)
+    bin_dir.put("bridge", b"from a package")
+    aside = pathlib.Path(bin_dir.store.set_aside("bridge"))
+    for changed in (True, False):
+        predicted, left = (leave(bin_dir, dry_run=dry) for dry in (True, False))
+        assert predicted == left
+        assert (left.left, left.set_aside, left.changed) == (["bridge"], {"bridge": str(aside)}, changed)
+        assert (foreign.read_bytes(), aside.read_bytes()) == (b"from a package", b"foreign")
+    assert bin_dir.left_over() == []
+    foreign.unlink()
+    assert actions(leave(bin_dir))["bridge"] == "restored"
+    assert (foreign.read_bytes(), stat.S_IMODE(foreign.stat().st_mode)) == (b"foreign", 0o750)
+    bin_dir.absent()
+    assert (bin_dir.files(), os.path.exists(bin_dir.store.path)) == ({"bridge": b"foreign"}, False)
+
+
+def test_a_link_that_was_set_aside_is_kept_as_well(bin_dir: BinDir) -> None:
+    bin_dir.path.mkdir()
+    (bin_dir.path / "bridge").symlink_to("/bin/true")
+    bin_dir.present(OLD, force=True)
+    bin_dir.put("bridge", b"from a package")
+    assert bin_dir.absent().set_aside == {"bridge": "a link to /bin/true"}
+    (bin_dir.path / "bridge").unlink()
+    bin_dir.absent()
+    assert os.readlink(bin_dir.path / "bridge") == "/bin/true"
+
+
+def test_a_second_file_does_not_take_the_place_of_what_is_set_aside(bin_dir: BinDir) -> None:
+    path = bin_dir.put("bridge", b"foreign")
+    bin_dir.present(OLD, force=True)
+    bin_dir.put("bridge", b"from a package")
+    bin_dir.absent()
+    for dry_run in (True, False):
+        error = str(error_of(bin_dir.present, OLD, force=True, dry_run=dry_run))
+        assert "for their names others are set aside already: bridge; leave these out with 'only', or move" in error
+    bin_dir.put("bridge", OLD.files["bridge"])
+    assert actions(bin_dir.present(OLD))["bridge"] == "adopted"
+    bin_dir.absent()
+    assert path.read_bytes() == b"foreign"
 
 
 @pytest.mark.parametrize("kind", ["directory", "pipe"])

@@ -18,7 +18,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive
 from ansible_collections.cni.node.plugins.module_utils._node.file_digest import digest_of, sha256
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of, plugin_names
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of, listing_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, is_url
 
 _Keys = dict[str, t.Any]
@@ -55,7 +55,7 @@ class ActionModule(ActionBase):
         except AnsibleError as exc:
             advice = "" if os.path.isabs(given) else "give its absolute path, or put it where it is looked for: "
             raise CniError(Code.NOT_AVAILABLE, f"source: {name} is not on the controller", f"{advice}{exc}") from exc
-        return _Directory(path) if os.path.isdir(path) else _Archive(path, name, arguments)
+        return _Directory(path, arguments) if os.path.isdir(path) else _Archive(path, name, arguments)
 
     def _ensure(self, source: _Source, arguments: _Keys, task_vars: _Keys | None) -> _Keys:
         """Ask the node whether it needs the content; send it where it does."""
@@ -99,9 +99,9 @@ class _Archive:
 class _Directory:
     """A directory of plugins on the controller."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, arguments: _Keys) -> None:
         self._path = path
-        self._listing = {name: digest_of(os.path.join(path, name)) for name in plugin_names(path)}
+        self._listing = listing_of(path, str(arguments.get("checksum") or ""), digest_of)
         self.digest = identity_of(self._listing)
 
     def listing(self) -> dict[str, str]:

@@ -73,7 +73,7 @@ options:
       - The archive's digest, C(sha256:) or C(sha512:) and hexadecimal digits.
       - The default for an archive that is named as those of the reference plugins are is the digest known to this
         collection, wherever the archive comes from.
-      - A URL needs one.
+      - A URL needs one. For a directory, it is an error.
     type: str
   only:
     description:

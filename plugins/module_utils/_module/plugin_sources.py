@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.file_digest import Digests, digest_of
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of, plugin_names
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of, listing_of, plugin_names
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Source
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, without_password
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_store import read
@@ -53,7 +53,7 @@ class Sources:
         if not self._is_remote:
             return str(self._from_controller()["digest"])
         if os.path.isdir(path):
-            return identity_of(self._listing(path))
+            return identity_of(listing_of(path, self.asked.checksum, self._digests.of))
         return self.asked.checksum or ("" if self._is_awaited() else f"sha256:{self._digests.of(path)}")
 
     def _is_awaited(self) -> bool:
@@ -65,11 +65,6 @@ class Sources:
                 Code.INTERNAL, "a source on the controller reached the node", "sources are sent by the controller"
             )
         return self._sent
-
-    def _listing(self, directory: str) -> dict[str, str]:
-        if self.asked.checksum:
-            raise CniError(Code.INVALID_CONFIG, f"{directory} is a directory", "checksum is for archives")
-        return {name: self._digests.of(os.path.join(directory, name)) for name in plugin_names(directory)}
 
     def fetch(self) -> Source:
         """Get the release.

@@ -39,6 +39,21 @@ def plugin_names(directory: str) -> list[str]:
     return names
 
 
+def listing_of(directory: str, checksum: str, digest: t.Callable[[str], str]) -> dict[str, str]:
+    """Return the SHA-256 of each plugin of a directory by its name.
+
+    Args:
+        checksum: What the task gives as one; of a directory, there is none.
+        digest: Takes that of a file.
+
+    Raises:
+        CniError: As `plugin_names`, and ``INVALID_CONFIG``.
+    """
+    if checksum:
+        raise CniError(Code.INVALID_CONFIG, f"{directory} is a directory", "checksum is for archives")
+    return {name: digest(os.path.join(directory, name)) for name in plugin_names(directory)}
+
+
 def _is_executable(entry: os.DirEntry[str]) -> bool:
     mode = entry.stat(follow_symlinks=False).st_mode
     return stat.S_ISREG(mode) and bool(mode & 0o111)
@@ -50,4 +65,4 @@ def identity_of(listing: t.Mapping[str, str]) -> str:
     return f"files:{sha256(lines.encode('utf-8', 'surrogateescape'))}"
 
 
-__all__ = ("identity_of", "is_plugin_name", "plugin_names")
+__all__ = ("identity_of", "is_plugin_name", "listing_of", "plugin_names")

@@ -146,6 +146,10 @@ BAD: dict[str, tuple[Json, str]] = {
     "missing": ({"source": "none.tgz"}, "source: none.tgz is not on the controller; give its absolute path"),
     "digest": ({"source": "x.tgz", "checksum": "sha256:" + "0" * 64}, "x.tgz is not the archive it should be"),
     "version": ({"source": "x.tgz", "version": "1.7.0"}, "version 1.7.0 of the plugins is not installed"),
+    "digest of a directory": (
+        {"source": "mine", "checksum": "sha256:" + "0" * 64},
+        "files/mine is a directory; checksum is for archives",
+    ),
     "nothing in it": ({"source": "."}, "has no plugin"),
 }
 

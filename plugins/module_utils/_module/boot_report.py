@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
@@ -16,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node import boot
 from ansible_collections.cni.node.plugins.module_utils._node.boot_preparation import prepare
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.file_digest import sha256
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
 
 if t.TYPE_CHECKING:
@@ -40,10 +40,7 @@ def _diff(change: FileChange) -> dict[str, t.Any]:
     """A program says nothing to a reader, its digest whether it is another one."""
     if change.path != boot.PROGRAM:
         return file_diff(change)
-    before, after = (
-        f"SHA-256 {hashlib.sha256(content).hexdigest()}\n" if content else ""
-        for content in (change.before, change.after)
-    )
+    before, after = (f"SHA-256 {sha256(content)}\n" if content else "" for content in (change.before, change.after))
     return {"before_header": change.path, "before": before, "after_header": change.path, "after": after}
 
 

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources im
     Sources,
 )
 from ansible_collections.cni.node.plugins.module_utils._module.run import counted, warn
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_apply import remove_empty
+from ansible_collections.cni.node.plugins.module_utils._node.file_change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import (
     BinDirectory,
     Labels,
@@ -81,7 +81,7 @@ def _alone(module: AnsibleModule) -> _Keys:
                     store.sweep()
                 raise
     finally:
-        remove_empty(unused)
+        remove_empty(*unused)
 
 
 def _operate(module: AnsibleModule, store: PluginStore, made: list[str]) -> _Keys:

@@ -11,14 +11,13 @@ import dataclasses
 import json
 import os
 import re
-import stat
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange, apply, planned
 from ansible_collections.cni.node.plugins.module_utils._node.ownership import Ownership
 from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
 
@@ -86,7 +85,7 @@ class ConflistDirectory:
                 network = self._parse(one)
                 self._refuse_twice(network, one, networks, writes)
                 networks.append(network)
-                writes[network.source] = self._write(network.name, network.source, one.content)
+                writes[network.source] = planned(network.source, one.content, network=network.name, mode=self._mode)
         removals = {path: self._removal(path) for path in self._removed(wanted, networks, purge) if path not in writes}
         return [*writes.values(), *removals.values()], networks
 
@@ -116,11 +115,7 @@ class ConflistDirectory:
         durable.make_directory(self._path)
         self._ownership.claim(changes)
         for change in changes:
-            if change.action in ("created", "changed") and change.after is not None:
-                durable.write(change.path, change.after, mode=self._mode)
-        for change in changes:
-            if change.action == "removed":
-                durable.remove(change.path)
+            apply(change)
         self._ownership.settle(changes)
 
     def prospect(self, changes: t.Sequence[FileChange], networks: t.Sequence[NetworkConfiguration]) -> Prospect:
@@ -188,13 +183,6 @@ class ConflistDirectory:
                 f"{one.where}: the network of {path} is {found!r}, not {one.network!r}",
                 "to remove the file whatever it defines, leave the name out",
             )
-
-    def _write(self, name: str, path: str, after: bytes) -> FileChange:
-        before = durable.read(path)
-        mode = stat.S_IMODE(os.stat(path).st_mode) if before is not None else None
-        same = before == after and mode == self._mode
-        action = "created" if before is None else "unchanged" if same else "changed"
-        return FileChange(name, path, action, before, after, mode, self._mode)
 
     def _removal(self, path: str) -> FileChange:
         return FileChange(self._network_of(path), path, "removed", durable.read(path), None)

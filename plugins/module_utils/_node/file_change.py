@@ -42,12 +42,13 @@ class FileChange:
         return self.action != "unchanged"
 
 
-def planned(path: str, after: bytes | None) -> FileChange:
-    """Say what becomes of a file of the system that is to be so, or not to be there."""
+def planned(path: str, after: bytes | None, *, network: str = "", mode: int = _MODE) -> FileChange:
+    """Say what becomes of a file that is to be so, or not to be there."""
     before = durable.read(path)
-    mode = None if before is None else stat.S_IMODE(os.stat(path).st_mode)
-    wanted = None if after is None else _MODE
-    return FileChange("", path, _action(before, after, same_mode=mode == wanted), before, after, mode, wanted)
+    before_mode = None if before is None else stat.S_IMODE(os.stat(path).st_mode)
+    after_mode = None if after is None else mode
+    action = _action(before, after, same_mode=before_mode == after_mode)
+    return FileChange(network, path, action, before, after, before_mode, after_mode)
 
 
 def apply(change: FileChange) -> None:
@@ -56,12 +57,12 @@ def apply(change: FileChange) -> None:
         durable.remove(change.path)
     elif change.changed and change.after is not None:
         durable.make_directory(os.path.dirname(change.path))
-        durable.write(change.path, change.after, mode=_MODE)
+        durable.write(change.path, change.after, mode=_MODE if change.after_mode is None else change.after_mode)
 
 
 def remove_empty(*directories: str) -> None:
-    """Remove directories, one after the other, as far as there is nothing in them."""
-    for path in directories:
+    """Remove directories, the deepest first, as far as there is nothing in them."""
+    for path in sorted(directories, key=len, reverse=True):
         with contextlib.suppress(OSError):
             os.rmdir(path)
 

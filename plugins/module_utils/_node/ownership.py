@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import typing as t
 
@@ -15,6 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.file_digest import sha256
 
 # No runtime reads a file of this name: it has none of the endings.
 _FILE: t.Final = ".cni.node.owned"
@@ -60,7 +60,7 @@ class Ownership:
     def is_unaltered(self, filename: str) -> bool:
         """Tell whether a file is there and is as we wrote it."""
         content = durable.read(os.path.join(self._directory, filename))
-        return content is not None and _digest(content) in self._files[filename].get("sha256", "").split()
+        return content is not None and sha256(content) in self._files[filename].get("sha256", "").split()
 
     def differs(self, changes: t.Iterable[FileChange]) -> bool:
         """Tell whether carrying out changes would leave another list."""
@@ -87,7 +87,7 @@ class Ownership:
             if change.after is None:
                 files.pop(filename, None)
             elif change.changed or filename in files:
-                files[filename] = {"network": change.network, "sha256": _digest(change.after)}
+                files[filename] = {"network": change.network, "sha256": sha256(change.after)}
         return files
 
     def _save(self, files: dict[str, dict[str, str]]) -> None:
@@ -98,10 +98,6 @@ class Ownership:
             else:
                 durable.remove(path)
             self._files = files
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 __all__ = ("Ownership",)

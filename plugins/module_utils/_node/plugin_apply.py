@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._node.file_change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import BinDirectory, Found, drop
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_manifest import Manifest, SetAside
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_plan import PluginChange, is_same
@@ -102,7 +102,7 @@ def _settle(changes: t.Sequence[PluginChange], after: Manifest, store: PluginSto
         store.save()
         store.sweep()
     else:
-        remove_empty(path for path in after.made if directory.path.startswith(path))
+        remove_empty(*(path for path in after.made if directory.path.startswith(path)))
 
 
 def _seen(installed: t.Mapping[str, str], directory: BinDirectory, store: PluginStore) -> dict[str, list[t.Any]]:
@@ -113,11 +113,4 @@ def _seen(installed: t.Mapping[str, str], directory: BinDirectory, store: Plugin
     return {path: known for path, known in seen if path in installed or os.path.dirname(path) != directory.path}
 
 
-def remove_empty(directories: t.Iterable[str]) -> None:
-    """Remove directories in which nothing is, the deepest first."""
-    for path in sorted(directories, key=len, reverse=True):
-        with contextlib.suppress(OSError):
-            os.rmdir(path)
-
-
-__all__ = ("apply", "remove_empty")
+__all__ = ("apply",)

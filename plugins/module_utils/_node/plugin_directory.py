@@ -96,10 +96,6 @@ class BinDirectory:
             is_labelled=self._labels is None or self._labels.is_right(path),
         )
 
-    def missing(self) -> list[str]:
-        """Return what of the path is not there yet, the deepest first."""
-        return missing_directories(self.path)
-
     def make(self) -> None:
         durable.make_directory(self.path)
 
@@ -182,6 +178,7 @@ class BinDirectory:
 
 
 def missing_directories(path: str) -> list[str]:
+    """Return what of a path is not there yet, the deepest first."""
     missing = []
     while not os.path.lexists(path):
         missing.append(path)

@@ -13,7 +13,11 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._node.file_digest import sha256
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import BinDirectory, Labels
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import (
+    BinDirectory,
+    Labels,
+    missing_directories,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Installation, Outcome, Source
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_manifest import Manifest
@@ -58,7 +62,7 @@ class BinDir:
     def installation(self, *, keep: int = 1, force: bool = False, dry_run: bool = False) -> Installation:
         store = self.store
         directory = BinDirectory(str(self.path), store.digests, self._labels)
-        made = directory.missing()
+        made = missing_directories(str(self.path))
         return Installation(store, directory, keep=keep, force=force, dry_run=dry_run, made=made)
 
     def present(

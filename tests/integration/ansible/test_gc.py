@@ -100,8 +100,9 @@ def test_an_attachment_whose_namespace_is_gone_is_deleted_with_all_it_had(node: 
     full_network(node)
     with namespaces("blue", "red") as (blue, red):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
-        with namespace("lost"):
+        with namespace("lost") as lost:
             node.attach({"network": "net", "netns": "lost", **PORTS})
+            remove(lost)
         assert "lost" in chains()
         done = collected(project)
         assert found(done) == {"record net-lost-eth0": "deleted"}
@@ -488,8 +489,9 @@ def test_chains_that_no_rule_leads_to_are_removed_unless_somebody_has_them(node:
 
 def test_del_leaves_no_chain_behind_whose_rule_was_gone_before(node: Node, project: Project) -> None:
     full_network(node)
-    with namespace("lost"):
+    with namespace("lost") as lost:
         node.attach({"network": "net", "netns": "lost"})
+        remove(lost)
     tool("iptables", "-t", "nat", "-F", "POSTROUTING")
     assert "lost" in chains()
     assert found(collected(project)) == {"record net-lost-eth0": "deleted"}

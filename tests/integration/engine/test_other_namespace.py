@@ -25,6 +25,7 @@ from ansible_collections.cni.node.tests.integration.engine.node import (
 from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
+from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
@@ -97,7 +98,7 @@ def test_the_interface_of_another_namespace_is_not_deleted(
 def test_one_namespace_at_two_paths_is_one(node: Node, engine: Engine, blue: Namespace, item: Json) -> None:
     """What is told of it below /proc is less than what is told of where it is mounted."""
     with subprocess.Popen(blue.argv("cat"), stdin=subprocess.PIPE) as process:
-        until(lambda: (blue.path.samefile(f"/proc/{process.pid}/ns/net")) or None)
+        until(lambda: blue.path.samefile(f"/proc/{process.pid}/ns/net") or None)
         by_process = {**item, "netns": f"/proc/{process.pid}/ns/net"}
         for first, then in ((by_process, item), (item, by_process)):
             engine.add(first)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
@@ -34,6 +35,7 @@ class RecordStore:
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self._occupants: dict[str, Key] = {}
+        self._occupying = threading.Lock()
 
     @classmethod
     def of_records(cls, cache_dir: str) -> RecordStore:
@@ -78,13 +80,12 @@ class RecordStore:
             CniError: ``IO_FAILURE``; ``INVALID_CONFIG`` for one that is too large.
         """
         durable.make_directory(self.directory, mode=0o700)
-        path, content = self.path_of(record.attachment.key), record.encode()
+        content = record.encode()
         if len(content) > _SIZE_LIMIT:
             what = f"{record.attachment}: its record would have {len(content)} bytes and could never be read again"
             advice = f"expected: {_SIZE_LIMIT} at most; the network's configuration is in it, and longer by a third"
             raise CniError(Code.INVALID_CONFIG, what, advice)
-        durable.write(path, content, flush=flush)
-        self._occupants[path] = record.attachment.key
+        durable.write(self._occupied(record.attachment.key), content, flush=flush)
 
     def path_of(self, key: Key) -> str:
         """Return where the attachment's file is, or where it is to be."""
@@ -191,12 +192,19 @@ class RecordStore:
         """Return the name for the case that another attachment's names join to the same: it tells where they end."""
         return f"{self._usual_path(key)}:{len(key[0])}.{len(key[1])}"
 
+    def _occupied(self, key: Key) -> str:
+        """Return `path_of`, and have it so before there is a file: another thread may write one of the same name."""
+        with self._occupying:
+            path = self.path_of(key)
+            self._occupants[path] = key
+        return path
+
     def _key_of(self, path: str) -> Key | None:
-        """Return whose file it is; nothing for one that is not there or does not tell."""
-        if not os.path.lexists(path):
-            return None
+        """Return whose file it is, or is about to be; nothing for one that is not there or does not tell."""
         if path in self._occupants:
             return self._occupants[path]
+        if not os.path.lexists(path):
+            return None
         try:
             content = durable.read(path, limit=_SIZE_LIMIT) or b""
             return attachment_of(json_text.as_object(json_text.decode(content, path), path)).key

@@ -166,9 +166,14 @@ class Try(Situation):
     module = "verify"
     arguments: t.ClassVar[Json] = {"gateway_timeout": 0}
 
+    def begun(self) -> str:
+        """When the run was interrupted."""
+        is_attached = any((self.node.cache_dir / "results").glob("[!.]*"))
+        return f"at {begun}" if (begun := super().begun()) else "before DEL" if is_attached else ""
+
     def check_said(self, begun: str, was_wrong: bool, done: Done) -> None:
         (entry,) = done.result["networks"]
-        assert entry["reason"] == (f"an earlier run was interrupted at {begun}" if begun else "")
+        assert entry["reason"] == (f"an earlier run was interrupted {begun}" if begun else "")
 
 
 def state_of(situation: Situation) -> State:

@@ -110,5 +110,5 @@ def test_conflists_says_where_it_cannot_write(node: Node, disk: Disk, problem: s
     with disk(node.conf_dir):
         before = node.state()
         done = node.run("conflists", conflists=[{"config": networks.full()}])
-        done.failed("cannot write /etc/cni/net.d/", problem)
+        done.failed("cannot ", " /etc/cni/net.d/", problem)
         assert before.difference(node.state()) == ""

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import typing as t
 
 import pytest
 
@@ -75,6 +76,21 @@ def test_two_that_share_a_name_are_told_apart(store: RecordStore) -> None:
     store.write(OTHER)
     assert [store.read(record.attachment.key) for record in (ONE, OTHER)] == [ONE, OTHER]
     assert len(store.read_all()[0]) == 2
+
+
+def test_two_that_share_a_name_are_told_apart_though_they_are_written_at_the_same_time(
+    store: RecordStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, meanwhile = durable.write, [OTHER]
+
+    def interrupted(path: str, content: bytes, **keys: t.Any) -> None:
+        if meanwhile:
+            store.write(meanwhile.pop())
+        write(path, content, **keys)
+
+    monkeypatch.setattr(durable, "write", interrupted)
+    store.write(ONE)
+    assert [store.read(record.attachment.key) for record in (ONE, OTHER)] == [ONE, OTHER]
 
 
 @pytest.mark.parametrize(("first", "second"), [(ONE, OTHER), (OTHER, ONE)])

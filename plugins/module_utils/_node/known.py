@@ -82,9 +82,9 @@ class Known:
 
     def other_namespace(self, record: Record, attachment: Attachment) -> str:
         """Say why what is recorded is not in the namespace of an attachment, or nothing."""
-        current, there = netns_identity(attachment.netns), netns_identity(record.attachment.netns)
-        recorded = record.netns_identity or there
-        if current == recorded or (there == recorded and _is_one(current, there)):
+        current = netns_identity(attachment.netns)
+        recorded = record.netns_identity or netns_identity(record.attachment.netns)
+        if current == recorded or (_is_one(current, recorded) and netns_identity(record.attachment.netns) == recorded):
             return ""
         return "its network namespace is another one now" if current else "its network namespace is gone"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import pathlib
+import shutil
 import typing as t
 
 from ansible_collections.cni.node.tests.bench import networks, playbook
@@ -19,10 +20,12 @@ from ansible_collections.cni.node.tests.bench.series import Series
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 from ansible_collections.cni.node.tests.fleet import archives, life
 from ansible_collections.cni.node.tests.fleet.main import inventory
+from ansible_collections.cni.node.tests.fleet.place import places
 
 FORKS = 10
 NO_OP, GROWTH, CALLS = Target(0.5), Target(1.1), Target(10)
 FLEET = pathlib.Path("/run/bench-fleet")
+LIBCNI = "/usr/local/bin/libcni-runner"
 OURS, THEIRS = "the roles", "built-in modules"
 PLAYBOOKS = {OURS: "fleet", THEIRS: "fleet_by_hand"}
 # Built-in modules take so long that larger fleets would say the same for an hour.
@@ -70,17 +73,19 @@ def _contestants(size: int) -> list[str]:
 
 
 def _measure(bench: Bench, size: int, name: str) -> tuple[Played, Played]:
-    with running(size) as hosts:
+    with running(bench, size) as hosts:
         options = ["--inventory", str(hosts), "--forks", str(FORKS)]
-        variables = provisioning(bench)
+        variables = provisioning()
         return playbook.play(name, variables, options), playbook.play(name, variables, options)
 
 
 @contextlib.contextmanager
-def running(size: int) -> t.Iterator[pathlib.Path]:
-    """Yield the inventory of so many nodes, all in the group `fleet`."""
+def running(bench: Bench, size: int) -> t.Iterator[pathlib.Path]:
+    """Yield the inventory of so many nodes, all in the group `fleet`, which have the program over libcni."""
     life.up(FLEET, size)
     try:
+        for place in places(FLEET):
+            shutil.copy(bench.libcni, f"/proc/{life.pid_of(place)}/root{LIBCNI}")
         hosts = FLEET / "inventory.json"
         facts = inventory(FLEET)
         fleet = {"hosts": facts["_meta"]["hostvars"], "vars": facts["fleet"]["vars"]}
@@ -90,11 +95,11 @@ def running(size: int) -> t.Iterator[pathlib.Path]:
         life.down(FLEET)
 
 
-def provisioning(bench: Bench) -> Json:
+def provisioning() -> Json:
     """What both playbooks are told: a network with two attachments, and where the plugins are."""
     archive, digest, *dummy = archives.make(FLEET / "archives")
     libcni = [
-        str(bench.libcni),
+        LIBCNI,
         "-conf-dir",
         "/etc/cni/net.d",
         "-bin-dir",

@@ -69,6 +69,11 @@ class Record:
         """Whether this collection made it."""
         return bool(self.version)
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """What its result has; nothing in an intent."""
+        return self.result.addresses if self.result else ()
+
     def network(self) -> NetworkConfiguration:
         """Return the recorded network configuration.
 

@@ -32,6 +32,12 @@ class Result:
     version: str
     keys: t.Mapping[str, t.Any]
 
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses that it has, without their prefix lengths."""
+        keys = _from_families(dict(self.keys)) if _is_old(self.version) else self.keys
+        return tuple(str(ipaddress.ip_interface(ip["address"]).ip) for ip in keys.get("ips") or ())
+
     def to(self, wanted: str) -> Result:
         """Return the result in another version.
 

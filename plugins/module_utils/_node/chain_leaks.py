@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, masquerade
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
@@ -51,23 +51,23 @@ class ChainLeaks:
         for (family, chain), rules in found.items():
             network, container_id = _owner(chain, rules)
             if chain not in owned and (every or network in networks):
-                doubt = claims.doubt(container_id, masquerade.destinations(rules)) or making
+                doubt = claims.doubt(container_id, nat.destinations(rules)) or making
                 leaks.append(self._chain(family, chain, network, doubt))
         return leaks
 
     def _chain(self, family: int, chain: str, network: str, doubt: str) -> Leak:
         evidence = "no rule leads to it, and its name is that of no recorded attachment's"
-        leak = Leak("chain", network, f"{iptables.tool(family)} {masquerade.TABLE} {chain}", evidence)
-        return self._scope.settle(leak, doubt, lambda: masquerade.remove_chain(family, chain))
+        leak = Leak("chain", network, f"{iptables.tool(family)} {nat.TABLE} {chain}", evidence)
+        return self._scope.settle(leak, doubt, lambda: nat.remove_chain(family, chain))
 
 
 def _unreached(listing: iptables.Listing) -> _Found:
     """Return these chains by family and name, with their rules."""
     found: _Found = {}
     for family in iptables.FAMILIES:
-        nat = listing.table(family, masquerade.TABLE)
-        names = [chain for chain in nat.rules if _NAME.fullmatch(chain) and chain not in nat.jumps]
-        found.update({(family, chain): nat.rules[chain] for chain in names})
+        table = listing.table(family, nat.TABLE)
+        names = [chain for chain in table.rules if _NAME.fullmatch(chain) and chain not in table.jumps]
+        found.update({(family, chain): table.rules[chain] for chain in names})
     return found
 
 

@@ -38,9 +38,7 @@ class FirewallLeaks:
         """
         if not self._at_first:
             return []
-        from ansible_collections.cni.node.plugins.module_utils._node.masquerade import addresses
-
-        recorded = {address for record in claims.records for address in addresses(record)}
+        recorded = {address for record in claims.records for address in record.addresses}
         found = {address: pair for address, pair in self._at_first.items() if address not in recorded}
         now = _found(iptables.listing()) if found and not self._scope.dry_run else found
         return [self._rules(claims, address, *pair) for address, pair in found.items() if now.get(address) == pair]

@@ -125,7 +125,7 @@ class KernelSettings:
             CniError: The kernel refused; the settings are as they were then.
         """
         kernel_module.load(plan.loaded)
-        changes = _as_found(sorted((one for one in plan.settings if one.action != "left"), key=_order))
+        changes = _as_found(sorted(filter(_is_to_be_so, plan.settings), key=_order))
         self._memory.save(self._remembered(changes))
         _write(changes, plan.loaded)
         for change in plan.files:
@@ -210,6 +210,11 @@ def _lacking(problems: t.Sequence[str]) -> CniError:
     if len(problems) == 1:
         return CniError(Code.NOT_AVAILABLE, problems[0], "nothing was changed")
     return CniError(Code.NOT_AVAILABLE, f"nothing was changed, for {len(problems)} reasons", "\n".join(problems))
+
+
+def _is_to_be_so(change: SettingChange) -> bool:
+    """Tell what is to have its planned value in the end, as what is left has where the kernel resets it."""
+    return change.action != "left" or change.name not in _FIRST
 
 
 def _order(change: SettingChange) -> tuple[bool, bool]:

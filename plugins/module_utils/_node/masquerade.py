@@ -12,7 +12,7 @@ import ipaddress
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, masquerade
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
 
 
@@ -39,26 +39,26 @@ def sweep(record: Record, records: RecordStore) -> int:
     unreached = [family for family, (dummy, is_unreached) in found.items() if is_unreached]
     if left or unreached:
         others = [other for other in records.read_container(attachment) if other.attachment.key != attachment.key]
-        in_use = {address for other in others for address in addresses(other)}
+        in_use = {address for other in others for address in other.addresses}
         left = [rule for rule in left if rule.address not in in_use]
         unreached = [] if others else unreached
     for rule in left:
-        masquerade.remove(rule)
+        nat.remove(rule)
     for family in unreached:
-        masquerade.remove_chain(family, chain)
+        nat.remove_chain(family, chain)
     return len(left)
 
 
-def _found(record: Record, chain: str) -> dict[int, tuple[list[masquerade.Rule], bool]]:
+def _found(record: Record, chain: str) -> dict[int, tuple[list[nat.Rule], bool]]:
     """Return what there is of each family that the attachment has, or may have.
 
     What was interrupted has no addresses yet. A node without IPv6 may have a tool that fails, and no rule of it.
     """
-    has = {ipaddress.ip_address(address).version for address in addresses(record)}
-    found: dict[int, tuple[list[masquerade.Rule], bool]] = {}
+    has = {ipaddress.ip_address(address).version for address in record.addresses}
+    found: dict[int, tuple[list[nat.Rule], bool]] = {}
     for family in has or iptables.FAMILIES:
         try:
-            found[family] = masquerade.leftovers(family, chain)
+            found[family] = nat.leftovers(family, rule_names.MASQUERADE_HOOK, chain)
         except CniError:
             if family in has:
                 raise
@@ -74,10 +74,4 @@ def _masquerades(record: Record) -> bool:
         return False
 
 
-def addresses(record: Record) -> set[str]:
-    """Return the addresses that a record's result has."""
-    keys = record.result.to("1.0.0").keys if record.result else {}
-    return {str(ipaddress.ip_interface(ip["address"]).ip) for ip in keys.get("ips") or ()}
-
-
-__all__ = ("addresses", "sweep")
+__all__ = ("sweep",)

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import typing as t
@@ -56,14 +55,6 @@ def lasting(cache_dir: str) -> list[Record]:
     return [record for store in stores for record in store.read_lasting()[0]]
 
 
-def addresses(result: Result | None) -> tuple[str, ...]:
-    """Return the addresses of an attachment, without their prefixes."""
-    with contextlib.suppress(CniError):
-        if result is not None:
-            return tuple(ip["address"].partition("/")[0] for ip in result.to("1.0.0").keys.get("ips") or ())
-    return ()
-
-
 def _recorded(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[CniError]]:
     """Return what is to be restored, and which of it somebody was about to remove for good."""
     records, broken = RecordStore.of_records(cache_dir).read_lasting()
@@ -82,7 +73,7 @@ def _recorded(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[CniErro
 def _wanted(record: Record, present: bool) -> Wanted:
     if not present or record.restoration is None:
         return Wanted(record.attachment, present=False)
-    has = addresses(record.result)
+    has = record.addresses
     # What an ADD got that was begun and not finished is nobody's old address.
     had = (record.restoration.addresses or has) if record.command else (has or record.restoration.addresses)
     try:
@@ -170,4 +161,4 @@ def _with_request(plugin: PluginConfiguration, network: str, had: t.Iterable[str
     return dataclasses.replace(plugin, keys={**plugin.keys, "args": asking}) if free else plugin
 
 
-__all__ = ("addresses", "lasting", "restore")
+__all__ = ("lasting", "restore")

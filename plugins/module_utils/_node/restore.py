@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import defa
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._node import resolv_conf
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
-from ansible_collections.cni.node.plugins.module_utils._node.restoration import addresses, lasting, restore
+from ansible_collections.cni.node.plugins.module_utils._node.restoration import lasting, restore
 
 T = t.TypeVar("T")
 
@@ -54,7 +54,7 @@ def _line(outcome: Outcome) -> str:
     if outcome.error:
         return f"failed: the {outcome.attachment}: {outcome.error}"
     keys = outcome.result or {}
-    has = addresses(Result(str(keys.get("cniVersion", "")), keys)) if keys else ()
+    has = Result(str(keys["cniVersion"]), keys).addresses if keys else ()
     restoration = outcome.after.restoration if outcome.after else None
     had = restoration.addresses if restoration else ()
     lost = [address for address in had if address not in has]

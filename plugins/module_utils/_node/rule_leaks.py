@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, masquerade
-from ansible_collections.cni.node.plugins.module_utils._linux.masquerade import Rule
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat
+from ansible_collections.cni.node.plugins.module_utils._linux.nat import Rule
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
@@ -48,7 +48,7 @@ class RuleLeaks:
 
         def collect() -> None:
             for rule in rules:
-                masquerade.remove(rule)
+                nat.remove(rule)
 
         return self._scope.settle(leak, doubt, collect)
 
@@ -57,7 +57,8 @@ def _by_network(listing: iptables.Listing) -> _Found:
     """Return the rules by network, and by container, family and chain."""
     found: _Found = {}
     for family in iptables.FAMILIES:
-        for rule in masquerade.entrances(family, listing.table(family, masquerade.TABLE)):
+        table = listing.table(family, nat.TABLE)
+        for rule in nat.entrances(family, table, rule_names.ENTRANCES, rule_names.CHAIN_PREFIX):
             named = rule_names.owner(rule.comment)
             if named:
                 owner = (named[1], family, rule.target)

@@ -20,6 +20,9 @@ PORTS_TABLE: t.Final = "cni_hostport"
 PORTS_CHAIN: t.Final = "CNI-HOSTPORT-DNAT"
 PORTS_HOOKS: t.Final = ("PREROUTING", "OUTPUT")
 MASQUERADE_HOOK: t.Final = "POSTROUTING"
+# Where the rules are that lead to the chain of a single container, and how the name of that begins.
+ENTRANCES: t.Final = (MASQUERADE_HOOK, PORTS_CHAIN)
+CHAIN_PREFIX: t.Final = "CNI-"
 
 # How rules of iptables name their owner, those that masquerade and those that map ports alike.
 _COMMENT: t.Final = re.compile(r'(?:dnat )?name: "([^"]+)" id: "([^"]+)"')
@@ -30,12 +33,12 @@ _LINK_LENGTH: t.Final = 15
 
 def masquerade_chain(network: str, container_id: str) -> str:
     """Return the chain of iptables that bridge and ptp make for a container."""
-    return _digest("CNI-", network + container_id, _CHAIN_LENGTH)
+    return _digest(CHAIN_PREFIX, network + container_id, _CHAIN_LENGTH)
 
 
 def ports_chain(network: str, container_id: str) -> str:
     """Return the chain of iptables that portmap makes for a container."""
-    return _digest("CNI-DN-", network + container_id, _CHAIN_LENGTH)
+    return _digest(f"{CHAIN_PREFIX}DN-", network + container_id, _CHAIN_LENGTH)
 
 
 def ifb(network: str, container_id: str) -> str:
@@ -64,6 +67,8 @@ def _digest(prefix: str, text: str, length: int) -> str:
 
 
 __all__ = (
+    "CHAIN_PREFIX",
+    "ENTRANCES",
     "MASQUERADE_HOOK",
     "MASQUERADE_TABLE",
     "PORTS_CHAIN",

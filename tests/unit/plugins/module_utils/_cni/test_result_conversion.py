@@ -140,3 +140,9 @@ def test_before_1_0_0_an_interface_has_no_mtu_socket_or_pci_device() -> None:
     }
     found = Result("1.1.0", {"interfaces": [interface]}).to("0.4.0").keys["interfaces"]
     assert found == [{"name": "eth0", "mac": "00:11:22:33:44:55", "sandbox": "/x"}]
+
+
+@pytest.mark.parametrize("version", ["0.2.0", "0.4.0", "1.0.0"])
+def test_addresses_are_told_of_a_result_in_any_version(version: str) -> None:
+    result = Result("1.0.0", {"ips": [{"address": "10.1.0.2/16"}, {"address": "fd00:0::2/64"}]}).to(version)
+    assert result.addresses == ("10.1.0.2", "fd00::2")

@@ -339,6 +339,21 @@ def test_what_was_right_until_the_kernel_has_reset_it_is_written_again(routing: 
     assert routing.files() == []
 
 
+def test_what_somebody_else_has_changed_stays_where_the_kernel_resets_it(routing: Node) -> None:
+    routing.ensure(needs(net__ipv4__conf__all__accept_redirects="0"))
+    routing.kernel.has_settings(ipv4__conf__all__accept_redirects="1")
+    plan = routing.ensure(needs(**ROUTES))
+    assert actions(plan) == {FORWARD: "set", REDIRECTS: "left"}
+    assert values(FORWARD, REDIRECTS) == ["1", "1"]
+
+
+def test_of_two_names_of_a_setting_the_one_asked_for_wins_over_the_one_left(routing: Node) -> None:
+    routing.ensure(needs(net__ipv4__conf__all__forwarding="1"))
+    routing.kernel.has_settings(ipv4__ip_forward="0", ipv4__conf__all__forwarding="0")
+    assert actions(routing.ensure(needs(**ROUTES))) == {FORWARD: "set", ALL_FORWARD: "left"}
+    assert values(FORWARD, ALL_FORWARD) == ["1", "1"]
+
+
 def test_what_is_asked_for_is_so_where_routing_is_put_back(routing: Node) -> None:
     routing.ensure(needs(**ROUTES))
     plan = routing.ensure(needs(net__ipv4__conf__all__accept_redirects="0"))

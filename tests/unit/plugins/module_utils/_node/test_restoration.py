@@ -12,7 +12,6 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
-from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node import restoration, restore
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
@@ -119,13 +118,6 @@ def test_an_address_that_is_taken_is_not_asked_for(lab: Laboratory) -> None:
     lab.drop_namespace()
     assert restored(lab).error is None
     assert asked(lab) is None
-
-
-@pytest.mark.parametrize("version", ["0.2.0", "0.4.0", "1.0.0"])
-def test_addresses_of_results_of_any_version_are_known(version: str) -> None:
-    result = Result("1.0.0", {"ips": [{"address": "10.1.0.2/16"}, {"address": "fd00::2/64"}]}).to(version)
-    assert restoration.addresses(result) == ("10.1.0.2", "fd00::2")
-    assert restoration.addresses(None) == ()
 
 
 def test_another_runtimes_record_that_is_to_be_restored_is(lab: Laboratory) -> None:

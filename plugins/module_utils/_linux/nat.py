@@ -13,9 +13,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 
-_CHAIN: t.Final = "POSTROUTING"
-# Where the reference plugins' rules are that lead to the chain of a single container.
-_ENTRANCES: t.Final = (_CHAIN, "CNI-HOSTPORT-DNAT")
 _DESTINATION: t.Final = re.compile(r".* --to-destination \[?([0-9a-f.:]+?)\]?:\d+", re.DOTALL)
 TABLE: t.Final = "nat"
 
@@ -45,29 +42,29 @@ class Rule(t.NamedTuple):
         return str(ipaddress.ip_interface(self.source).ip) if self.source else self.destination
 
 
-def rules(family: int, chain: str = _CHAIN) -> list[Rule]:
+def rules(family: int, chain: str) -> list[Rule]:
     """Return the rules of a chain of nat for 4 or 6; none where the tool is not installed.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    return _rules(family, _nat(family), chain)
+    return _rules(family, _table(family), chain)
 
 
-def leftovers(family: int, chain: str) -> tuple[list[Rule], bool]:
-    """Return the same, and whether there is a container's chain that no rule leads to.
+def leftovers(family: int, chain: str, own: str) -> tuple[list[Rule], bool]:
+    """Return the same, and whether there is the chain `own` and no rule that leads to it.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    nat = _nat(family)
-    return _rules(family, nat, _CHAIN), chain in nat.rules and chain not in nat.jumps
+    table = _table(family)
+    return _rules(family, table, chain), own in table.rules and own not in table.jumps
 
 
-def entrances(family: int, nat: iptables.Table) -> list[Rule]:
-    """Return the rules of nat for 4 or 6 that lead to the chain of a single container, with its address."""
-    found = [rule for chain in _ENTRANCES for rule in _rules(family, nat, chain) if rule.target.startswith("CNI-")]
-    to = {rule.target: next(iter(destinations(nat.rules.get(rule.target, ()))), "") for rule in found}
+def entrances(family: int, table: iptables.Table, chains: t.Iterable[str], prefix: str) -> list[Rule]:
+    """Return the rules of chains that lead to one whose name begins so, with the address that it sends to."""
+    found = [rule for chain in chains for rule in _rules(family, table, chain) if rule.target.startswith(prefix)]
+    to = {rule.target: next(iter(destinations(table.rules.get(rule.target, ()))), "") for rule in found}
     return [rule._replace(destination=to[rule.target]) for rule in found]
 
 
@@ -97,12 +94,12 @@ def remove_chain(family: int, chain: str) -> None:
     iptables.change(family, TABLE, ("-F", chain), ("-X", chain))
 
 
-def _nat(family: int) -> iptables.Table:
+def _table(family: int) -> iptables.Table:
     return iptables.table(family, TABLE) or iptables.Table({}, {})
 
 
-def _rules(family: int, nat: iptables.Table, chain: str) -> list[Rule]:
-    return [_parsed(family, iptables.words(rule)) for rule in nat.rules.get(chain, ())]
+def _rules(family: int, table: iptables.Table, chain: str) -> list[Rule]:
+    return [_parsed(family, iptables.words(rule)) for rule in table.rules.get(chain, ())]
 
 
 def _parsed(family: int, words: tuple[str, ...]) -> Rule:

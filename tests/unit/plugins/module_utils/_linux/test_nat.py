@@ -12,9 +12,10 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, masquerade, program
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, program
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
+HOOK = "POSTROUTING"
 CHAIN = "CNI-0a1b2c3d4e5f6a7b8c9d0e1f"
 COMMENT = 'name: "net" id: "blue"'
 QUOTED = COMMENT.replace('"', '\\"')
@@ -35,8 +36,8 @@ COMMIT
 Tools = t.Callable[..., pathlib.Path]
 
 
-def nat() -> iptables.Table:
-    return iptables.listing().table(4, masquerade.TABLE)
+def entrances() -> list[nat.Rule]:
+    return nat.entrances(4, iptables.listing().table(4, nat.TABLE), (HOOK, "CNI-HOSTPORT-DNAT"), "CNI-")
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
 
 def test_rules_are_those_of_postrouting_with_what_they_say(tools: Tools) -> None:
     tools()
-    first, second, last = masquerade.rules(4)
+    first, second, last = nat.rules(4, HOOK)
     assert (first.address, first.target, first.comment) == ("10.1.0.2", CHAIN, COMMENT)
     assert (second.source, second.family) == ("10.1.0.3/32", 4)
     assert (last.address, last.target, last.comment) == ("", "MASQUERADE", "")
@@ -73,23 +74,23 @@ iptables-restore -w --noflush
 
 def test_a_rule_goes_and_its_chain_at_once_with_the_last_that_jumps_there(tools: Tools) -> None:
     log = tools()
-    rule = masquerade.rules(4)[0]
+    rule = nat.rules(4, HOOK)[0]
     log.unlink()
-    masquerade.remove(rule)
+    nat.remove(rule)
     assert log.read_text(encoding="utf-8") == f"{COMMANDS}COMMIT\n"
     tools(saved=f"*nat\n-A POSTROUTING -s 10.1.0.2/32 -j {CHAIN}\nCOMMIT\n")
     log.unlink()
-    masquerade.remove(rule)
+    nat.remove(rule)
     assert log.read_text(encoding="utf-8") == f'{COMMANDS}"-F" "{CHAIN}"\n"-X" "{CHAIN}"\nCOMMIT\n'
 
 
 def test_a_containers_chain_that_no_rule_leads_to_is_left_over(tools: Tools) -> None:
     tools()
-    assert [masquerade.leftovers(4, chain)[1] for chain in (CHAIN, CHAIN[:-1], "CNI-0")] == [False, False, False]
-    assert [rule.address for rule in masquerade.leftovers(4, CHAIN)[0]] == ["10.1.0.2", "10.1.0.3", ""]
+    assert [nat.leftovers(4, HOOK, chain)[1] for chain in (CHAIN, CHAIN[:-1], "CNI-0")] == [False, False, False]
+    assert [rule.address for rule in nat.leftovers(4, HOOK, CHAIN)[0]] == ["10.1.0.2", "10.1.0.3", ""]
     tools(saved=SAVED.replace(f" -j {CHAIN}\n", " -j OTHER\n"))
-    assert masquerade.leftovers(4, CHAIN)[1]
-    assert not masquerade.leftovers(4, CHAIN[:-1])[1]
+    assert nat.leftovers(4, HOOK, CHAIN)[1]
+    assert not nat.leftovers(4, HOOK, CHAIN[:-1])[1]
 
 
 MAPPED = """\
@@ -105,7 +106,7 @@ COMMIT
 
 def test_the_ways_into_the_chains_of_containers_come_with_the_containers_address(tools: Tools) -> None:
     tools(saved=SAVED + MAPPED)
-    found = [(rule.chain, rule.target, rule.address, rule.comment) for rule in masquerade.entrances(4, nat())]
+    found = [(rule.chain, rule.target, rule.address, rule.comment) for rule in entrances()]
     assert found == [
         ("POSTROUTING", CHAIN, "10.1.0.2", COMMENT),
         ("POSTROUTING", CHAIN, "10.1.0.3", COMMENT),
@@ -116,10 +117,10 @@ def test_the_ways_into_the_chains_of_containers_come_with_the_containers_address
 
 def test_a_port_mappings_chain_goes_with_the_last_rule_of_its_own_chain(tools: Tools) -> None:
     tools(saved=MAPPED)
-    rule = masquerade.entrances(4, nat())[0]
+    rule = entrances()[0]
     log = tools(saved=f"*nat\n-A POSTROUTING -s 10.1.0.9/32 -j {rule.target}\nCOMMIT\n")
     log.unlink()
-    masquerade.remove(rule)
+    nat.remove(rule)
     assert [line.split()[0] for line in log.read_text(encoding="utf-8").splitlines() if line[0] == '"'] == [
         '"-D"',
         '"-F"',
@@ -138,24 +139,24 @@ lines" -j ACCEPT
 
 def test_rules_of_others_are_no_obstacle_and_what_their_comments_say_is_no_rule(tools: Tools) -> None:
     tools(saved=SAVED)
-    expected = masquerade.entrances(4, nat())
+    expected = entrances()
     tools(saved=SAVED.replace("-A POSTROUTING", f"{FOREIGN}-A POSTROUTING", 1))
-    assert masquerade.entrances(4, nat()) == expected
-    assert [rule.target for rule in masquerade.leftovers(4, CHAIN)[0]][:3] == ["ACCEPT", "MASQUERADE", "MASQUERADE"]
+    assert entrances() == expected
+    assert [rule.target for rule in nat.leftovers(4, HOOK, CHAIN)[0]][:3] == ["ACCEPT", "MASQUERADE", "MASQUERADE"]
 
 
 def test_a_node_without_the_tool_has_no_rules(tools: Tools) -> None:
     tools()
-    assert masquerade.rules(6) == []
+    assert nat.rules(6, HOOK) == []
 
 
 def test_a_tool_that_fails_is_an_error_with_its_words(tools: Tools) -> None:
     tools(status=4)
-    error = error_of(masquerade.rules, 4)
+    error = error_of(nat.rules, 4, HOOK)
     assert (error.code, error.msg, error.details) == (Code.IO_FAILURE, "iptables-save -t nat failed", "no")
 
 
 def test_a_tool_that_cannot_be_run_is_an_error(tools: Tools) -> None:
     path = tools().with_name("iptables-save")
     path.write_bytes(b"\x7fELF, or so")
-    assert error_of(masquerade.rules, 4).msg.startswith("iptables-save cannot be run: ")
+    assert error_of(nat.rules, 4, HOOK).msg.startswith("iptables-save cannot be run: ")

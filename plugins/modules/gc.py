@@ -24,8 +24,8 @@ description:
     runs. What C(firewalld) has is left to it.
   - Records of all runtimes that keep them as the reference runtime does, such as containerd, CRI-O, Podman and Multus,
     count as claims. None of theirs is deleted. What is younger than O(min_age), has an address that is in use in any
-    network namespace of the node, belongs to a network with C(disableGC), or may belong to a record that cannot be read, is
-    kept and returned with the reason.
+    network namespace of the node, belongs or may belong to a network with C(disableGC), or may belong to a record that cannot
+    be read, is kept and returned with the reason.
 
 extends_documentation_fragment:
   - cni.node._attributes

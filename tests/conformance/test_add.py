@@ -69,7 +69,7 @@ def test_where_that_del_fails_an_intent_stays_for_the_next_run_differs_from_libc
     node.write("b", ADD=Answer(error=NO_LEASE))
     error_of(node.runtime.add, node.network("a", "b"), node.attachment())
     (intent,) = node.leftovers()[1]
-    assert (node.leftovers()[0], intent.command, intent.attachment) == ([], "ADD", node.attachment())
+    assert (node.leftovers()[0], intent.command, intent.attachment) == ([], "DEL", node.attachment())
     node.plugins.forget()
     node.write("a")
     node.new_runtime().delete(intent)

@@ -79,7 +79,7 @@ def test_a_run_that_was_killed_while_it_undid_a_failed_add_leaves_the_intent_dif
             process.kill()
             process.wait()
     wait_until_dead(node.calls("DEL")[-1].pid)
-    assert (node.leftovers()[0], the_intent(node).command) == ([], "ADD")
+    assert (node.leftovers()[0], the_intent(node).command) == ([], "DEL")
     node.write("a", "b")
     node.runtime.delete(the_intent(node))
     node.runtime.add(network, node.attachment())

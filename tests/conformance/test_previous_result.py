@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.tests.conformance.node import Json, Node
 from ansible_collections.cni.node.tests.support.plugins import Answer
 
@@ -39,6 +42,16 @@ def test_check_and_del_have_the_final_result_for_every_plugin(node: Node, comman
     assert [request["prevResult"] for request in node.requests(command)] == [
         {"cniVersion": "1.1.0", "dns": {"domain": "c"}}
     ] * 3
+
+
+def test_a_del_after_a_failed_add_has_the_last_result_each_time_it_is_run(node: Node) -> None:
+    node.write("a", ADD=Answer(result={"dns": {"domain": "a"}}), DEL=[Answer(exit=3), Answer()])
+    node.write("b", ADD=Answer(exit=1))
+    with contextlib.suppress(CniError):
+        node.runtime.add(node.network("a", "b"), node.attachment())
+    (intent,) = node.leftovers()[1]
+    node.new_runtime().delete(intent)
+    assert [request["prevResult"]["dns"] for request in node.requests("DEL")] == [{"domain": "a"}] * 4
 
 
 def test_a_result_in_another_version_is_converted_before_it_is_handed_on_differs_from_libcni(node: Node) -> None:

@@ -24,6 +24,8 @@ _PIPE_LIMIT: t.Final = 1024 * 1024
 _BUSY_LIMIT: t.Final = 5.0
 _BUSY_PAUSE: t.Final = 0.02
 _TICK: t.Final = 0.01
+# poll() takes no more than some weeks.
+_LONGEST_WAIT: t.Final = 3600.0
 # Seconds in which most processes end. What they print until then fits into the pipes and need not wake anybody.
 _SOON: t.Final = 0.05
 
@@ -174,7 +176,7 @@ class _Process:
             if left <= 0:
                 # It may have ended in time while this thread stood still.
                 return "" if self._has_exited() else "ran out of time"
-            events = self._poll.poll(1000 * (left if exit_descriptor is not None else min(left, _TICK)))
+            events = self._poll.poll(1000 * min(left, _TICK if exit_descriptor is None else _LONGEST_WAIT))
             ready = {descriptor for descriptor, dummy in events}
             if exit_descriptor in ready or (exit_descriptor is None and self._has_exited()):
                 return ""

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import ch
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class PluginConfiguration:
     """One plugin configuration object of a network (section 1).
 
@@ -28,6 +28,11 @@ class PluginConfiguration:
     index: int
     type: str
     keys: t.Mapping[str, t.Any]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PluginConfiguration):
+            return NotImplemented
+        return self.index == other.index and json_text.is_same(self.keys, other.keys)
 
     @property
     def capabilities(self) -> frozenset[str]:
@@ -82,7 +87,7 @@ class NetworkConfiguration:
     def with_plugins(self, appended: t.Sequence[PluginConfiguration]) -> NetworkConfiguration:
         """Return the network with plugins from another source appended to its own."""
         plugins = (*self.plugins, *appended)
-        content = as_list_content(json_text.decode(self.content, self.source), plugins)
+        content = as_list_content(json_text.decode(self.content, self.source, recorded=True), plugins)
         return dataclasses.replace(self, plugins=plugins, content=content)
 
     def require_plugins(self) -> NetworkConfiguration:
@@ -107,7 +112,7 @@ def parse(content: bytes, source: str, *, recorded: bool = False) -> NetworkConf
         CniError: ``DECODE_FAILURE``, ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``, with the file, the place
             as a JSON pointer, the value and what was expected.
     """
-    document = json_text.decode(content, source, unique_keys=not recorded)
+    document = json_text.decode(content, source, unique_keys=not recorded, recorded=recorded)
     if not isinstance(document, dict):
         raise _invalid(source, "", f"found {kind(document)}", "an object")
     name = check_network_name(document.get("name"), f"{source}: /name")

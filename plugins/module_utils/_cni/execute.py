@@ -21,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import ch
 # Plugins call iptables, nft and sysctl by name, and a login over SSH often has no directory of them.
 _SYSTEM_PATH: t.Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _STDERR_LINES: t.Final = 10
+_IN_UTF_8: t.Final = ("CNI_IFNAME", "CNI_ARGS")
 
 
 class Parameters(t.NamedTuple):
@@ -92,8 +93,7 @@ class ProcessExecutor:
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
         path = self.require(plugin_type)
-        protocol = _protocol_environment(parameters, self._plugin_dirs)
-        environment = {**self._environment, **_encoded(protocol)}
+        environment = {**self._environment, **_protocol(parameters, self._plugin_dirs)}
         try:
             outcome = process.run([path], environment, request, self._timeout)
         except OSError as exc:
@@ -105,6 +105,13 @@ class ProcessExecutor:
 
 def _encoded(environment: t.Mapping[str, str]) -> dict[bytes, bytes]:
     return {os.fsencode(key): os.fsencode(value) for key, value in environment.items()}
+
+
+def _protocol(parameters: Parameters, plugin_dirs: t.Sequence[str]) -> dict[bytes, bytes]:
+    """Encode paths as the system has them, and the rest as the JSON beside it, whatever the locale."""
+    given = _protocol_environment(parameters, plugin_dirs)
+    text = {key.encode(): given.pop(key).encode() for key in _IN_UTF_8 if key in given}
+    return {**_encoded(given), **text}
 
 
 def _inherited_environment() -> dict[str, str]:

@@ -39,8 +39,8 @@ def check_container_id(container_id: object) -> str:
     return _check(_NAME, container_id, Code.INVALID_ENVIRONMENT, "CNI_CONTAINERID", "a container id", _ALPHANUMERIC)
 
 
-def is_container_id(text: str) -> bool:
-    """Tell whether a text could be a container id."""
+def is_name(text: str) -> bool:
+    """Tell whether a text could be a network's name, or a container id."""
     return bool(_NAME.fullmatch(text))
 
 
@@ -137,5 +137,5 @@ __all__ = (
     "check_netns",
     "check_network_name",
     "check_plugin_type",
-    "is_container_id",
+    "is_name",
 )

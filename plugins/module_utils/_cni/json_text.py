@@ -23,19 +23,22 @@ _KINDS: t.Final = (
 )
 
 
-_DEPTH_LIMIT: t.Final = 200
+# Levels that are read, and those that are written: a record has more around what it is made of, and so has a request.
+_DEPTH_LIMIT: t.Final = 190
+_WRITTEN_DEPTH_LIMIT: t.Final = 200
 
 
 class _NotJson(ValueError):
     """JSON that Python reads and nobody else would."""
 
 
-def decode(content: bytes, what: str, *, unique_keys: bool = False) -> t.Any:
+def decode(content: bytes, what: str, *, unique_keys: bool = False, recorded: bool = False) -> t.Any:
     """Read one JSON text (RFC 8259) and nothing more lenient.
 
     Args:
         what: The file or the plugin that it came from, as the error names it.
         unique_keys: Refuse an object that gives a key twice; what people write by hand is read so.
+        recorded: `encode` has written it, with more around what was read.
 
     Raises:
         CniError: ``DECODE_FAILURE`` with line, column and what was expected there.
@@ -46,13 +49,10 @@ def decode(content: bytes, what: str, *, unique_keys: bool = False) -> t.Any:
         raise _failure(what, f"byte {exc.start} is not UTF-8", "JSON is written in UTF-8") from exc
     try:
         value = (_STRICT if unique_keys else _LENIENT).decode(text)
-        _refuse_depth(text, value)
-        if "\\u" in text:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        _refuse_depth(text, value, _WRITTEN_DEPTH_LIMIT if recorded else _DEPTH_LIMIT)
+        _refuse_half_characters(text, value)
     except json.JSONDecodeError as exc:
         raise _failure(what, _place(exc), _advice(exc)) from exc
-    except UnicodeEncodeError as exc:
-        raise _failure(what, "an escaped surrogate stands alone", "write the character itself, or both halves") from exc
     except RecursionError as exc:
         raise _failure(what, "nested too deeply") from exc
     except ValueError as exc:
@@ -61,15 +61,27 @@ def decode(content: bytes, what: str, *, unique_keys: bool = False) -> t.Any:
 
 
 def encode(value: t.Any) -> bytes:
-    """Write a value as JSON on one line; integers keep their digits.
+    """Write a value as JSON on one line, so that it can be read again; integers keep their digits.
 
     Raises:
         CniError: ``DECODE_FAILURE``: JSON has no form for it.
     """
     try:
-        return _ENCODER.encode(value).encode("ascii")
+        text = _ENCODER.encode(value)
+        _refuse_depth(text, value, _WRITTEN_DEPTH_LIMIT)
+        _refuse_half_characters(text, value)
+        return text.encode("ascii")
     except (TypeError, ValueError, RecursionError) as exc:
         raise CniError(Code.DECODE_FAILURE, f"this cannot be written as JSON: {exc}") from exc
+
+
+def is_same(one: object, other: object) -> bool:
+    """Tell values that are one and the same JSON, which 1, 1.0 and true are not."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    return type(one) is type(other) and one == other
 
 
 def kind(value: object) -> str:
@@ -113,21 +125,28 @@ def _refuse_constant(name: str) -> t.NoReturn:
     raise _NotJson(f"{name} is not a JSON number")
 
 
-def _refuse_depth(text: str, value: t.Any) -> None:
-    """Refuse what could be read just so and not be written again with more around it."""
-    if text.count("{") + text.count("[") <= _DEPTH_LIMIT:
+def _refuse_depth(text: str, value: t.Any, limit: int) -> None:
+    if text.count("{") + text.count("[") <= limit:
         return
     level = [value]
-    for dummy in range(_DEPTH_LIMIT):
+    for dummy in range(limit):
         level = [child for parent in level for child in _children(parent)]
         if not level:
             return
-    raise _NotJson(f"nested more than {_DEPTH_LIMIT} levels deep")
+    raise _NotJson(f"nested more than {limit} levels deep")
 
 
 def _children(value: t.Any) -> t.Iterable[t.Any]:
-    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [child for child in children if isinstance(child, (dict, list))]
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [child for child in children if isinstance(child, (dict, list, tuple))]
+
+
+def _refuse_half_characters(text: str, value: t.Any) -> None:
+    if "\\u" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as exc:
+            raise _NotJson("an escaped surrogate stands alone") from exc
 
 
 def _finite_float(digits: str) -> float:
@@ -154,4 +173,4 @@ _STRICT: t.Final = json.JSONDecoder(
 )
 _ENCODER: t.Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
-__all__ = ("as_object", "decode", "encode", "kind")
+__all__ = ("as_object", "decode", "encode", "is_same", "kind")

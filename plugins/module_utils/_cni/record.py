@@ -126,7 +126,7 @@ def decode(content: bytes, source: str) -> Record:
     Raises:
         CniError: ``DECODE_FAILURE``: cut off, empty, or not a record at all.
     """
-    document = json_text.as_object(json_text.decode(content, source), source)
+    document = json_text.as_object(json_text.decode(content, source, recorded=True), source)
     try:
         if document["kind"] != _KIND:
             raise ValueError(f"its kind is {document['kind']!r}, not {_KIND!r}")

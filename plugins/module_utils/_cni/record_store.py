@@ -94,13 +94,15 @@ class RecordStore:
             return other
         return usual if self._key_of(usual) in (None, key) else other
 
-    def remove(self, key: Key) -> None:
+    def remove(self, key: Key, *, flush: bool = False) -> None:
         """Forget an attachment; its file may be broken or gone.
 
-        A loss of power may bring the file back. Its namespace is another one then, and DEL is run once more.
+        Args:
+            flush: Else a loss of power may bring the file back; its namespace is another one then, and DEL is run once
+                more.
         """
         path = self.path_of(key)
-        durable.remove(path, flush=False)
+        durable.remove(path, flush=flush)
         self._occupants.pop(path, None)
 
     def read_container(self, attachment: Attachment) -> list[Record]:
@@ -110,13 +112,16 @@ class RecordStore:
         wanted = attachment.key[:2]
         return [record for record in records if record.attachment.key[:2] == wanted]
 
-    def read_interface(self, attachment: Attachment) -> list[Record]:
+    def read_interface(self, attachment: Attachment, *, latest: bool) -> list[Record]:
         """Return the records of a container's interface, to whatever network; broken ones are left out.
 
-        Only files that were there when it was first asked for are looked at.
+        Args:
+            latest: Look for files that have come since it was first asked for, which takes a list of all of them.
         """
         wanted = attachment.key[1:]
-        records, dummy = self._read(self._by_interface.get("-".join(wanted), ()))
+        ending = "-".join(wanted)
+        names = self._ending_in(ending) if latest else self._by_interface.get(ending, ())
+        records, dummy = self._read(names)
         return [record for record in records if record.attachment.key[1:] == wanted]
 
     def read_network(self, name: str) -> tuple[list[Record], dict[str, CniError]]:
@@ -171,6 +176,9 @@ class RecordStore:
                 found.setdefault("-".join(parts[start:]), []).append(name)
         return found
 
+    def _ending_in(self, ending: str) -> list[str]:
+        return [name for name in self._names() if name.partition(":")[0].endswith(f"-{ending}")]
+
     def _names(self) -> list[str]:
         return [name for name in list_directory(self.directory) if not durable.is_temporary(name)]
 
@@ -207,7 +215,7 @@ class RecordStore:
             return None
         try:
             content = durable.read(path, limit=_SIZE_LIMIT) or b""
-            return attachment_of(json_text.as_object(json_text.decode(content, path), path)).key
+            return attachment_of(json_text.as_object(json_text.decode(content, path, recorded=True), path)).key
         except (CniError, KeyError, TypeError, ValueError):
             return None
 

@@ -11,7 +11,7 @@ import dataclasses
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._cni import request, result, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
@@ -167,9 +167,11 @@ class Runtime:
         with self.exclusion.attachment(record.attachment.validated()):
             # The record is on disk already; this only tells a later run that it is not to be trusted any more.
             intent = dataclasses.replace(record, command="DEL", restoration=restoration)
-            self.intents.write(intent, flush=restoration is not None)
+            # Else a loss of power would bring back what is made again after a reboot.
+            is_lasting = record.restoration is not None
+            self.intents.write(intent, flush=is_lasting or restoration is not None)
             self._delete_whole(record, clean_up)
-            self._forget(intent)
+            self._forget(intent, flush=is_lasting)
 
     def gc(self, network: NetworkConfiguration, valid: t.Collection[tuple[str, str]] | None = None) -> bool:
         """Collect what no valid attachment of a network owns ("Garbage-collecting a network").
@@ -248,15 +250,17 @@ class Runtime:
             if last is None:
                 raise CniError(Code.INVALID_CONFIG, f"network {network.name} has no plugin")
             self.records.write(dataclasses.replace(intent, result=last, command=""))
-        except CniError as exc:
+        except Exception as exc:
             kept = intent.restoration if again else None
-            raise self._undone(dataclasses.replace(intent, result=last, restoration=kept), exc, clean_up) from exc
+            undone = dataclasses.replace(intent, result=last, restoration=kept)
+            raise self._undone(undone, as_error(exc), clean_up) from exc
         self.intents.remove(intent.attachment.key)
         return last
 
     def _undone(self, intent: Record, failure: CniError, clean_up: CleanUp) -> CniError:
         try:
-            if self.records.may_have(intent.attachment.key):  # flushing it has failed; it must not be taken for whole
+            # Flushing a record may have failed: it must not be taken for whole. A DEL that is repeated needs the result.
+            if intent.result is not None or self.records.may_have(intent.attachment.key):
                 self.intents.write(dataclasses.replace(intent, command="DEL"))
             self._delete_whole(intent, clean_up)
             if intent.restoration is not None:
@@ -268,8 +272,8 @@ class Runtime:
             outcome = "the DEL that followed succeeded; nothing is left behind"
         return failure.followed_by(outcome)
 
-    def _forget(self, intent: Record) -> None:
-        self.records.remove(intent.attachment.key)
+    def _forget(self, intent: Record, *, flush: bool = False) -> None:
+        self.records.remove(intent.attachment.key, flush=flush)
         if intent.restoration is None:
             self.intents.remove(intent.attachment.key)
 

@@ -50,7 +50,7 @@ def end(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: 
 
 def started_with(environment: t.Mapping[str, str]) -> list[int]:
     """Return the processes that were started with these variables, those included that have only just been."""
-    wanted = {os.fsencode(f"{name}={value}") for name, value in environment.items()}
+    wanted = {f"{name}={value}".encode() for name, value in environment.items()}
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     found, started = [], time.monotonic()
     while pids:

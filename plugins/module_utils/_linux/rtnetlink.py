@@ -131,7 +131,7 @@ def link(name: str, path: str = "") -> Link | None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    encoded = os.fsencode(name) + b"\0"
+    encoded = name.encode("utf-8", "surrogateescape") + b"\0"
     asked = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
     try:
         with _connected_inside(path) if path else _connected() as connection:
@@ -268,7 +268,7 @@ def _number(answer: bytes, found: t.Mapping[int, tuple[int, int]], kind: int) ->
 
 
 def _text(answer: bytes, place: tuple[int, int]) -> str:
-    return os.fsdecode(answer[slice(*place)].rstrip(b"\0"))
+    return answer[slice(*place)].rstrip(b"\0").decode("utf-8", "surrogateescape")
 
 
 __all__ = ("MAIN_TABLE", "Address", "Link", "Route", "View", "link", "look")

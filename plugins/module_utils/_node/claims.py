@@ -17,7 +17,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_container_id
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_name
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 
@@ -95,7 +95,7 @@ class Claims:
         going: Of each that a dry run has found to be deleted, and all it has with it.
         broken: Records that cannot be read, any of which may claim anything.
         records: The records of all of them.
-        is_shared: Whether the network's configuration forbids GC: others may have what nobody here knows of.
+        sharing: The configurations that forbid GC: others may have what nobody here knows of.
     """
 
     network: str
@@ -103,7 +103,7 @@ class Claims:
     going: frozenset[Names]
     broken: tuple[str, ...]
     records: tuple[Record, ...]
-    is_shared: bool = False
+    sharing: tuple[NetworkConfiguration, ...] = ()
 
     def has(self, container_id: str, ifname: str = "") -> bool:
         """Tell whether a container has an attachment; to any interface where none is given."""
@@ -131,11 +131,12 @@ class Claims:
         """Say why something without a record may have an owner all the same, or nothing."""
         if self.broken:
             return f"a record that cannot be read may claim it: {self.broken[0]}"
-        if self.is_shared:
-            return "disableGC of its configuration says that others may use it"
+        if self.sharing:
+            which = "its configuration" if self.network else f"network {self.sharing[0].name}, whose it may be,"
+            return f"disableGC of {which} says that others may use it"
         from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
-        if is_container_id(container_id) and netns.is_namespace(os.path.join(netns.DIRECTORY, container_id)):
+        if is_name(container_id) and netns.is_namespace(os.path.join(netns.DIRECTORY, container_id)):
             return f"there is a network namespace named {container_id}"
         held = [address for address in addresses if address in self._live]
         return f"{held[0]} is in use in the network namespace {self._live[held[0]]}" if held else ""

@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_name
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
@@ -81,15 +82,9 @@ class Garbage:
 
     def _every_network(self, attachments: t.Iterable[Attachment]) -> list[str]:
         recorded = {attachment.network for attachment in attachments}
-        return sorted(
-            {
-                *self._networks.networks,
-                *recorded,
-                *host_local.networks(),
-                *self._rules.networks(),
-                *self._nft.networks(),
-            }
-        )
+        # Anybody may make a directory, or write a comment.
+        told = {*host_local.networks(), *self._rules.networks(), *self._nft.networks()}
+        return sorted({*self._networks.networks, *recorded, *filter(is_name, told)})
 
     def _alone(self) -> t.ContextManager[None]:
         """Keep other runs from collecting at the same time."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -74,7 +75,7 @@ class Known:
 
     def is_in_place(self, record: Record, attachment: Attachment) -> bool:
         """Tell an attachment that was completed, is not about to be removed, and whose namespace is there."""
-        return record.result is not None and self.may_be_in_place(record, attachment)
+        return record.result is not None and not record.command and self.may_be_in_place(record, attachment)
 
     def may_be_in_place(self, record: Record, attachment: Attachment) -> bool:
         """Tell the same of an attachment that may only have been begun."""
@@ -90,11 +91,11 @@ class Known:
 
     def _other_wish(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
         was = record.attachment
-        if record.network() != network:
+        if record.config != network.content and record.network() != network:
             return "the network's configuration has changed"
         if dict(was.args) != dict(attachment.args):
             return "its arguments have changed"
-        if dict(was.capability_args) != dict(attachment.capability_args):
+        if not json_text.is_same(was.capability_args, attachment.capability_args):
             return "its capability arguments have changed"
         return ""
 

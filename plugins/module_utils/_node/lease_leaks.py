@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_container_id
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_name
 from ansible_collections.cni.node.plugins.module_utils._node import host_local
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
 from ansible_collections.cni.node.plugins.module_utils._node.host_local import Lease
@@ -66,7 +66,7 @@ class _Directory(t.NamedTuple):
         leak = Leak("lease", self.claims.network, lease.path, f"no runtime has a record of {lease}")
         if not lease.container_id:
             leak.kind, leak.evidence = "empty lease", "it names no container, so no DEL will ever free the address"
-        elif not is_container_id(lease.container_id):
+        elif not is_name(lease.container_id):
             leak.evidence = "what it holds is no container's id; did somebody write it by hand?"
             return leak
         doubt = scope.young(lease.changed) or self.claims.doubt(lease.container_id, [lease.address])

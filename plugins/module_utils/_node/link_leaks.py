@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import socket
@@ -42,7 +43,7 @@ class LinkLeaks:
         Args:
             claims: Of all networks of the node, for they may share a bridge.
         """
-        bridges = {str(plugin.keys.get(_BRIDGE) or _USUAL_BRIDGE) for one in networks for plugin in _bridges(one)}
+        bridges = _bridges(networks)
         claimed = {name for record in claims.records if not _is_going(record, claims) for name in _host_ends(record)}
         names = {name for dummy, name in socket.if_nameindex() if _NAME.fullmatch(name)} if bridges else set()
         if names <= claimed:
@@ -59,7 +60,9 @@ class LinkLeaks:
     def _port(self, port: Veth, inside: str, claims: Claims) -> Leak:
         evidence = f"no runtime has a record of this port of {port.master}"
         leak = Leak("link", "", port.name, evidence)
-        doubt = claims.doubt("", ()) or (f"its other end is in the network namespace {inside}" if inside else "")
+        sharing = tuple(one for one in claims.sharing if port.master in _bridges([one]))
+        doubt = dataclasses.replace(claims, sharing=sharing).doubt("", ())
+        doubt = doubt or (f"its other end is in the network namespace {inside}" if inside else "")
         if not doubt:
             leak.evidence += ", and its other end is in no network namespace that has a name or a process"
         from ansible_collections.cni.node.plugins.module_utils._linux import veth
@@ -67,8 +70,9 @@ class LinkLeaks:
         return self._scope.settle(leak, doubt, lambda: veth.remove(port))
 
 
-def _bridges(network: NetworkConfiguration) -> list[t.Any]:
-    return [plugin for plugin in network.plugins if plugin.type == _BRIDGE]
+def _bridges(networks: t.Iterable[NetworkConfiguration]) -> set[str]:
+    plugins = [plugin for network in networks for plugin in network.plugins if plugin.type == _BRIDGE]
+    return {str(plugin.keys.get(_BRIDGE) or _USUAL_BRIDGE) for plugin in plugins}
 
 
 def _is_going(record: Record, claims: Claims) -> bool:

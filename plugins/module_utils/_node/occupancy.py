@@ -26,14 +26,16 @@ def require_free(runtime: Runtime, known: Known, network: NetworkConfiguration, 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a namespace that cannot be looked into.
     """
+    makes_interface = network.plugins[0].type in MAKE_INTERFACES
     for store in (runtime.records, runtime.intents):
-        for record in store.read_interface(attachment):
+        # Where the kernel is not asked, only a record tells what another run has made since.
+        for record in store.read_interface(attachment, latest=not makes_interface):
             theirs = record.attachment
             if theirs.network != attachment.network and known.may_be_in_place(record, theirs):
                 what = f"{attachment}: it is the interface of the {theirs}"
                 begun = f", whose {record.command} was not completed" if record.command else ""
                 raise _taken(f"{what}{begun}", "or remove that one first")
-    if network.plugins[0].type in MAKE_INTERFACES and rtnetlink.link(attachment.ifname, attachment.netns):
+    if makes_interface and rtnetlink.link(attachment.ifname, attachment.netns):
         what = f"{attachment}: {attachment.netns} has an interface of that name, and no record tells whose it is"
         raise _taken(what, "or remove it, if nobody needs it")
 

@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.files import changed
@@ -64,9 +66,7 @@ class RecordLeaks:
         going = {record.attachment.key[1:] for record in every} - staying if self._scope.dry_run else set()
         self._going |= {(network, *names) for names in going}
         staying |= self._valid.of(network)
-        configured = self._networks.networks.get(network)
-        is_shared = configured is not None and configured.disable_gc
-        return leaks, Claims(network, frozenset(staying), frozenset(going), tuple(broken), every, is_shared)
+        return leaks, self._claims(network, staying, going, broken, every)
 
     def elsewhere(self, network: str) -> set[Names]:
         """Return the attachments that other runtimes have recorded at their own places by now.
@@ -86,7 +86,17 @@ class RecordLeaks:
         keys = {record.attachment.key for record in records}
         staying = {key[1:] for key in keys - self._going} | self._valid.names()
         going = {key[1:] for key in self._going} - staying
-        return Claims("", frozenset(staying), frozenset(going), tuple(broken), tuple(records))
+        return self._claims("", staying, going, broken, records)
+
+    def _claims(
+        self, network: str, staying: set[Names], going: set[Names], broken: t.Iterable[str], records: t.Sequence[Record]
+    ) -> Claims:
+        """Return who owns something of a network, or of all; what a network forbids is in its file, or else recorded."""
+        claims = Claims(network, frozenset(staying), frozenset(going), tuple(broken), tuple(records))
+        configured = self._networks.networks
+        others = [one for one in claims.configurations() if one.name not in configured]
+        known = [one for one in (*configured.values(), *others) if network in ("", one.name)]
+        return dataclasses.replace(claims, sharing=tuple(one for one in known if one.disable_gc))
 
     def _record(self, record: Record, intent: Record | None) -> Leak | None:
         if intent is not None:

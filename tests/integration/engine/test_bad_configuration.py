@@ -45,7 +45,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "number out of range": (TEXT.replace("true", "1e999"), ("the number 1e999 is out of range",)),
     "key given twice": (TEXT.replace('"bridge": ', '"type": '), ("the key 'type' is given twice in one object",)),
     "lone surrogate": (TEXT.replace("cni0", "\\ud800"), ("an escaped surrogate stands alone",)),
-    "nested too deeply": (TEXT.replace("true", "[" * 300 + "]" * 300), ("nested more than 200 levels deep",)),
+    "nested too deeply": (TEXT.replace("true", "[" * 300 + "]" * 300), ("nested more than 190 levels deep",)),
     "a list": ("[]", ("found a list", "expected: an object")),
     "no name": (_with(name=None), ("/name: None is not a network name", "expected: must start with a letter or digit")),
     "name of a wrong type": (_with(name=5), ("/name: 5 is not a network name",)),

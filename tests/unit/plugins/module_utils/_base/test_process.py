@@ -99,6 +99,11 @@ class TestEnd:
     def test_the_time_limit_holds_for_one_that_has_closed_its_output(self, script: Script) -> None:
         assert run(script("exec >&- 2>&-; exec sleep 60"), timeout=0.3).stopped == "ran out of time"
 
+    def test_a_time_limit_has_no_limit(self, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(process, "_is_ready", lambda descriptor, timeout: False)
+        outcome = run(script("echo done"), timeout=1e300)
+        assert (outcome.status, outcome.stdout) == (0, b"done\n")
+
     def test_one_that_ended_while_we_stood_still_has_not_run_out_of_time(
         self, script: Script, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -210,7 +210,8 @@ def test_keys_that_the_specification_does_not_name_are_kept(keys: dict[str, t.An
 
 
 def test_what_can_just_be_read_can_be_written_into_a_list() -> None:
-    nested = b"[" * 199 + b"]" * 199
+    nested = b"[" * 189 + b"]" * 189
     network = config.parse(b'{"name":"n","type":"t","x":' + nested + b"}", SOURCE)
     assert nested in network.content
+    assert config.parse(network.content, SOURCE, recorded=True) == network
     assert "nested" in error_of(config.parse, b'{"name":"n","type":"t","x":[' + nested + b"]}", SOURCE).msg

@@ -117,6 +117,13 @@ class TestEnvironment:
             "CNI_PATH": f"{tmp_path}:/nowhere",
         }
 
+    def test_text_is_in_utf_8_whatever_the_locale(
+        self, environment: t.Callable[..., dict[str, str]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "fsencode", lambda text: text.encode("latin-1"))
+        found = environment(Parameters("ADD", Attachment("net", "blue", "é0", "/run/netns/blue", {"K": "5 €"})))
+        assert (found["CNI_IFNAME"], found["CNI_ARGS"]) == ("é0", "K=5 €")
+
     @pytest.mark.parametrize("command", ["GC", "STATUS"])
     def test_a_networks_parameters(
         self, environment: t.Callable[..., dict[str, str]], tmp_path: pathlib.Path, command: str

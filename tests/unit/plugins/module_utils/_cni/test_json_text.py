@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import typing as t
 
 import pytest
@@ -96,7 +98,7 @@ def test_a_key_given_twice_by_a_plugin_has_its_last_value() -> None:
     assert decoded('{"a": 1, "a": 2}') == {"a": 2}
 
 
-@pytest.mark.parametrize(("depth", "taken"), [(200, True), (201, False)])
+@pytest.mark.parametrize(("depth", "taken"), [(190, True), (191, False)])
 @pytest.mark.parametrize("brackets", ["[]", '{"a":}'])
 def test_nesting_has_a_limit_that_leaves_room_around_it(depth: int, taken: bool, brackets: str) -> None:
     text = brackets[:-1] * depth + ("0" if taken or "a" in brackets else "") + brackets[-1] * depth
@@ -105,7 +107,29 @@ def test_nesting_has_a_limit_that_leaves_room_around_it(depth: int, taken: bool,
             text
         )
     else:
-        assert "more than 200 levels" in error_of(decoded, text).msg
+        assert "more than 190 levels" in error_of(decoded, text).msg
+
+
+@pytest.mark.parametrize("value", [{"a": "\udcff"}, ["\ud800"]])
+def test_what_could_not_be_read_again_is_not_written(value: object) -> None:
+    assert "an escaped surrogate stands alone" in error_of(json_text.encode, value).msg
+
+
+@pytest.mark.parametrize("container", [lambda inner: {"a": inner}, lambda inner: [inner], lambda inner: (inner,)])
+def test_what_is_written_can_be_read_again(container: t.Callable[[object], object]) -> None:
+    value: object = 0
+    for dummy in range(200):
+        value = container(value)
+    assert "0" in json.dumps(json_text.decode(json_text.encode(value), "x", recorded=True))
+    assert "more than 200 levels" in error_of(json_text.encode, container(value)).msg
+
+
+VALUES = [0, 0.0, False, 1, 1.0, True, "1", "", None, [], {}, [1], [True], {"a": 1}, {"a": True}, {"b": 1}, [1, 1]]
+
+
+def test_values_are_the_same_where_their_texts_are() -> None:
+    for one, other in itertools.product(VALUES, repeat=2):
+        assert json_text.is_same(one, other) is (json_text.encode(one) == json_text.encode(other))
 
 
 def test_bottomless_nesting_is_an_error() -> None:

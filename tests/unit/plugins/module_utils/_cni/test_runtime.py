@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
@@ -121,7 +123,7 @@ def test_where_add_and_its_del_fail_both_are_told_and_the_intent_stays(tmp_path:
     error = error_of(node.runtime.add, network(), node.attachment)
     assert error.msg == "b fails at ADD"
     assert "a fails at DEL" in error.details
-    assert (node.record, node.intent and node.intent.command) == (None, "ADD")
+    assert (node.record, node.intent and node.intent.command) == (None, "DEL")
 
 
 @pytest.mark.parametrize("printed", ["", "hello", "[]", '{"cniVersion": "9.9.9"}', '{"ips": [{}]}'])
@@ -255,6 +257,49 @@ def test_an_add_that_fails_again_is_still_to_be_restored(tmp_path: pathlib.Path)
     assert (node.intent.command, node.intent.restoration) == ("DEL", RESTORATION)
     assert node.intent.restoration is not None
     assert node.intent.restoration.addresses == ("10.1.0.2",)
+
+
+@pytest.mark.parametrize("restoration", [None, RESTORATION])
+def test_what_is_restored_is_gone_for_good_when_its_removal_returns(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, restoration: Restoration | None
+) -> None:
+    node = Node(tmp_path)
+    node.runtime.add(network(), node.attachment, restoration)
+    synced: list[str] = []
+    monkeypatch.setattr(durable, "sync_directory", synced.append)
+    node.runtime.delete(t.cast("Record", node.record))
+    stores = [node.runtime.intents.directory, node.runtime.records.directory]
+    assert synced == (stores if restoration else [])
+
+
+def test_an_error_that_nobody_foresaw_is_followed_by_del_too(tmp_path: pathlib.Path) -> None:
+    def breaks(call: Call) -> None:
+        if call.command == "ADD":
+            raise OverflowError("too large")
+
+    node = Node(tmp_path, b=breaks)
+    error = error_of(node.runtime.add, network(), node.attachment)
+    assert (error.code, "the DEL that followed succeeded" in error.details) == (Code.INTERNAL, True)
+    assert (node.record, node.intent) == (None, None)
+
+
+@pytest.mark.parametrize("deep", ["result", "arguments"])
+def test_what_could_not_be_read_again_is_not_recorded(tmp_path: pathlib.Path, deep: str) -> None:
+    nested: t.Any = 0
+    for dummy in range(198 if deep == "arguments" else 189):
+        nested = [nested]
+    node = Node(tmp_path, c=answers_with(x=nested) if deep == "result" else succeeds)
+    capability_args = {"x": nested} if deep == "arguments" else {}
+    node.attachment = dataclasses.replace(node.attachment, capability_args=capability_args)
+    node.runtime.add(network(), node.attachment)
+    assert node.record is not None
+    node.runtime.delete(node.record)
+    nested = [nested]
+    node = Node(tmp_path, c=answers_with(x=nested) if deep == "result" else succeeds)
+    capability_args = {"x": nested} if deep == "arguments" else {}
+    node.attachment = dataclasses.replace(node.attachment, capability_args=capability_args)
+    assert "levels deep" in error_of(node.runtime.add, network(), node.attachment).msg
+    assert (node.record, node.intent) == (None, None)
 
 
 def test_an_add_that_fails_at_first_is_not_restored(tmp_path: pathlib.Path) -> None:

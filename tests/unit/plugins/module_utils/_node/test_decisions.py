@@ -278,3 +278,14 @@ def test_check_is_forbidden_and_allowed_again_without_making_anything_anew(lab: 
         )
     lab.write()
     assert (lab.ensure(lab.wanted(**ARGS)).action, lab.commands()) == ("checked", ["CHECK"])
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, True), (False, 0), (1, 1.0)])
+def test_another_type_of_value_is_a_change(lab: Laboratory, before: object, after: object) -> None:
+    lab.make_namespace()
+    lab.write(plugins=[{"type": "a", "x": before}, {"type": "b"}])
+    assert lab.ensure(lab.wanted()).action == "added"
+    lab.write(plugins=[{"type": "a", "x": after}, {"type": "b"}])
+    assert lab.ensure(lab.wanted()).reason == "the network's configuration has changed"
+    assert lab.ensure(lab.wanted(capability_args={"y": before})).action == "recreated"
+    assert lab.ensure(lab.wanted(capability_args={"y": after})).reason == "its capability arguments have changed"

@@ -137,7 +137,7 @@ def test_an_add_that_cannot_be_undone_is_undone_by_the_next_run(lab: Laboratory,
     assert "the DEL that followed failed too and will be repeated by the next run: " in str(failed.error)
     plugin.fails.clear()
     mended = lab.ensure(lab.wanted())
-    assert (mended.action, mended.reason) == ("recreated", "an earlier run was interrupted at ADD")
+    assert (mended.action, mended.reason) == ("recreated", "an earlier run was interrupted at DEL")
     assert lab.commands() == ["DEL", "ADD", "CHECK"]
 
 

@@ -281,3 +281,40 @@ def test_a_network_that_forbids_gc_keeps_what_others_may_have(yard: Yard) -> Non
     assert actions(yard.collect()) == {"lease 10.1.9.1": "kept"}
     yard.lab.write()
     assert actions(yard.collect()) == {"lease 10.1.9.1": "removed"}
+
+
+@pytest.mark.parametrize("configured", [True, False])
+def test_what_forbids_gc_keeps_what_does_not_tell_its_network(yard: Yard, configured: bool) -> None:
+    """Without a configuration, the recorded one says it."""
+    yard.lab.write(disableGC=True)
+    yard.attach("blue")
+    if not configured:
+        (yard.lab.conf_dir / "10-net.conflist").unlink()
+    tools = yard.lab.cache_dir.parent / "none"
+    tools.mkdir()
+    rule = "-A CNI-FORWARD -{} 10.1.9.1/32 {}-j ACCEPT"
+    rules = [rule.format("d", "-m conntrack --ctstate RELATED,ESTABLISHED "), rule.format("s", "")]
+    script = "#!/bin/sh\n/bin/cat <<.\n*filter\n" + "\n".join(rules) + "\nCOMMIT\n.\n"
+    (tools / "iptables-save").write_text(script, encoding="ascii")
+    (tools / "iptables-save").chmod(0o755)
+    (leak,) = (leak for leak in yard.collect() if leak.kind == "rule")
+    assert (leak.action, "disableGC of network net, whose it may be" in leak.evidence) == ("kept", True)
+
+
+@pytest.mark.parametrize("name", [os.fsdecode(b"\xff"), "a b", ".hidden"])
+def test_a_directory_that_has_no_networks_name_is_nobodys(yard: Yard, name: str) -> None:
+    lease = yard.lease("10.1.9.1", "nobody\r\neth0", network=name)
+    assert yard.foretold(min_age=0) == {}
+    assert lease.exists()
+
+
+def test_a_comment_leads_to_no_other_directory(yard: Yard) -> None:
+    lease = yard.lease("10.1.9.1", "nobody\r\neth0", network="../precious")
+    tools = yard.lab.cache_dir.parent / "none"
+    tools.mkdir()
+    comment = 'name: \\"../precious\\" id: \\"x\\"'
+    rule = f'-A POSTROUTING -s 10.1.9.1/32 -m comment --comment "{comment}" -j CNI-0a1b2c3d4e5f6a7b8c9d0e1f'
+    (tools / "iptables-save").write_text(f"#!/bin/sh\n/bin/cat <<'.'\n*nat\n{rule}\nCOMMIT\n.\n", encoding="ascii")
+    (tools / "iptables-save").chmod(0o755)
+    yard.collect(min_age=0)
+    assert lease.exists()

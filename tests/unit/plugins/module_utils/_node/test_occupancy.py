@@ -11,9 +11,11 @@ import dataclasses
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Policy, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory, gives_an_address
 
 ETH0 = Link(ifindex=2, name="eth0", mac="", mtu=1500, is_up=True, master=0, peer=7, kind="veth")
@@ -126,3 +128,17 @@ def test_what_nobody_has_recorded_is_left_to_whom_it_belongs(
     assert asked == ([("eth0", str(lab.netns / "blue"))] if plugin_type == "bridge" else [])
     if action == "failed":
         assert f"{lab.netns}/blue has an interface of that name, and no record tells whose it is" in str(outcome.error)
+
+
+def test_what_another_run_has_made_since_is_seen(lab: Laboratory) -> None:
+    """No plugin here makes interfaces that the kernel could be asked for."""
+    for container in ("blue", "red"):
+        lab.make_namespace(container)
+    lab.write("a-net")
+    mine, other = (Convergence(lab.runtime(), conf_dir.load(str(lab.conf_dir)), Policy()) for dummy in range(2))
+    assert mine.of(Wanted(lab.wanted("red", network="a-net"))).action == "added"
+    assert other.of(Wanted(lab.wanted())).action == "added"
+    lab.executor.calls.clear()
+    refused = mine.of(Wanted(lab.wanted(network="a-net")))
+    assert (refused.action, lab.executor.calls) == ("failed", [])
+    assert "it is the interface of the attachment of blue (eth0) to network net" in str(refused.error)

@@ -191,7 +191,7 @@ def test_a_failed_delete_after_a_failed_add_is_repeated_by_the_next_run(node: No
         "plugin odd failed (ADD): not now", "the DEL that followed failed too and will be repeated by the next run"
     )
     (entry,) = node.attach(item)
-    assert (entry["action"], entry["reason"]) == ("recreated", "an earlier run was interrupted at ADD")
+    assert (entry["action"], entry["reason"]) == ("recreated", "an earlier run was interrupted at DEL")
     assert [call.command for call in node.plugins.calls()] == ["ADD", "DEL", "DEL", "ADD", "CHECK"]
     assert (len(node.leases("net")), node.intents()) == (1, [])
 

@@ -210,9 +210,10 @@ class TestRole:
     ROLE = "cni.node.cni_kernel"
 
     def play(self, project: Project, *options: str, **variables: t.Any) -> list[Done]:
-        """What it did, without what Ansible itself does for roles."""
+        """What it did, without what is only a look at variables."""
         played = project.play([], *options, roles=[self.ROLE], vars=variables, ignore_errors=False).succeeded()
-        return [one for one in played.tasks if one.module != "ansible.builtin.validate_argument_spec"]
+        looks = {"ansible.builtin.validate_argument_spec", "ansible.builtin.assert"}
+        return [one for one in played.tasks if one.module not in looks]
 
     def test_a_node_that_has_its_programs_is_asked_once(self, project: Project) -> None:
         items = [{"config": networks.network(BRIDGE, {"type": "firewall"}, name="db")}]
@@ -240,6 +241,25 @@ class TestRole:
         assert not FILE.exists()
         empty = dict.fromkeys(("cni_kernel_conflists", "cni_kernel_modules", "cni_kernel_sysctls"), "")
         assert actions(self.play(project, **empty)[0], "sysctls")[FORWARD] == "restored"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "# how to answer ARP\n\n  # more = less\nnet.ipv4.conf.all.arp_ignore=1\n",
+            "# as YAML\nnet.ipv4.conf.all.arp_ignore: 1\n",
+            '{"net.ipv4.conf.all.arp_ignore": 1}',
+        ],
+    )
+    def test_settings_as_text_may_have_comments_and_may_be_yaml(self, project: Project, text: str) -> None:
+        done = self.play(project, "--check", cni_kernel_sysctls=text)[0]
+        assert actions(done, "sysctls") == {"net.ipv4.conf.all.arp_ignore": "set"}
+
+    @pytest.mark.parametrize(
+        "text", ["net.ipv4.conf.all.arp_ignore 1", "net.ipv4.ip_forward=1\nnet.ipv4.conf.all.arp_ignore 1"]
+    )
+    def test_a_line_that_is_no_setting_is_named(self, project: Project, text: str) -> None:
+        played = project.play([], roles=[self.ROLE], vars={"cni_kernel_sysctls": text}, ignore_errors=False)
+        played["Every line of text is a setting"].failed("'net.ipv4.conf.all.arp_ignore 1'", "expected: key=value")
 
     def test_check_mode_says_which_packages_a_node_lacks(self, project: Project, tmp_path: pathlib.Path) -> None:
         """nft is taken away, by an empty file that nobody may execute."""

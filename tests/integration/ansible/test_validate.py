@@ -82,6 +82,20 @@ def test_nothing_to_validate_is_no_success(project: Project) -> None:
     assert "nothing to validate: give cni_node_conflist_files" in played.output
 
 
+def test_blank_lines_are_no_files_and_an_empty_list_is_no_network(project: Project) -> None:
+    (good,) = written(project, GOOD)
+    assert "1 files" in project.run(VALIDATE, cni_node_conflist_files=f"\n {good}\n\n").succeeded().output
+    played = project.run(VALIDATE, cni_node_conflists="[]", cni_node_conflist_files="\n")
+    assert played.status != 0
+    assert "nothing to validate: " in played.output
+
+
+def test_without_a_level_nothing_is_validated_and_that_is_no_success(project: Project) -> None:
+    played = project.run(VALIDATE, cni_node_conflist_files=written(project, TYPO), cni_node_validate_levels=["node"])
+    assert played.status != 0
+    assert "cni_node_validate_levels: none is left without 'node'" in played.output
+
+
 def test_the_page_has_every_code_and_no_other() -> None:
     listed = set(re.findall(r"^\| (`[^|]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     named = {code for line in listed for code in re.findall(r"`([a-z-]+)`", line)} - set(LEVELS)

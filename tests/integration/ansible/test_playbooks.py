@@ -94,7 +94,7 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     assert failed.status != 0
     assert all(one.left_alone() for one in failed.tasks)
     assert "interface eth0 is gone" in failed["Bring the attachments about"].failed("to network dbnet: ")
-    failed["Say what is to be done"].failed("interface eth0 is gone", "; run cni.node.provision")
+    failed["Say what is to be done"].failed("interface eth0 is gone", "\nrun cni.node.provision")
 
     mended = project.run(PROVISION, "-e", "cni_node_purge=true", **variables)
     assert _changing(mended) == {"conflists", "attachments"}
@@ -222,7 +222,8 @@ def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: N
     assert _changed_files(again.tasks[-1].after, broken.tasks[-1].after) == ""
     differing = project.run(VERIFY, **variables, **_release(project, "1.0.2"))
     differing["Say what is to be done"].failed(
-        "not as provisioned; still to be done: plugins 1.0.2: 3 updated; run cni.node.provision"
+        "not as provisioned; still to be done: plugins 1.0.2: 3 updated\nplugin bridge: updated\n",
+        "\nrun cni.node.provision",
     )
     Namespace("red").run("ip", "link", "delete", "eth0")
     drifted = project.run(UPGRADE, **variables, **_release(project, "1.0.2"), cni_node_on_drift="report")
@@ -249,6 +250,50 @@ def test_an_upgrade_that_fails_claims_no_rollback_that_did_not_happen(
     failed = project.run(UPGRADE, **variables, **_release(project, "1.0.1"))
     failed[WHY_FAILED].failed(f"the upgrade failed at 'Try the networks', and {has}: ", "'missing'")
     assert "rolled back" not in failed.output
+
+
+def test_networks_that_are_not_to_be_tried_fail_neither_an_upgrade_nor_a_rollback(node: Node, project: Project) -> None:
+    node.plugins.path.rmdir()
+    variables: Json = {"cni_node_concerns": "plugins", "cni_node_verify": "false"}
+    project.run(PROVISION, **variables, **_release(project, "1.0.1")).succeeded()
+    node.write({"cniVersion": "1.0.0", "name": "bad", "plugins": [{"type": "missing"}]})
+    upgraded = project.run(UPGRADE, **variables, **_release(project, "1.0.2")).succeeded()
+    assert _table(upgraded).startswith("node 1.0.2 ")
+    assert _table(project.run(ROLLBACK, **variables).succeeded()).startswith("node 1.0.1 ")
+
+
+def test_verify_lists_what_differs_up_to_twenty(node: Node, project: Project) -> None:
+    variables = {**documented(), **UNMANAGED}
+    project.run(PROVISION, **variables).succeeded()
+    red, blue = variables["cni_node_attachments"]
+    other: Json = {
+        "cni_node_conflists": [{"config": {**variables["cni_node_conflists"][0]["config"], "cniVersion": "0.4.0"}}],
+        "cni_node_concerns": "kernel\nnetworks\nattachments",
+        "cni_node_packages": False,
+        "cni_node_sysctls": "net.ipv4.conf.lo.arp_ignore=1",
+        "cni_node_attachments": [{**red, "args": {"IgnoreUnknown": "1"}}, blue],
+        "cni_node_netns": ["red", "blue", "green"],
+    }
+    differing = project.run(VERIFY, **other)["Say what is to be done"].failed().splitlines()
+    assert {
+        "net.ipv4.conf.lo.arp_ignore: 0 -> 1",
+        "/etc/sysctl.d/90-cni.node.conf: changed",
+        "/etc/cni/net.d/10-dbnet.conflist: changed",
+        "network namespace green: made",
+        "attachment of red (eth0) to network dbnet: recreated, its arguments have changed",
+    } <= set(differing)
+    many = [{"network": "dbnet", "netns": "red", "ifname": f"many{number}"} for number in range(23)]
+    lines = (
+        project.run(VERIFY, **{**variables, "cni_node_attachments": many})["Say what is to be done"]
+        .failed()
+        .splitlines()
+    )
+    assert [lines[1], *lines[-3:]] == [
+        "attachment of red (many0) to network dbnet: added",
+        "attachment of red (many19) to network dbnet: added",
+        "and 3 more",
+        "run cni.node.provision",
+    ]
 
 
 def test_an_upgrade_that_is_refused_says_why_and_that_nothing_was_replaced(project: Project) -> None:
@@ -284,7 +329,11 @@ def test_removing_attachments_alone_removes_those_of_the_variables_and_networks_
 ) -> None:
     variables = {**documented(), **UNMANAGED}
     project.run(PROVISION, **variables).succeeded()
-    one = {"cni_node_concerns": concern, "cni_node_attachments": variables["cni_node_attachments"][:1]}
+    one = {
+        "cni_node_concerns": concern,
+        "cni_node_attachments": variables["cni_node_attachments"][:1],
+        "cni_node_purge": "true",
+    }
     removed = project.run(REMOVE, **one).succeeded()
     assert removed["Bring the attachments about"].actions() == dict.fromkeys(detached, "removed")
     assert {path.name for path in pathlib.Path("/run/netns").iterdir()} == namespaces
@@ -298,6 +347,15 @@ def test_a_concern_that_nobody_knows_is_refused_at_once(project: Project, playbo
         "cni_node_concerns: unknown: network; expected: any of kernel, plugins, networks, attachments"
     )
     assert _own(refused) == []
+    assert "run cni.node.provision" not in refused.output
+
+
+@pytest.mark.parametrize("nothing", ["", [], None])
+def test_no_concern_is_every_concern(project: Project, nothing: object) -> None:
+    played = project.run(
+        PROVISION, "--check", cni_node_concerns=nothing, cni_node_verify=False, **_release(project, "1.0.1")
+    )
+    assert list(_changed(played)) == ["kernel", "plugins", "conflists", "attachments"]
 
 
 def _changed_files(before: State, after: State) -> str:

@@ -26,6 +26,8 @@ _KINDS: t.Final = (
 # Levels that are read, and those that are written: a record has more around what it is made of, and so has a request.
 _DEPTH_LIMIT: t.Final = 190
 _WRITTEN_DEPTH_LIMIT: t.Final = 200
+_HALF_CHARACTER: t.Final = "an escaped surrogate stands alone"
+_WHOLE_CHARACTER: t.Final = "write the character itself, or both halves"
 
 
 class _NotJson(ValueError):
@@ -53,6 +55,8 @@ def decode(content: bytes, what: str, *, unique_keys: bool = False, recorded: bo
         _refuse_half_characters(text, value)
     except json.JSONDecodeError as exc:
         raise _failure(what, _place(exc), _advice(exc)) from exc
+    except UnicodeEncodeError as exc:
+        raise _failure(what, _HALF_CHARACTER, _WHOLE_CHARACTER) from exc
     except RecursionError as exc:
         raise _failure(what, "nested too deeply") from exc
     except ValueError as exc:
@@ -71,6 +75,9 @@ def encode(value: t.Any) -> bytes:
         _refuse_depth(text, value, _WRITTEN_DEPTH_LIMIT)
         _refuse_half_characters(text, value)
         return text.encode("ascii")
+    except UnicodeEncodeError as exc:
+        what = f"this cannot be written as JSON: {_HALF_CHARACTER}"
+        raise CniError(Code.DECODE_FAILURE, what, _WHOLE_CHARACTER) from exc
     except (TypeError, ValueError, RecursionError) as exc:
         raise CniError(Code.DECODE_FAILURE, f"this cannot be written as JSON: {exc}") from exc
 
@@ -143,10 +150,7 @@ def _children(value: t.Any) -> t.Iterable[t.Any]:
 
 def _refuse_half_characters(text: str, value: t.Any) -> None:
     if "\\u" in text:
-        try:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-        except UnicodeEncodeError as exc:
-            raise _NotJson("an escaped surrogate stands alone") from exc
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
 def _finite_float(digits: str) -> float:

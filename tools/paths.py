@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import typing as t
@@ -26,15 +27,27 @@ class Unavailable(Exception):
     """What was asked for cannot be done on this machine; the message is one sentence on what to do."""
 
 
-def run(argv: Words, cwd: Path = ROOT, env: t.Mapping[str, str] | None = None, limit: float | None = None) -> int:
-    """Run a command in the open and give back its exit status; 124 if it was killed after `limit` seconds."""
-    print("+", *(shown(word) for word in argv), flush=True)
+def run(
+    argv: Words,
+    cwd: Path = ROOT,
+    env: t.Mapping[str, str] | None = None,
+    limit: float | None = None,
+    log: Path | None = None,
+) -> int:
+    """Run a command and give back its exit status; 124 if it was killed after `limit` seconds.
+
+    What it prints is seen as it comes, or goes to the file `log`.
+    """
+    print(" ".join(["+", *(shown(word) for word in argv)]), flush=True)
     words = [str(word) for word in argv]
-    try:
-        return subprocess.run(words, cwd=cwd, env=_environment(env), check=False, timeout=limit).returncode
-    except subprocess.TimeoutExpired:
-        print(f"{shown(words[0])} was killed: it took longer than {limit} s", flush=True)
-        return 124
+    with log.open("wb") if log else contextlib.nullcontext() as stream:
+        try:
+            return subprocess.run(
+                words, cwd=cwd, env=_environment(env), check=False, timeout=limit, stdout=stream, stderr=stream
+            ).returncode
+        except subprocess.TimeoutExpired:
+            print(f"{shown(words[0])} was killed: it took longer than {limit} s", flush=True)
+            return 124
 
 
 def output(argv: Words, cwd: Path = ROOT) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import tempfile
 import typing as t
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def units_all() -> report.Outcome:
         for version, python in at_hand.items()
         for name in [f"unit-{pythons.text(version)}"]
     }
-    # They take one processor each; their output is mixed, and each tells its failures in the end.
+    # They take one processor each.
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for one in pool.map(_units_of, interpreters.items()):
             outcome.add(one)
@@ -60,20 +61,33 @@ def units_all() -> report.Outcome:
 
 def _units_of(named: tuple[str, Path]) -> report.Outcome:
     name, interpreter = named
-    return _pytest(name, interpreter, "tests/unit", "-q", f"-ocache_dir={CACHE / 'pytest' / name}")
+    log = REPORTS / f"{name}.log"
+    outcome = _pytest(name, interpreter, "tests/unit", "-q", f"-ocache_dir={CACHE / 'pytest' / name}", log=log)
+    print(f"===== {name}\n{log.read_text(encoding='utf-8', errors='replace')}", end="", flush=True)
+    return outcome
 
 
-def _pytest(name: str, python: Path, *arguments: str, prefix: t.Sequence[Path] = ()) -> report.Outcome:
+def _pytest(
+    name: str, python: Path, *arguments: str, prefix: t.Sequence[Path] = (), log: Path | None = None
+) -> report.Outcome:
     results = REPORTS / f"{name}.xml"
     results.parent.mkdir(parents=True, exist_ok=True)
     results.unlink(missing_ok=True)
-    # What the sandbox is to keep, wherever this tree lies.
-    kept = {"CNI_SANDBOX_OUT": str(REPORTS)}
-    status = run([*prefix, python, "-m", "pytest", f"--junit-xml={results}", *arguments], env=kept)
+    # Runs that share pytest's own directory below /tmp take away the same old runs in the end, and one of two that
+    # meet there fails after its last test.
+    with tempfile.TemporaryDirectory(prefix="cni-", ignore_cleanup_errors=True) as temporary:
+        # What the sandbox is to keep, wherever this tree lies.
+        extra = {"CNI_SANDBOX_OUT": str(REPORTS), "PYTEST_DEBUG_TEMPROOT": temporary}
+        status = run([*prefix, python, "-m", "pytest", f"--junit-xml={results}", *arguments], env=extra, log=log)
     outcome = report.from_junit(name, [results] if results.is_file() else [])
     if status != 0 and not outcome.failed:
-        outcome.fail(f"{name}: pytest ended with status {status}")
+        outcome.fail(f"{name}: pytest ended with status {status} and no failed test{_last_line(log)}")
     return outcome
+
+
+def _last_line(log: Path | None) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log else []
+    return next((f": {line}" for line in reversed(lines) if line.strip()), "")
 
 
 def _fetch_libcni() -> None:

@@ -24,7 +24,6 @@ WANTED = {"CNI_TEST": f"blue-{os.getpid()}", "CNI_MORE": "eth0"}
 
 class Sleeper(t.NamedTuple):
     process: subprocess.Popen[bytes]
-    path: pathlib.Path
 
     @property
     def status(self) -> int:
@@ -35,15 +34,16 @@ class Sleeper(t.NamedTuple):
 @pytest.fixture
 def start(tmp_path: pathlib.Path) -> t.Iterator[t.Callable[..., Sleeper]]:
     started: list[Sleeper] = []
+    # Written once: a shell that has only just been started would read of it what a second writing has left there yet.
+    path = tmp_path / "sleeper"
+    path.write_text("#!/bin/sh\nread forever\n", encoding="utf-8")
+    path.chmod(0o755)
 
     def make(**environment: str) -> Sleeper:
-        path = tmp_path / "sleeper"
-        path.write_text("#!/bin/sh\nread forever\n", encoding="utf-8")
-        path.chmod(0o755)
         process = subprocess.Popen(
             [path], stdin=subprocess.PIPE, env={**os.environ, **environment}, start_new_session=True
         )
-        started.append(Sleeper(process, path))
+        started.append(Sleeper(process))
         return started[-1]
 
     yield make

@@ -12,10 +12,13 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node import boot, boot_unit, resolv_conf
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
 from ansible_collections.cni.node.plugins.module_utils._node.restoration import lasting
+
+_MADE: t.Final = ("added", "recreated")
 
 
 class _Plan(t.NamedTuple):
@@ -51,14 +54,19 @@ def prepare(
     return [*plan.unit, *plan.resolving], plan.warnings
 
 
-def _plan(cache_dir: str, undecided: t.Sequence[Outcome]) -> _Plan:
+def _plan(cache_dir: str, foretold: t.Sequence[Outcome]) -> _Plan:
     kept = {path: lasting(path) for path in sorted({cache_dir, *boot_unit.cache_dirs()})}
-    keys = {outcome.attachment.key for outcome in undecided}
+    keys = {outcome.attachment.key for outcome in foretold}
     kept[cache_dir] = [record for record in kept[cache_dir] if record.attachment.key not in keys]
-    awaited = {cache_dir} if any(outcome.after and outcome.after.restoration for outcome in undecided) else set()
+    staying = [outcome for outcome in foretold if outcome.after and outcome.after.restoration]
+    awaited = {cache_dir} if staying else set()
     unit = boot_unit.changes([path for path, records in kept.items() if records or path in awaited])
+    noted = [outcome.attachment.key for outcome in staying if outcome.action not in _MADE]
+    kept[cache_dir] += filter(None, map(RecordStore.of_records(cache_dir).read, noted))
     records = [record for found in kept.values() for record in found]
-    resolving, warnings = resolv_conf.changes(records, [outcome.attachment.netns for outcome in undecided])
+    # Only a plugin can tell the name servers of what is yet to be made.
+    undecided = [outcome.attachment.netns for outcome in staying if outcome.action in _MADE]
+    resolving, warnings = resolv_conf.changes(records, undecided)
     return _Plan(unit, resolving, warnings)
 
 

@@ -13,13 +13,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import configuration, open_network
+from ansible_collections.cni.node.tests.integration.ansible.laboratory import RESULT, configuration, open_network
 from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
 from ansible_collections.cni.node.tests.integration.engine.booting import FILES, LINK, PROGRAM, command, swept
 from ansible_collections.cni.node.tests.integration.engine.node import Node
 from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
 from ansible_collections.cni.node.tests.support.namespaces import namespaces
+from ansible_collections.cni.node.tests.support.plugins import Answer
 
 NEEDS_SYSTEMD = pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").exists(), reason="install systemd")
 
@@ -73,6 +74,25 @@ def test_it_is_turned_on_and_off_without_touching_the_attachment(clean: Node, pr
         assert (first["before"][attached], first["after"][attached]) == (before, after)
         assert {one["before_header"] for one in files} == set(map(str, FILES))
     assert "+ExecStart=" in played.output
+
+
+@NEEDS_SYSTEMD
+def test_the_name_servers_of_what_is_not_made_anew_are_foretold(clean: Node, project: Project) -> None:
+    open_network(clean, "lab", ADD=Answer(result={**RESULT, "dns": {"nameservers": ["10.9.0.1"]}}))
+    with namespaces("red"):
+        played = project.play(
+            [
+                task("attach", ATTACHMENTS, {"attachments": [item()]}),
+                *thrice("on", ATTACHMENTS, {"attachments": [item(persist=True)]}),
+                *thrice("off", ATTACHMENTS, {"attachments": [item()]}),
+                task("on again", ATTACHMENTS, {"attachments": [item(persist=True)]}),
+                *thrice("absent", ATTACHMENTS, {"attachments": [item(state="absent")]}),
+            ]
+        ).succeeded()
+    resolv_conf = pathlib.Path("/etc/netns/red/resolv.conf")
+    done = {name: played.settled(name).result["files"] for name in ("on", "off", "absent")}
+    assert done["on"] == paths(*((path, "created") for path in (*FILES, resolv_conf)))
+    assert done["off"] == done["absent"] == paths(*((path, "removed") for path in (*reversed(FILES), resolv_conf)))
 
 
 @NEEDS_SYSTEMD

@@ -25,10 +25,12 @@ class Taken:
     Attributes:
         before: What it was.
         ours: What it was set to.
+        had: What it had been set to here before that, as long as a run has not ended that sets it to another value.
     """
 
     before: str
     ours: str
+    had: str | None = None
 
 
 class KernelMemory:
@@ -44,7 +46,7 @@ class KernelMemory:
             return
         if settings:
             durable.make_directory(os.path.dirname(self._path), mode=0o700)
-            content = {key: dataclasses.asdict(taken) for key, taken in sorted(settings.items())}
+            content = {key: _content(taken) for key, taken in sorted(settings.items())}
             durable.write(self._path, json_text.encode({"settings": content}) + b"\n")
         else:
             durable.remove(self._path)
@@ -56,13 +58,20 @@ class KernelMemory:
             return {}
         document = json_text.as_object(json_text.decode(content, self._path), self._path)
         try:
-            return {key: Taken(str(taken["before"]), str(taken["ours"])) for key, taken in document["settings"].items()}
+            return {
+                key: Taken(str(taken["before"]), str(taken["ours"]), taken.get("had"))
+                for key, taken in document["settings"].items()
+            }
         except (KeyError, TypeError, AttributeError) as exc:
             raise CniError(
                 Code.DECODE_FAILURE,
                 f"{self._path}: /settings: expected objects with before and ours",
                 "remove the file; kernel settings stay as they are then",
             ) from exc
+
+
+def _content(taken: Taken) -> dict[str, str]:
+    return {key: value for key, value in dataclasses.asdict(taken).items() if value is not None}
 
 
 __all__ = ("KernelMemory", "Taken")

@@ -131,12 +131,14 @@ class KernelSettings:
         for change in plan.files:
             apply(change)
         wanted = {change.name for change in plan.settings if change.action in ("set", "unchanged")}
-        self._memory.save({name: taken for name, taken in self._memory.settings.items() if name in wanted})
+        settled = {name: Taken(taken.before, taken.ours) for name, taken in self._memory.settings.items()}
+        # What is asked for as it was at first has nothing to be put back.
+        self._memory.save({n: taken for n, taken in settled.items() if n in wanted and taken.before != taken.ours})
 
     def _put_back(self, needs: Needs, problems: list[str]) -> t.Iterator[SettingChange]:
         for name, taken in sorted(self._memory.settings.items()):
             now = None if name in needs.settings else sysctl.read(name)
-            if now == taken.ours:
+            if now is not None and now in (taken.ours, taken.had):
                 if not sysctl.is_writable(name):
                     problems.append(_unwritable(name, ["it is to be as it was before"]))
                 yield SettingChange(name, now, taken.before, "restored")
@@ -147,9 +149,15 @@ class KernelSettings:
         settings = dict(self._memory.settings)
         for change in changes:
             if change.action == "set" and change.before not in (None, change.after):
-                earlier = settings.get(change.name)
-                settings[change.name] = Taken(earlier.before if earlier else change.before, change.after)
+                settings[change.name] = _taken(change, change.before, settings.get(change.name))
         return settings
+
+
+def _taken(change: SettingChange, now: str, earlier: Taken | None) -> Taken:
+    """Return what is to be known while a setting is changed: it may stay as an earlier call has set it."""
+    if earlier is None:
+        return Taken(now, change.after)
+    return Taken(earlier.before, change.after, had=now if now in (earlier.ours, earlier.had) else None)
 
 
 def _module(name: str, needs: Needs, problems: list[str]) -> t.Iterator[ModuleChange]:

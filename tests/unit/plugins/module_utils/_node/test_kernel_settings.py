@@ -171,6 +171,15 @@ def test_a_second_value_does_not_change_what_was_at_first(node: Node) -> None:
     assert node.kernel.setting("net/core/a") == "5"
 
 
+def test_what_is_asked_for_as_it_was_at_first_has_nothing_to_be_put_back(node: Node) -> None:
+    node.kernel.has_settings(core__a="5")
+    node.ensure(needs(net__core__a="6"), persist=False)
+    node.ensure(needs(net__core__a="5"), persist=False)
+    assert not node.ensure(Needs(), persist=False).changed
+    assert node.kernel.setting("net/core/a") == "5"
+    assert node.files() == []
+
+
 def test_what_is_not_asked_for_any_more_is_put_back(node: Node) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(core__a="5", core__b="5", core__c="6", core__d="")
@@ -439,6 +448,29 @@ def test_killed_between_memory_and_kernel_all_can_still_be_put_back(
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["2", "1"]
     node.ensure(Needs())
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
+    assert node.files() == []
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), CniError(Code.IO_FAILURE, "it is refused")])
+def test_where_a_second_value_does_not_come_to_be_the_first_can_still_be_put_back(
+    node: Node, monkeypatch: pytest.MonkeyPatch, end: BaseException
+) -> None:
+    node.kernel.has_settings(core__a="1")
+    node.ensure(needs(net__core__a="2"))
+    write = sysctl.write
+
+    def ended(key: str, value: str) -> None:
+        raise end
+
+    for value in ("3", "4"):
+        settings = KernelSettings(str(node.cache))
+        monkeypatch.setattr(sysctl, "write", ended)
+        with pytest.raises(type(end)):
+            settings.apply(settings.plan(needs(net__core__a=value), persist=True))
+        monkeypatch.setattr(sysctl, "write", write)
+    assert node.kernel.setting("net/core/a") == "2"
+    assert actions(node.ensure(Needs())) == {"net.core.a": "restored"}
+    assert node.kernel.setting("net/core/a") == "1"
     assert node.files() == []
 
 

@@ -122,7 +122,8 @@ def delete(name: str) -> bool:
     path = path_of(name)
     with _alone():
         try:
-            if not os.path.islink(path) and is_namespace(path):
+            # It may be mounted there several times.
+            while not os.path.islink(path) and is_namespace(path):
                 syscall.unmount(path, syscall.MNT_DETACH)
             os.unlink(path)
         except FileNotFoundError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
 
@@ -20,7 +21,7 @@ def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]
         The names that were made or removed, or would be; without those that another run has just seen to.
 
     Raises:
-        CniError: A name is not one, or the system refuses.
+        CniError: A name is not one or a directory's, or the system refuses.
     """
     unique = list(dict.fromkeys(names))
     changing = [name for name in unique if _is_wrong(netns.path_of(name), present)]
@@ -31,6 +32,10 @@ def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]
 
 
 def _is_wrong(path: str, present: bool) -> bool:
+    if os.path.isdir(path) and not os.path.islink(path):
+        raise CniError(
+            Code.INVALID_ENVIRONMENT, f"{path} is a directory", "no network namespace is one; remove it by hand"
+        )
     return not netns.is_namespace(path) if present else os.path.lexists(path)
 
 

@@ -12,7 +12,7 @@ import subprocess
 
 from ansible_collections.cni.node.plugins.module_utils._linux.netns import is_namespace
 from ansible_collections.cni.node.tests.integration.ansible.playing import Project, task, thrice
-from ansible_collections.cni.node.tests.support.namespaces import links
+from ansible_collections.cni.node.tests.support.namespaces import links, namespaces
 
 NETNS = "cni.node.netns"
 
@@ -51,6 +51,15 @@ def test_what_an_interrupted_run_left_behind_is_taken_over_or_removed(project: P
     assert played["make"].ok().result["changed_names"] == ["red"]
     assert played["remove"].ok().result["changed_names"] == ["blue"]
     assert list(links("red")) == ["lo"]
+
+
+def test_what_is_mounted_more_than_once_is_removed_in_one_go(project: Project) -> None:
+    with namespaces("blue", "red"):
+        subprocess.run(["mount", "--bind", "/run/netns/blue", "/run/netns/red"], check=True)
+        played = project.play(thrice("remove", NETNS, {"names": ["red"], "state": "absent"})).succeeded()
+    done = played.settled("remove")
+    assert done.result["changed_names"] == ["red"]
+    assert done.after.sections["namespaces"] == ["blue"]
 
 
 def test_a_name_that_is_none_is_refused_before_anything_is_made(project: Project) -> None:

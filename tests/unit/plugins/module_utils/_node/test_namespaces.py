@@ -37,9 +37,20 @@ def test_every_name_is_looked_at_before_anything_is_done(directory: pathlib.Path
     assert (error.code, os.listdir(directory)) == (Code.INVALID_ENVIRONMENT, ["there"])
 
 
+@pytest.mark.parametrize("present", [True, False])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_directory_is_refused_before_anything_is_done(directory: pathlib.Path, present: bool, dry_run: bool) -> None:
+    (directory / "there").touch()
+    (directory / "taken").mkdir()
+    names = ["new" if present else "there", "taken"]
+    error = error_of(namespaces.ensure, names, present=present, dry_run=dry_run)
+    assert error.msg == f"{directory}/taken is a directory"
+    assert sorted(os.listdir(directory)) == ["taken", "there"]
+
+
 def test_a_dry_run_names_what_is_wrong_once_and_in_order(directory: pathlib.Path) -> None:
     (directory / "there").touch()
-    (directory / "left-behind").mkdir()
+    (directory / "left-behind").symlink_to("nowhere")
     names = ["new", "there", "left-behind", "new"]
     assert namespaces.ensure(names, present=True, dry_run=True) == ["new", "left-behind"]
     assert namespaces.ensure(names, present=False, dry_run=True) == ["there", "left-behind"]

@@ -13,7 +13,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.file_change import 
 
 
 def file_diff(change: FileChange) -> dict[str, t.Any]:
-    """Return what Ansible shows of a changed file: its content, its mode where that is all that changes, or both."""
+    """Return what Ansible shows of a changed file: its content, its mode where that is all that changes, or both.
+
+    Of one that goes and has no content, be it empty or a link that leads nowhere, it is that it goes.
+    """
+    if change.after is None and not change.before:
+        return {
+            when: {"path": change.path, "state": state} for when, state in (("before", "file"), ("after", "absent"))
+        }
     modes = {"before": change.before_mode, "after": change.after_mode}
     if change.before == change.after:
         return {when: {"path": change.path, "mode": f"{mode or 0:04o}"} for when, mode in modes.items()}

@@ -62,6 +62,15 @@ def test_a_change_of_mode_can_be_seen_beside_that_of_content(ensure: Ensure, tmp
     assert diff["before"] != diff["after"]
 
 
+@pytest.mark.parametrize("is_link", [True, False])
+def test_that_a_file_without_content_goes_can_be_seen(ensure: Ensure, tmp_path: pathlib.Path, is_link: bool) -> None:
+    path = tmp_path / "net.d" / "10-net.conflist"
+    path.parent.mkdir()
+    path.symlink_to("nowhere") if is_link else path.touch()
+    (diff,) = ensure({"filename": path.name, "state": "absent"}).ok()["diff"]
+    assert diff == {"before": {"path": str(path), "state": "file"}, "after": {"path": str(path), "state": "absent"}}
+
+
 @pytest.mark.parametrize("mode", [0o640, "0640", "640"], ids=repr)
 def test_a_mode_without_quotes_is_the_one_that_is_written(ensure: Ensure, tmp_path: pathlib.Path, mode: object) -> None:
     """YAML makes the number 416 of 0640."""

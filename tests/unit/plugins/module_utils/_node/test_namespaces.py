@@ -39,7 +39,11 @@ def test_every_name_is_looked_at_before_anything_is_done(directory: pathlib.Path
 
 @pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_directory_is_refused_before_anything_is_done(directory: pathlib.Path, present: bool, dry_run: bool) -> None:
+def test_a_directory_is_refused_before_anything_is_done(
+    directory: pathlib.Path, monkeypatch: pytest.MonkeyPatch, present: bool, dry_run: bool
+) -> None:
+    for operation in ("create", "delete"):
+        monkeypatch.setattr(netns, operation, pytest.fail)
     (directory / "there").touch()
     (directory / "taken").mkdir()
     names = ["new" if present else "there", "taken"]

@@ -48,6 +48,8 @@ attributes:
       - No ADD and no DEL is run. CHECK is, for it changes nothing.
       - What another task of the same play would change in a network's file is not in it yet, so that the attachments which
         the run makes anew for it are not predicted.
+      - What is made anew may put right what others share with it, such as a bridge that is down. Of several that have drifted for
+        it, all are predicted to be made anew, and the run may find some of them as they should be by then.
   diff_mode:
     support: full
   idempotent:

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import missed_its_chain, refused_what_it_got
+from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import failed_for_its_chain, refused_what_it_got
 from ansible_collections.cni.node.plugins.module_utils._node.masquerade import sweep
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Wanted
 
@@ -52,7 +52,7 @@ def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
         CniError: One cannot be removed.
     """
     found = sweep(record, runtime.records)
-    return bool(found) or (error is not None and missed_its_chain(error))
+    return bool(found) or (error is not None and failed_for_its_chain(error))
 
 
 def _delete(runtime: Runtime, record: Record, successor: Wanted | None) -> None:

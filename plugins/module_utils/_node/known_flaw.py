@@ -49,8 +49,10 @@ _REPEATED: t.Final = (
 
 # bridge and ptp insist on the chain whose rules they are about to remove; by then the interface is gone, and the next
 # DEL has no address to look for rules of.
-_NO_CHAIN: t.Final = (
-    r"(?s)plugin (bridge|ptp) failed \(DEL\).* -j CNI-[0-9a-f]{24} .*(does not exist|Couldn't load target)"
+_CHAIN: t.Final = (
+    r"(?s)plugin (bridge|ptp) failed \(DEL\).* -j CNI-[0-9a-f]{24} .*(does not exist|Couldn't load target)",
+    # All interfaces that a container has in a network share one, which cannot go before the last of them.
+    r"(?s)plugin (bridge|ptp) failed \(DEL\).* -X CNI-[0-9a-f]{24} .*(Device or resource busy|Too many links)",
 )
 
 
@@ -111,9 +113,9 @@ def with_advice(error: CniError) -> CniError:
     return error
 
 
-def missed_its_chain(error: CniError) -> bool:
-    """Tell a DEL that failed for a masquerade chain that somebody has removed, so that it will succeed now."""
-    return bool(re.search(_NO_CHAIN, str(error)))
+def failed_for_its_chain(error: CniError) -> bool:
+    """Tell a DEL that failed for a masquerade chain that somebody has removed or still has, so that it will succeed now."""
+    return any(re.search(pattern, str(error)) for pattern in _CHAIN)
 
 
 def refused_what_it_got(error: CniError) -> bool:
@@ -125,4 +127,4 @@ def refused_what_it_got(error: CniError) -> bool:
     return all(re.search(_REFUSAL, one) for one in said) or (not several and error.code in _REFUSAL_CODES)
 
 
-__all__ = ("is_false_alarm", "is_to_be_repeated", "missed_its_chain", "refused_what_it_got", "with_advice")
+__all__ = ("failed_for_its_chain", "is_false_alarm", "is_to_be_repeated", "refused_what_it_got", "with_advice")

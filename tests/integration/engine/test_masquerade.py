@@ -55,3 +55,20 @@ def test_an_add_that_fails_when_its_namespace_has_gone_leaves_no_rule(node: Node
         remove(lost, wait=False)  # the run has looked into it and may still be there
     finished(running).failed("plugin stall failed (ADD): no", "nothing is left behind")
     assert "lost" not in _nat()
+
+
+def test_of_two_interfaces_that_share_a_chain_one_goes_and_the_other_is_masqueraded_again(
+    node: Node, engine: Engine
+) -> None:
+    node.write(networks.network(networks.bridge(ipMasq=True)))
+    with namespace("red") as red:
+        stays, goes = attachment("net", red), attachment("net", red, ifname="eth1")
+        node.attach(stays, goes)
+        whole = [line for line in _nat().splitlines() if "POSTROUTING" not in line and "-j" in line]
+        removed, mended = node.attach({**goes, "state": "absent"}, stays)
+        assert (removed["action"], mended["action"]) == ("removed", "recreated")
+        assert [line for line in _nat().splitlines() if "POSTROUTING" not in line and "-j" in line] == whole
+        assert [one["action"] for one in node.attach({**goes, "state": "absent"}, stays)] == ["unchanged", "checked"]
+        node.attach(stays, goes)
+        assert [one["action"] for one in node.detach(stays, goes)] == ["removed", "removed"]
+    assert "red" not in _nat()

@@ -16,8 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import result
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import (
+    failed_for_its_chain,
     is_false_alarm,
-    missed_its_chain,
     refused_what_it_got,
     with_advice,
 )
@@ -37,6 +37,7 @@ def _record(types: tuple[str, ...], addresses: tuple[str, ...] | None, **keys: o
 
 
 RULE = '-t nat -D POSTROUTING -s 10.1.0.4 -j CNI-c6552c4eb66f3dfcaf7de560 -m comment --comment name: "net" --wait]'
+SHARED = "-t nat -X CNI-c6552c4eb66f3dfcaf7de560 --wait]"
 ENDS = {
     "nft": (
         f"plugin bridge failed (DEL): running [iptables {RULE}: exit status 2: Chain 'CNI-c6' does not exist",
@@ -44,6 +45,14 @@ ENDS = {
     ),
     "legacy": (
         f"plugin ptp failed (DEL): running [iptables {RULE}: exit status 2: Couldn't load target `CNI-c6'",
+        True,
+    ),
+    "shared, nft": (
+        f"plugin bridge failed (DEL): running [iptables {SHARED}: exit status 4: CHAIN_DEL failed (Device or resource busy)",
+        True,
+    ),
+    "shared, legacy": (
+        f"plugin ptp failed (DEL): running [iptables {SHARED}: exit status 1: iptables: Too many links.",
         True,
     ),
     "another plugin": (f"plugin lab failed (DEL): running [iptables {RULE}: Chain 'CNI-c6' does not exist", False),
@@ -57,9 +66,9 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), ENDS.values(), ids=ENDS)
-def test_a_del_that_missed_its_chain_is_known_by_its_words(text: str, expected: bool) -> None:
+def test_a_del_that_failed_for_its_chain_is_known_by_its_words(text: str, expected: bool) -> None:
     what, dummy, details = text.partition(": ")
-    assert missed_its_chain(CniError(999, what, details)) is expected
+    assert failed_for_its_chain(CniError(999, what, details)) is expected
 
 
 DEL = "DEL of the attachment: {}"

@@ -49,7 +49,7 @@ class Record:
 
     Attributes:
         config: The network configuration it was made with, plugins from the plugin directory inlined.
-        result: What ADD returned last; None in an intent.
+        result: What ADD returned last; in an intent of ADD, what its first plugin did, or None.
         version: The specification's version selected at ADD; empty in a record of another runtime.
         netns_identity: Which namespace the path named at ADD; empty in a record of another runtime.
         command: In an intent, the operation that was begun.

@@ -106,6 +106,18 @@ def test_an_add_is_undone_with_the_configuration_it_began_with(node: Node, item:
     assert before.difference(node.state()) == ""
 
 
+def test_an_add_that_is_begun_anew_leaves_no_rule_of_the_plugin_firewall(node: Node, item: Json) -> None:
+    """It is told what to undo by the result alone, and the next ADD has another address."""
+    before = prepared(node, item, networks.network(BRIDGE, networks.FIREWALL, STALL))
+    kill_in(node, "ADD", item)
+    (lost,) = node.leases("net")
+    (entry,) = node.attach(item)
+    assert (entry["action"], entry["reason"]) == ("recreated", IN_ADD)
+    assert node.leases("net") != [lost]
+    node.detach(item)
+    assert before.difference(node.state()) == ""
+
+
 @contextlib.contextmanager
 def outlived(node: Node, item: Json) -> t.Iterator[Call]:
     """A plugin in its ADD whose run has been killed; it goes on at the end of the block."""

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import stat
@@ -21,6 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import ch
 # Plugins call iptables, nft and sysctl by name, and a login over SSH often has no directory of them.
 _SYSTEM_PATH: t.Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _STDERR_LINES: t.Final = 10
+_SHORTAGES: t.Final = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _IN_UTF_8: t.Final = ("CNI_IFNAME", "CNI_ARGS")
 
 
@@ -155,7 +157,10 @@ def _executable(path: str) -> str:
 
 def _not_started(path: str, parameters: Parameters, exc: OSError) -> CniError:
     what = f"plugin {path} cannot be started for {parameters.command}: {exc.strerror}"
-    return CniError(Code.IO_FAILURE, what, "is it built for this machine, and is nobody still writing it?")
+    advice = "is it built for this machine, and is nobody still writing it?"
+    if exc.errno in _SHORTAGES:
+        advice = "the node, or a limit of this session, has no room for it: look at ulimit -a and systemd's TasksMax"
+    return CniError(Code.IO_FAILURE, what, advice)
 
 
 def _failure(path: str, parameters: Parameters, outcome: process.Outcome, timeout: float) -> CniError:

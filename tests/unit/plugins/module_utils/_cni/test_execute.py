@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import typing as t
@@ -233,6 +234,19 @@ class TestFailure:
         error = error_of(ProcessExecutor([str(tmp_path)], 1).execute, "plugin", b"", STATUS)
         assert error.code == Code.IO_FAILURE
         assert error.msg == f"plugin {tmp_path}/plugin cannot be started for STATUS: Exec format error"
+
+    def test_a_node_that_has_no_room_for_another_process_is_not_blamed_on_the_plugin(
+        self, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*dummy: object, **dummies: object) -> t.NoReturn:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+        put(tmp_path, "plugin", "")
+        monkeypatch.setattr(os, "posix_spawn", refuse)
+        error = error_of(ProcessExecutor([str(tmp_path)], 1).execute, "plugin", b"", STATUS)
+        assert error.msg == f"plugin {tmp_path}/plugin cannot be started for STATUS: Too many open files"
+        assert "ulimit" in error.details
+        assert "built for" not in error.details
 
     def test_an_environment_that_is_too_large_is_an_error_of_input_and_output(self, tmp_path: pathlib.Path) -> None:
         put(tmp_path, "plugin", "")

@@ -117,6 +117,21 @@ def test_null_is_a_result_that_says_nothing(node: Node) -> None:
     assert node.runtime.add(node.network("a"), node.attachment()).keys == {"cniVersion": "1.1.0"}
 
 
+@pytest.mark.parametrize(
+    "unreadable",
+    [
+        {"dns": {"nameservers": "10.1.0.1"}},
+        {"interfaces": [{"name": "eth0", "mtu": "1500"}]},
+        {"routes": [{"dst": "0.0.0.0/0", "table": "main"}]},
+    ],
+)
+def test_a_result_that_no_plugin_could_read_at_del_is_a_failure_of_add(node: Node, unreadable: Json) -> None:
+    node.write("a", ADD=Answer(result={"cniVersion": "1.1.0", **unreadable}))
+    error = error_of(node.runtime.add, node.network("a"), node.attachment())
+    assert error.code == Code.DECODE_FAILURE
+    assert node.ran() == [("ADD", "a"), ("DEL", "a")]
+
+
 @pytest.mark.parametrize("version", ["9.9.9", "1.2.0"])
 def test_a_result_in_an_unknown_version_is_a_failure(node: Node, version: str) -> None:
     node.write("a", ADD=Answer(result={"cniVersion": version}))

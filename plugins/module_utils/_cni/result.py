@@ -19,6 +19,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kin
 _Object = dict[str, t.Any]
 
 _ADDED_IN_1_0_0: t.Final = ("mtu", "socketPath", "pciID")
+_ROUTE_NUMBERS: t.Final = ("mtu", "advmss", "priority", "table", "scope")
+_DNS_LISTS: t.Final = ("nameservers", "search", "options")
+# What programs that decode a result into an integer take.
+_INTEGERS: t.Final = range(-(1 << 63), 1 << 63)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,8 +89,8 @@ def from_keys(keys: object, implied_version: str, what: str) -> Result:
         for family in ("ip4", "ip6"):
             _check_family(document.get(family), f"{what}: /{family}")
     else:
-        _check_lists(document, what)
-    _expect_optional(document.get("dns"), dict, f"{what}: /dns")
+        _check_lists(document, what, version.at_least(own, "1.0.0"))
+    _check_dns(document.get("dns"), f"{what}: /dns")
     return Result(own, document)
 
 
@@ -103,18 +107,22 @@ def _check_family(family: object, where: str) -> None:
     _check_routes(keys.get("routes"), f"{where}/routes")
 
 
-def _check_lists(document: _Object, what: str) -> None:
+def _check_lists(document: _Object, what: str, is_of_1_0_0: bool) -> None:
     for index, interface in enumerate(_expect_optional(document.get("interfaces"), list, f"{what}: /interfaces") or ()):
         where = f"{what}: /interfaces/{index}"
         keys = _expect(interface, dict, where)
         for key in ("name", "mac", "sandbox"):
             _expect_optional(keys.get(key), str, f"{where}/{key}")
+        if is_of_1_0_0:
+            _check_integer(keys.get("mtu"), f"{where}/mtu")
+            for key in ("socketPath", "pciID"):
+                _expect_optional(keys.get(key), str, f"{where}/{key}")
     for index, ip in enumerate(_expect_optional(document.get("ips"), list, f"{what}: /ips") or ()):
         where = f"{what}: /ips/{index}"
         keys = _expect(ip, dict, where)
         _check_address(keys.get("address"), f"{where}/address")
         _check_gateway(keys.get("gateway"), f"{where}/gateway")
-        _expect_optional(keys.get("interface"), int, f"{where}/interface")
+        _check_integer(keys.get("interface"), f"{where}/interface")
     _check_routes(document.get("routes"), f"{what}: /routes")
 
 
@@ -123,6 +131,21 @@ def _check_routes(routes: object, where: str) -> None:
         keys = _expect(route, dict, f"{where}/{index}")
         _check_address(keys.get("dst"), f"{where}/{index}/dst")
         _check_gateway(keys.get("gw"), f"{where}/{index}/gw")
+        for key in _ROUTE_NUMBERS:
+            _check_integer(keys.get(key), f"{where}/{index}/{key}")
+
+
+def _check_dns(dns: object, where: str) -> None:
+    keys = _expect_optional(dns, dict, where) or {}
+    _expect_optional(keys.get("domain"), str, f"{where}/domain")
+    for key in _DNS_LISTS:
+        for index, entry in enumerate(_expect_optional(keys.get(key), list, f"{where}/{key}") or ()):
+            _expect_optional(entry, str, f"{where}/{key}/{index}")
+
+
+def _check_integer(value: object, where: str) -> None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value not in _INTEGERS):
+        raise CniError(Code.DECODE_FAILURE, f"{where}: {value!r} is not an integer of 64 bits")
 
 
 def _check_address(value: object, where: str) -> None:
@@ -144,7 +167,8 @@ def _is_interface_address(text: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _is_address(text: str) -> bool:
-    return _parses(ipaddress.ip_address, text)
+    # With a zone, Python reads what no other program takes.
+    return "%" not in text and _parses(ipaddress.ip_address, text)
 
 
 def _parses(parse: t.Callable[[str], object], text: str) -> bool:
@@ -156,7 +180,7 @@ def _parses(parse: t.Callable[[str], object], text: str) -> bool:
 
 
 def _expect(value: object, wanted: type, where: str) -> t.Any:
-    if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+    if not isinstance(value, wanted):
         raise CniError(Code.DECODE_FAILURE, f"{where}: expected {kind(wanted())}, found {kind(value)}")
     return value
 

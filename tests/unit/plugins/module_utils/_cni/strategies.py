@@ -20,6 +20,7 @@ Json = dict[str, t.Any]
 FORMS = ("0.1.0", "0.2.0"), ("0.3.0", "0.3.1", "0.4.0"), ("1.0.0", "1.1.0")
 
 versions = st.sampled_from(version.KNOWN)
+integers = st.integers(0, (1 << 63) - 1)
 scalars = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8)
 )
@@ -60,13 +61,13 @@ def with_some(draw: st.DrawFn, /, required: Json, **optional: st.SearchStrategy[
 @st.composite
 def routes(draw: st.DrawFn, family: int, own: str) -> Json:
     dst = draw(addresses(family))
-    newer = {} if form(own) == 0 else {"mtu": st.integers(0), "table": st.integers(0)}
+    newer = {} if form(own) == 0 else {"mtu": integers, "table": integers}
     return draw(with_some({"dst": dst}, gw=gateways(family), **newer))
 
 
 @st.composite
 def interfaces(draw: st.DrawFn, own: str) -> Json:
-    newer = {"mtu": st.integers(0), "socketPath": st.text(), "pciID": st.text()} if form(own) == 2 else {}
+    newer = {"mtu": integers, "socketPath": st.text(), "pciID": st.text()} if form(own) == 2 else {}
     return draw(with_some({"name": draw(ifnames)}, mac=st.just("00:11:22:33:44:55"), sandbox=st.text(), **newer))
 
 

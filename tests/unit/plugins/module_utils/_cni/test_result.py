@@ -56,6 +56,10 @@ WRONG: tuple[tuple[str, str, object], ...] = (
     ("1.0.0", "/interfaces/1/name", {"interfaces": [{}, {"name": 1}]}),
     ("1.0.0", "/interfaces/0/mac", {"interfaces": [{"mac": 1}]}),
     ("1.0.0", "/interfaces/0/sandbox", {"interfaces": [{"sandbox": []}]}),
+    ("1.0.0", "/interfaces/0/mtu", {"interfaces": [{"mtu": "1500"}]}),
+    ("1.1.0", "/interfaces/0/mtu", {"interfaces": [{"mtu": 1500.0}]}),
+    ("1.1.0", "/interfaces/0/socketPath", {"interfaces": [{"socketPath": 1}]}),
+    ("1.1.0", "/interfaces/0/pciID", {"interfaces": [{"pciID": []}]}),
     ("1.0.0", "/ips", {"ips": "10.1.0.5/16"}),
     ("1.0.0", "/ips/0", {"ips": ["10.1.0.5/16"]}),
     ("1.0.0", "/ips/0/address", {"ips": [{}]}),
@@ -68,10 +72,17 @@ WRONG: tuple[tuple[str, str, object], ...] = (
     ("1.0.0", "/ips/0/gateway", {"ips": [{"address": "10.1.0.5/16", "gateway": "10.1.0.1/16"}]}),
     ("1.0.0", "/ips/0/interface", {"ips": [{"address": "10.1.0.5/16", "interface": "0"}]}),
     ("1.0.0", "/ips/0/interface", {"ips": [{"address": "10.1.0.5/16", "interface": True}]}),
+    ("1.0.0", "/ips/0/interface", {"ips": [{"address": "10.1.0.5/16", "interface": 1 << 63}]}),
+    ("1.0.0", "/ips/0/gateway", {"ips": [{"address": "fe80::5/64", "gateway": "fe80::1%eth0"}]}),
     ("1.0.0", "/routes", {"routes": {}}),
+    ("1.1.0", "/routes/0/mtu", {"routes": [{"dst": "0.0.0.0/0", "mtu": "1400"}]}),
+    ("1.1.0", "/routes/0/table", {"routes": [{"dst": "0.0.0.0/0", "table": "main"}]}),
     ("1.0.0", "/routes/0/dst", {"routes": [{"gw": "10.1.0.1"}]}),
     ("1.0.0", "/routes/0/gw", {"routes": [{"dst": "0.0.0.0/0", "gw": "x"}]}),
     ("1.0.0", "/dns", {"dns": []}),
+    ("1.0.0", "/dns/domain", {"dns": {"domain": 5}}),
+    ("1.0.0", "/dns/nameservers", {"dns": {"nameservers": "10.1.0.1"}}),
+    ("0.2.0", "/dns/search/0", {"dns": {"search": [5]}}),
     ("0.4.0", "/ips/0/address", {"ips": [{"version": "4"}]}),
     ("0.2.0", "/ip4", {"ip4": "10.1.0.5/16"}),
     ("0.2.0", "/ip4/ip", {"ip4": {}}),
@@ -96,6 +107,12 @@ def test_an_empty_gateway_is_none(empty: object) -> None:
 @pytest.mark.parametrize("key", ["interfaces", "ips", "routes", "dns"])
 def test_what_a_plugin_leaves_empty_is_taken_so(key: str) -> None:
     assert result.from_keys({key: None}, "1.0.0", "x").to("0.4.0").version == "0.4.0"
+
+
+@pytest.mark.parametrize("key", ["mtu", "socketPath", "pciID"])
+def test_what_a_version_does_not_name_may_be_anything_there(key: str) -> None:
+    document = {"interfaces": [{"name": "eth0", key: [key]}]}
+    assert result.from_keys(document, "0.4.0", "x").keys["interfaces"] == document["interfaces"]
 
 
 @given(results())

@@ -82,8 +82,8 @@ def decode(content: bytes, implied_version: str, what: str) -> Result:
 def from_keys(keys: object, implied_version: str, what: str) -> Result:
     """Check a result that has been read already; errors as `decode`."""
     document = dict(_expect(keys, dict, what))
-    named = document.get("cniVersion") or implied_version
-    own = version.require_known(_expect(named, str, f"{what}: /cniVersion"), f"{what}: /cniVersion")
+    named = _expect_optional(document.get("cniVersion"), str, f"{what}: /cniVersion") or implied_version
+    own = version.require_known(named, f"{what}: /cniVersion")
     document["cniVersion"] = own
     if _is_old(own):
         for family in ("ip4", "ip6"):

@@ -51,6 +51,7 @@ def test_a_result_in_an_unknown_version_is_refused(own: str) -> None:
 WRONG: tuple[tuple[str, str, object], ...] = (
     ("1.0.0", "", []),
     ("1.0.0", "/cniVersion", {"cniVersion": 1}),
+    ("1.0.0", "/cniVersion", {"cniVersion": 0}),
     ("1.0.0", "/interfaces", {"interfaces": {}}),
     ("1.0.0", "/interfaces/0", {"interfaces": ["eth0"]}),
     ("1.0.0", "/interfaces/1/name", {"interfaces": [{}, {"name": 1}]}),

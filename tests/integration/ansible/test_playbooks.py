@@ -350,6 +350,26 @@ def test_a_concern_that_nobody_knows_is_refused_at_once(project: Project, playbo
     assert "run cni.node.provision" not in refused.output
 
 
+@pytest.mark.parametrize(
+    ("variable", "given", "playbook"),
+    [
+        ("cni_node_conflists", "lab", PROVISION),
+        ("cni_node_conflists", {"config": {"name": "lab"}}, VERIFY),
+        ("cni_node_attachments", ["lab"], PROVISION),
+        ("cni_node_attachments", [{"network": "lab"}], PROVISION),
+        ("cni_node_attachments", "- netns: red\n", UPGRADE),
+    ],
+)
+def test_a_variable_of_another_form_is_refused_before_anything_is_done(
+    project: Project, variable: str, given: object, playbook: str
+) -> None:
+    refused = project.run(playbook, **{variable: given})
+    assert refused.status != 0
+    assert f"{variable}: expected: a list of " in refused.output
+    assert _own(refused) == []
+    assert "run cni.node.provision" not in refused.output
+
+
 @pytest.mark.parametrize("nothing", ["", [], None])
 def test_no_concern_is_every_concern(project: Project, nothing: object) -> None:
     played = project.run(

@@ -50,6 +50,7 @@ options:
       - Kernel settings besides those that O(conflists) need, by their keys, such as C(net.ipv4.ip_forward) or
         C(net/ipv4/ip_forward). A dot within an interface's name is a slash where the parts are separated by dots, and
         the other way round.
+      - C(net.ipv4.conf.all.forwarding) is C(net.ipv4.ip_forward) to the kernel, and named so here.
       - A value is a number or text on one line.
     type: dict
     default: {}

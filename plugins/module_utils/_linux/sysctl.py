@@ -18,10 +18,14 @@ _ROOT = "/proc/sys"
 _SIZE_LIMIT: t.Final = 64 * 1024
 _PART = re.compile(r"[a-zA-Z0-9_.:@+\-]+", re.ASCII)
 _SWAPPED = str.maketrans("./", "/.")
+# What the kernel has under two names is known by one here.
+_SAME: t.Final = {"net.ipv4.conf.all.forwarding": "net.ipv4.ip_forward"}
 
 
 def canonical(key: str) -> str:
     """Return a setting's key with dots between its parts; a dot within a part is a slash then, as sysctl.conf(5) has it.
+
+    Of two names of one setting, it is always the same.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -35,7 +39,8 @@ def canonical(key: str) -> str:
             f"{key!r} is no key of a kernel setting",
             "expected: a name below /proc/sys such as net.ipv4.ip_forward or net/ipv4/ip_forward",
         )
-    return path.translate(_SWAPPED)
+    name = path.translate(_SWAPPED)
+    return _SAME.get(name, name)
 
 
 def normal(value: object) -> str:

@@ -95,6 +95,10 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
         {"sysctls": {FORWARD: 1, "net/ipv4/ip_forward": 0}},
         (f"sysctls: {FORWARD} is to be '0', and it is to be '1' (given in sysctls)",),
     ),
+    "two names": (
+        {"sysctls": {FORWARD: 1, "net.ipv4.conf.all.forwarding": 0}},
+        (f"net.ipv4.conf.all.forwarding: sysctls: {FORWARD} is to be '0', and it is to be '1' (given in sysctls)",),
+    ),
     "a setting against a network": (
         {"sysctls": {FORWARD: 0}, "conflists": [{"config": CONFIG}]},
         (f"sysctls: {FORWARD} is to be '0', and it is to be '1' (network net, plugins[0] ptp: it routes",),

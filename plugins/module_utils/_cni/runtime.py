@@ -245,9 +245,10 @@ class Runtime:
         try:
             for plugin in network.plugins:
                 if last is not None and intent.result is None:
-                    # Should this run be killed, plugins such as firewall go by what DEL gets, and undo nothing without.
+                    # Should this run be killed, plugins such as firewall undo only what DEL tells them of. A loss of power
+                    # leaves nothing of theirs to undo.
                     intent = dataclasses.replace(intent, result=last)
-                    self.intents.write(intent)
+                    self.intents.write(intent, flush=intent.restoration is not None)
                 prev_result = None if last is None else last.keys
                 output = self._attach("ADD", network, plugin, intent.version, intent.attachment, prev_result)
                 last = result.decode(output, intent.version, f"the result of plugin {plugin.type}").to(intent.version)

@@ -65,8 +65,15 @@ def converge(
 
     if containers:
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            for dummy in pool.map(work, range(len(containers)), containers.values()):
-                pass
+            begun = [pool.submit(work, number, positions) for number, positions in enumerate(containers.values())]
+            try:
+                # Not one after another: this thread would be woken for each, and take its turn from a worker.
+                concurrent.futures.wait(begun, return_when=concurrent.futures.FIRST_EXCEPTION)
+            finally:
+                for future in begun:
+                    future.cancel()
+        for future in begun:
+            future.result()
     return [outcome for outcome in outcomes if outcome is not None]
 
 

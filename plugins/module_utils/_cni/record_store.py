@@ -107,26 +107,27 @@ class RecordStore:
 
     def read_container(self, attachment: Attachment) -> list[Record]:
         """Return the records of a container's attachments to the same network; broken ones are left out."""
-        names = [name for name in self._names() if name.startswith(f"{attachment.network}-{attachment.container_id}-")]
-        records, dummy = self._read(names)
+        records, dummy = self._read(self._beginning_with(f"{attachment.network}-{attachment.container_id}-"))
         wanted = attachment.key[:2]
         return [record for record in records if record.attachment.key[:2] == wanted]
 
-    def read_interface(self, attachment: Attachment, *, latest: bool) -> list[Record]:
+    def read_interface(self, attachment: Attachment, networks: t.Iterable[str]) -> list[Record]:
         """Return the records of a container's interface, to whatever network; broken ones are left out.
 
         Args:
-            latest: Look for files that have come since it was first asked for, which takes a list of all of them.
+            networks: Those of which even what has come since this was first asked for is seen.
         """
         wanted = attachment.key[1:]
-        ending = "-".join(wanted)
-        names = self._ending_in(ending) if latest else self._by_interface.get(ending, ())
-        records, dummy = self._read(names)
+        names = set(self._by_interface.get("-".join(wanted), ()))
+        for key in ((network, *wanted) for network in networks):
+            if self.may_have(key):
+                names.update(map(os.path.basename, (self._usual_path(key), self._other_path(key))))
+        records, dummy = self._read(sorted(names))
         return [record for record in records if record.attachment.key[1:] == wanted]
 
     def read_network(self, name: str) -> tuple[list[Record], dict[str, CniError]]:
         """Return the records of a network's attachments, and what is wrong with each file that may be one, by path."""
-        records, broken = self._read([file for file in self._names() if file.startswith(f"{name}-")])
+        records, broken = self._read(self._beginning_with(f"{name}-"))
         return [record for record in records if record.attachment.network == name], broken
 
     def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
@@ -176,8 +177,8 @@ class RecordStore:
                 found.setdefault("-".join(parts[start:]), []).append(name)
         return found
 
-    def _ending_in(self, ending: str) -> list[str]:
-        return [name for name in self._names() if name.partition(":")[0].endswith(f"-{ending}")]
+    def _beginning_with(self, beginning: str) -> list[str]:
+        return [name for name in self._names() if name.startswith(beginning)]
 
     def _names(self) -> list[str]:
         return [name for name in list_directory(self.directory) if not durable.is_temporary(name)]

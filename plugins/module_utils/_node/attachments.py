@@ -64,14 +64,13 @@ def converge(
             outcomes[position] = outcome
 
     if containers:
-        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        pool = concurrent.futures.ThreadPoolExecutor(workers)
+        try:
             begun = [pool.submit(work, number, positions) for number, positions in enumerate(containers.values())]
-            try:
-                # Not one after another: this thread would be woken for each, and take its turn from a worker.
-                concurrent.futures.wait(begun, return_when=concurrent.futures.FIRST_EXCEPTION)
-            finally:
-                for future in begun:
-                    future.cancel()
+            # Not one after another: this thread would be woken for each, and take its turn from a worker.
+            concurrent.futures.wait(begun, return_when=concurrent.futures.FIRST_EXCEPTION)
+        finally:
+            pool.shutdown(cancel_futures=True)
         for future in begun:
             future.result()
     return [outcome for outcome in outcomes if outcome is not None]

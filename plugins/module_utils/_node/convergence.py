@@ -185,7 +185,7 @@ class Convergence:
         from ansible_collections.cni.node.plugins.module_utils._node.occupancy import require_free
 
         try:
-            require_free(self._runtime, self._known, network, outcome.attachment)
+            require_free(self._known, network, outcome.attachment)
         except CniError as exc:
             if not self._policy.dry_run:
                 raise

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
@@ -80,6 +81,14 @@ class Known:
     def may_be_in_place(self, record: Record, attachment: Attachment) -> bool:
         """Tell the same of an attachment that may only have been begun."""
         return record.attachment.key not in self.removed and not self.other_namespace(record, attachment)
+
+    def rivals(self, attachment: Attachment) -> t.Iterator[Record]:
+        """Yield what other networks have, or have begun, at the interface of an attachment."""
+        for store in (self._runtime.records, self._runtime.intents):
+            for record in store.read_interface(attachment, self._conf_dir.networks):
+                theirs = record.attachment
+                if theirs.network != attachment.network and self.may_be_in_place(record, theirs):
+                    yield record
 
     def other_namespace(self, record: Record, attachment: Attachment) -> str:
         """Say why what is recorded is not in the namespace of an attachment, or nothing."""

@@ -10,13 +10,12 @@ from __future__ import annotations
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.drift import MAKE_INTERFACES
 from ansible_collections.cni.node.plugins.module_utils._node.known import Known
 
 
-def require_free(runtime: Runtime, known: Known, network: NetworkConfiguration, attachment: Attachment) -> None:
+def require_free(known: Known, network: NetworkConfiguration, attachment: Attachment) -> None:
     """Refuse an interface that somebody has (section 2, "ADD").
 
     That is another attachment of the container, be it only begun; or whoever has made it without a record, where the
@@ -26,15 +25,12 @@ def require_free(runtime: Runtime, known: Known, network: NetworkConfiguration, 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a namespace that cannot be looked into.
     """
+    rival = next(known.rivals(attachment), None)
+    if rival is not None:
+        begun = f", whose {rival.command} was not completed" if rival.command else ""
+        what = f"{attachment}: it is the interface of the {rival.attachment}{begun}"
+        raise _taken(what, "or remove that one first")
     makes_interface = network.plugins[0].type in MAKE_INTERFACES
-    for store in (runtime.records, runtime.intents):
-        # Where the kernel is not asked, only a record tells what another run has made since.
-        for record in store.read_interface(attachment, latest=not makes_interface):
-            theirs = record.attachment
-            if theirs.network != attachment.network and known.may_be_in_place(record, theirs):
-                what = f"{attachment}: it is the interface of the {theirs}"
-                begun = f", whose {record.command} was not completed" if record.command else ""
-                raise _taken(f"{what}{begun}", "or remove that one first")
     if makes_interface and rtnetlink.link(attachment.ifname, attachment.netns):
         what = f"{attachment}: {attachment.netns} has an interface of that name, and no record tells whose it is"
         raise _taken(what, "or remove it, if nobody needs it")

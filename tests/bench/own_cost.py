@@ -44,8 +44,8 @@ def chapter(bench: Bench) -> str:
             table(["network", *COMMANDS, "target"], engine_rows),
             "The same of libcni:",
             table(["network", *COMMANDS], libcni_rows),
-            f"Milliseconds per attachment in all, one plugin that does nothing, by attachments per call, rounds: {effort.rounds}",
-            _growth(bench),
+            f"Milliseconds per attachment in all, one plugin that does nothing, by attachments per call, rounds: {rounds}",
+            _growth(bench, rounds),
         ]
     )
 
@@ -79,12 +79,12 @@ def _look(bench: Bench, network: Json, count: int, rounds: int) -> Series:
     return (Series(tuple(given["DRIFT"])) - Series(tuple(given["NOTHING"]))) * (1000 / count)
 
 
-def _growth(bench: Bench) -> str:
+def _growth(bench: Bench, rounds: int) -> str:
     node, many = bench.node, bench.effort.many
     items = node.attachments(networks.noop(1), many)
     sizes = (many // 100, many // 10, many)
     turns = {str(size): cycle(node, Engine(node, 1), items[:size]) for size in sizes}
-    measured = by_key(interleaved(bench.effort.rounds, turns))
+    measured = by_key(interleaved(rounds, turns))
     each = {size: [measured[str(size)][command] * (1000 / size) for command in COMMANDS] for size in sizes}
     rows: list[t.Sequence[object]] = [[size, *series, ""] for size, series in each.items()]
     growth = [last / before for last, before in zip(each[sizes[2]], each[sizes[1]])]

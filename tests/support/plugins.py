@@ -130,7 +130,7 @@ class PluginDirectory:
             fcntl.flock(closed, fcntl.LOCK_EX)
             yield str(path)
 
-    def wait_for_held(self, count: int, seconds: float = 20) -> list[Call]:
+    def wait_for_held(self, count: int, seconds: float = 60) -> list[Call]:
         """The calls that wait at a gate, as soon as there are `count` of them."""
 
         def enough() -> list[Call] | None:

@@ -12,7 +12,7 @@ import typing as t
 T = t.TypeVar("T")
 
 
-def until(condition: t.Callable[[], T | None], seconds: float = 20) -> T:
+def until(condition: t.Callable[[], T | None], seconds: float = 60) -> T:
     """What `condition` gives as soon as that is not None."""
     deadline = time.monotonic() + seconds
     while (found := condition()) is None:

@@ -73,7 +73,7 @@ def elsewhere(exclusion: Exclusion, directory: pathlib.Path, what: What, by: str
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert has.wait(20)
+    assert has.wait(60)
     try:
         yield
     finally:

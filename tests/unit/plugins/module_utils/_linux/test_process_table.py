@@ -28,7 +28,7 @@ class Sleeper(t.NamedTuple):
     @property
     def status(self) -> int:
         """As soon as it has ended."""
-        return self.process.wait(20)
+        return self.process.wait(60)
 
 
 @pytest.fixture

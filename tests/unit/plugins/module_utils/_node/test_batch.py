@@ -98,7 +98,7 @@ def test_containers_are_worked_on_at_the_same_time(make: Make) -> None:
 
     def waits_for_the_others(call: Call) -> Json | None:
         if call.command == "ADD":
-            together.wait(timeout=20)
+            together.wait(timeout=60)
         return gives_an_address(call)
 
     lab = make(a=waits_for_the_others)

@@ -68,7 +68,7 @@ class RecordStore:
 
     def may_have(self, key: Key) -> bool:
         """Tell whether there is a file that may be an attachment's, without reading it."""
-        return os.path.lexists(self._usual_path(key)) or os.path.lexists(self._other_path(key))
+        return any(map(os.path.lexists, self._paths(key)))
 
     def write(self, record: Record, *, flush: bool = True) -> None:
         """Keep a record, on disk when this returns; another attachment's file of the same name is left alone.
@@ -119,9 +119,8 @@ class RecordStore:
         """
         wanted = attachment.key[1:]
         names = set(self._by_interface.get("-".join(wanted), ()))
-        for key in ((network, *wanted) for network in networks):
-            if self.may_have(key):
-                names.update(map(os.path.basename, (self._usual_path(key), self._other_path(key))))
+        paths = (path for network in networks for path in self._paths((network, *wanted)))
+        names.update(os.path.basename(path) for path in paths if os.path.lexists(path))
         records, dummy = self._read(sorted(names))
         return [record for record in records if record.attachment.key[1:] == wanted]
 
@@ -188,11 +187,15 @@ class RecordStore:
         if content is None or containing not in content:
             return None
         record = decode(content, path)
-        if path not in (self._usual_path(record.attachment.key), self._other_path(record.attachment.key)):
+        if path not in self._paths(record.attachment.key):
             what = f"{path} is not a record: its name is not that of the {record.attachment}, which it tells of"
             raise CniError(Code.DECODE_FAILURE, what, "did somebody copy or rename it?")
         self._occupants[path] = record.attachment.key
         return record
+
+    def _paths(self, key: Key) -> tuple[str, str]:
+        """Return both places where an attachment's file may be."""
+        return self._usual_path(key), self._other_path(key)
 
     def _usual_path(self, key: Key) -> str:
         return f"{self.directory}/{'-'.join(key)}"

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import dataclasses
-import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
@@ -82,13 +81,17 @@ class Known:
         """Tell the same of an attachment that may only have been begun."""
         return record.attachment.key not in self.removed and not self.other_namespace(record, attachment)
 
-    def rivals(self, attachment: Attachment) -> t.Iterator[Record]:
-        """Yield what other networks have, or have begun, at the interface of an attachment."""
+    def rival(self, attachment: Attachment) -> Record | None:
+        """Return what another network has, or has begun, at the interface of an attachment.
+
+        What other runs begin while this one goes on is seen where it has a configuration of their network.
+        """
         for store in (self._runtime.records, self._runtime.intents):
             for record in store.read_interface(attachment, self._conf_dir.networks):
                 theirs = record.attachment
                 if theirs.network != attachment.network and self.may_be_in_place(record, theirs):
-                    yield record
+                    return record
+        return None
 
     def other_namespace(self, record: Record, attachment: Attachment) -> str:
         """Say why what is recorded is not in the namespace of an attachment, or nothing."""

@@ -25,13 +25,12 @@ def require_free(known: Known, network: NetworkConfiguration, attachment: Attach
     Raises:
         CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a namespace that cannot be looked into.
     """
-    rival = next(known.rivals(attachment), None)
+    rival = known.rival(attachment)
     if rival is not None:
         begun = f", whose {rival.command} was not completed" if rival.command else ""
         what = f"{attachment}: it is the interface of the {rival.attachment}{begun}"
         raise _taken(what, "or remove that one first")
-    makes_interface = network.plugins[0].type in MAKE_INTERFACES
-    if makes_interface and rtnetlink.link(attachment.ifname, attachment.netns):
+    if network.plugins[0].type in MAKE_INTERFACES and rtnetlink.link(attachment.ifname, attachment.netns):
         what = f"{attachment}: {attachment.netns} has an interface of that name, and no record tells whose it is"
         raise _taken(what, "or remove it, if nobody needs it")
 

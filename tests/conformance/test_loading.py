@@ -99,7 +99,8 @@ def test_a_single_plugin_of_1_0_0_or_later_is_refused_differs_from_libcni(tmp_pa
         ("/name", {"name": 5, "plugins": [{"type": "a"}]}),
         ("/cniVersion", {"name": "n", "cniVersion": 1, "plugins": [{"type": "a"}]}),
         ("/cniVersions", {"name": "n", "cniVersions": "1.0.0", "plugins": [{"type": "a"}]}),
-        ("/cniVersions", {"name": "n", "cniVersions": [1], "plugins": [{"type": "a"}]}),
+        ("/cniVersions", {"name": "n", "cniVersions": None, "plugins": [{"type": "a"}]}),
+        ("/cniVersions/0", {"name": "n", "cniVersions": [1], "plugins": [{"type": "a"}]}),
         ("/disableCheck", {"name": "n", "disableCheck": "x", "plugins": [{"type": "a"}]}),
         ("/disableGC", {"name": "n", "disableGC": 1, "plugins": [{"type": "a"}]}),
         ("/loadOnlyInlinedPlugins", {"name": "n", "loadOnlyInlinedPlugins": True}),
@@ -158,6 +159,11 @@ def test_the_highest_version_that_both_know_is_selected(node: Node, versions: Js
 @pytest.mark.parametrize("versions", [{"cniVersion": "1.2.3"}, {"cniVersions": []}, {"cniVersions": ["2.0.0"]}])
 def test_a_network_without_a_known_version_is_refused_differs_from_libcni(versions: Json) -> None:
     assert error_of(parse, {"name": "n", "plugins": [{"type": "a"}], **versions}).code == Code.INCOMPATIBLE_VERSION
+
+
+def test_a_version_that_was_never_released_is_passed_over_differs_from_libcni(node: Node) -> None:
+    network = node.network("a", version=None, cniVersions=["1.0.1", "1.2", "1.0.0"])
+    assert node.runtime.versions.select(network) == "1.0.0"
 
 
 class TestPluginDirectory:

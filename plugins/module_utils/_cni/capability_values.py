@@ -55,6 +55,15 @@ def _object_of(rules: t.Mapping[str, _Rule], required: t.Sequence[str] = ()) -> 
     return object_rule
 
 
+def _names(value: t.Any, path: str) -> _Problem:
+    """The conventions have a list of names; podman gives its plugin dnsname such lists by network."""
+    if not isinstance(value, (list, dict)):
+        return f"{path}: found {_shown(value)}", "a list of names, or an object with such a list for each network"
+    if isinstance(value, list):
+        return _TEXTS(value, path)
+    return _first(_given(_TEXTS, names, f"{path}/{network}") for network, names in value.items())
+
+
 def _given(rule: _Rule, value: t.Any, path: str) -> _Problem:
     """Let null be: it is not given, for a plugin written in Go."""
     return None if value is None else rule(value, path)
@@ -89,7 +98,7 @@ _RULES: t.Final[t.Mapping[str, _Rule]] = {
     "dns": _object_of(dict.fromkeys(("servers", "searches", "options"), _TEXTS)),
     "deviceID": _text,
     "infinibandGUID": _text,
-    "aliases": _TEXTS,
+    "aliases": _names,
     "cgroupPath": _text,
 }
 

@@ -116,7 +116,7 @@ def parse(content: bytes, source: str, *, recorded: bool = False) -> NetworkConf
     if not isinstance(document, dict):
         raise _invalid(source, "", f"found {kind(document)}", "an object")
     name = check_network_name(document.get("name"), f"{source}: /name")
-    versions = parse_versions(document, source)
+    versions = parse_versions(document, source, recorded=recorded)
     is_list = "plugins" in document or "type" not in document
     if not is_list and not recorded:
         check_single(versions[-1], source)
@@ -172,19 +172,26 @@ def as_list_content(document: t.Mapping[str, t.Any], plugins: t.Sequence[PluginC
     return json_text.encode(content)
 
 
-def parse_versions(document: t.Mapping[str, t.Any], source: str) -> tuple[str, ...]:
+def parse_versions(document: t.Mapping[str, t.Any], source: str, *, recorded: bool = False) -> tuple[str, ...]:
     """Read the versions that a network allows and this engine knows, lowest first.
+
+    Args:
+        recorded: As of `parse`: entries of ``cniVersions`` that are no versions are left out, and it may be null.
 
     Raises:
         CniError: ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``.
     """
-    single, several = document.get("cniVersion", ""), document.get("cniVersions")
+    single = document.get("cniVersion", "")
     if not isinstance(single, str):
         raise _invalid(source, "/cniVersion", f"found {kind(single)}", 'a string such as "1.0.0"')
-    if several is None:
+    if "cniVersions" not in document or (recorded and document["cniVersions"] is None):
         return (version.require_known(single, f"{source}: /cniVersion"),)
-    if not isinstance(several, list) or not all(isinstance(entry, str) for entry in several):
-        raise _invalid(source, "/cniVersions", f"found {several!r}", "a list of strings")
+    several = document["cniVersions"]
+    if not isinstance(several, list):
+        raise _invalid(source, "/cniVersions", f"found {_shown(several)}", "a list of strings; or leave it out")
+    for index, entry in enumerate(several):
+        check_version_entry(entry, f"/cniVersions/{index}", source, recorded=recorded)
+    check_version_entry(single, "/cniVersion", source, recorded=recorded)
     allowed = version.ascending([*several, *([single] if single else [])])
     if not allowed:
         raise CniError(
@@ -193,6 +200,22 @@ def parse_versions(document: t.Mapping[str, t.Any], source: str) -> tuple[str, .
             f"known versions: {', '.join(version.KNOWN)}",
         )
     return allowed
+
+
+def check_version_entry(entry: object, pointer: str, source: str, *, recorded: bool = False) -> None:
+    """Refuse an entry of ``cniVersions``, or a ``cniVersion`` beside these, that runtimes cannot compare with others.
+
+    Raises:
+        CniError: ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``.
+    """
+    if not isinstance(entry, str):
+        raise _invalid(source, pointer, f"found {kind(entry)}", 'a string such as "1.0.0"')
+    if not recorded:
+        version.require_form(entry, f"{source}: {pointer}")
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str) else kind(value)
 
 
 def _plugins(document: dict[str, t.Any], source: str) -> tuple[PluginConfiguration, ...]:
@@ -250,6 +273,7 @@ __all__ = (
     "PluginConfiguration",
     "as_list_content",
     "check_single",
+    "check_version_entry",
     "check_well_known_keys",
     "parse",
     "parse_flag",

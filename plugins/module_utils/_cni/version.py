@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -16,6 +17,10 @@ LATEST: t.Final = KNOWN[-1]
 
 # A configuration, a result or a plugin that names no version is one of the first.
 IMPLIED: t.Final = KNOWN[0]
+
+# What libcni reads as a version: up to three integers, of 64 bits and with or without a sign.
+_PART: t.Final = r"[+-]?0*[0-9]{1,18}"
+_FORM: t.Final = re.compile(rf"{_PART}(\.{_PART}){{0,2}}", re.ASCII)
 
 _ORDER: t.Final = {version: position for position, version in enumerate(KNOWN)}
 
@@ -33,6 +38,21 @@ def require_known(version: str, what: str) -> str:
             Code.INCOMPATIBLE_VERSION,
             f"{what}: unknown version {version!r} of the CNI specification",
             f"known versions: {', '.join(KNOWN)}",
+        )
+    return version
+
+
+def require_form(version: str, what: str) -> str:
+    """Return ``version`` if it reads as a version, known or not; an empty one means 0.1.0.
+
+    Raises:
+        CniError: ``INCOMPATIBLE_VERSION``.
+    """
+    if version and not _FORM.fullmatch(version):
+        raise CniError(
+            Code.INCOMPATIBLE_VERSION,
+            f"{what}: {version!r} is no version of the CNI specification",
+            'expected: numbers with dots between them, such as "1.0.0"; runtimes refuse the whole file for it',
         )
     return version
 
@@ -71,5 +91,6 @@ __all__ = (
     "has_check",
     "has_gc_and_status",
     "has_prev_result_on_delete",
+    "require_form",
     "require_known",
 )

@@ -50,17 +50,29 @@ def findings(document: Document) -> t.Iterator[Finding]:
 
 def _versions(document: Document) -> t.Iterator[Finding]:
     network = document.network
-    several = isinstance(network.get("cniVersion", ""), str) and network.get("cniVersions") is not None
-    path = "/cniVersions" if several else "/cniVersion"
-    refused = list(_refused(document, path, "unsupported-version", lambda: config.parse_versions(network, "")))
+    refused = [*_version_entries(document)]
+    if not refused:
+        several = isinstance(network.get("cniVersion", ""), str) and "cniVersions" in network
+        path = "/cniVersions" if several else "/cniVersion"
+        refused = [*_refused(document, path, "unsupported-version", lambda: config.parse_versions(network, ""))]
     yield from refused
-    if network.get("cniVersion", "") == "" and not several:
+    if network.get("cniVersion", "") == "" and network.get("cniVersions") is None:
         message = f"the network has no cniVersion, so that it is of version {version.IMPLIED}"
         hint = 'that has no CHECK, and no prevResult for DEL; write a version that its plugins support, such as "1.0.0"'
-        yield document.finding("missing-version", path, message, hint)
+        yield document.finding("missing-version", "/cniVersion", message, hint)
     if not document.is_list and not refused:
         highest = config.parse_versions(network, "")[-1]
         yield from _refused(document, "/type", "single-plugin", lambda: config.check_single(highest, ""))
+
+
+def _version_entries(document: Document) -> t.Iterator[Finding]:
+    several, single = document.network.get("cniVersions"), document.network.get("cniVersion", "")
+    if not isinstance(several, list) or not isinstance(single, str):
+        return
+    entries = [(f"/cniVersions/{index}", entry) for index, entry in enumerate(several)]
+    for path, entry in (*entries, ("/cniVersion", single)):
+        rule = functools.partial(config.check_version_entry, entry, path, "")
+        yield from _refused(document, path, "unsupported-version", rule)
 
 
 def _inlined(document: Document) -> t.Iterator[Finding]:

@@ -55,6 +55,11 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "version of a wrong type": (_with(cniVersion=1.0), ("/cniVersion: found a number", 'a string such as "1.0.0"')),
     "unknown version": (_with(cniVersion="9.9.9"), ("/cniVersion: unknown version '9.9.9'", "known versions: 0.1.0, ")),
     "versions of a wrong type": (_with(cniVersions="1.0.0"), ("/cniVersions: found '1.0.0'", "a list of strings")),
+    "null for versions": (_with(cniVersions=None), ("/cniVersions: found null", "leave it out")),
+    "an entry that is no version": (
+        _with(cniVersions=["1.0.0", "latest"]),
+        ("/cniVersions/1: 'latest' is no version of the CNI specification", 'such as "1.0.0"'),
+    ),
     "unknown versions": (
         json.dumps({"name": "net", "cniVersions": ["8.0.0", "9.9.9"], "plugins": GOOD["plugins"]}),
         ("/cniVersions: none of 8.0.0, 9.9.9 is known", "known versions: 0.1.0, "),

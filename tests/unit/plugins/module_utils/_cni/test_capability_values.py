@@ -43,6 +43,9 @@ REFUSED: dict[str, tuple[dict[str, t.Any], str, str]] = {
     "a fraction": ({"bandwidth": {"ingressRate": 1.5}}, "/bandwidth/ingressRate: found 1.5", "an integer of 0 or more"),
     "text for a list": ({"ips": "10.1.0.2"}, "/ips: found '10.1.0.2'", "a list"),
     "ranges in no set": ({"ipRanges": [{"subnet": "10.1.0.0/16"}]}, "/ipRanges/0: found an object", "a list"),
+    "a name by itself": ({"aliases": "web"}, "/aliases: found 'web'", "a list of names, or an object"),
+    "a name of a network": ({"aliases": {"n": "web"}}, "/aliases/n: found 'web'", "a list"),
+    "a number for a name": ({"aliases": {"n": [5]}}, "/aliases/n/0: found 5", "a string"),
     "a number for text": ({"mac": 20000001}, "/mac: found 20000001", "a string"),
 }
 TAKEN: dict[str, dict[str, t.Any]] = {
@@ -90,6 +93,11 @@ _JSON = st.recursive(
     ),
     max_leaves=6,
 )
+
+
+@pytest.mark.parametrize("aliases", [["web"], {"n": ["web"]}])
+def test_the_schema_takes_names_of_either_form(aliases: t.Any) -> None:
+    assert malformed((), [{"network": "n", "capability_args": {"aliases": aliases}}]) == []
 
 
 @given(name=st.sampled_from([one for one in KNOWN if one != "dns"]), value=_JSON)

@@ -94,11 +94,32 @@ def test_networks_are_equal_whatever_the_file_and_its_layout() -> None:
         ({"cniVersions": ["0.4.0"], "cniVersion": "1.1.0"}, "1.1.0"),
         ({"cniVersions": ["0.4.0", "2.0.0"], "cniVersion": "3.0.0"}, "0.4.0"),
         ({"cniVersions": [], "cniVersion": "1.0.0"}, "1.0.0"),
-        ({"cniVersions": None, "cniVersion": "1.0.0"}, "1.0.0"),
+        ({"cniVersions": ["1.0.0", "", "1", "1.2", "+9.9.9"]}, "1.0.0"),
     ],
 )
 def test_the_highest_known_version_is_chosen(versions: Json, chosen: str) -> None:
     assert parse({**versions, "name": "n", "plugins": []}).version == chosen
+
+
+NO_VERSIONS: t.Final = ("latest", "v1.0.0", "1.1.0-dev", "1.0.0.0", "1..0", " 1.0.0", "1_0", "\u0661.0.0", "9" * 20)
+
+
+@pytest.mark.parametrize("entry", NO_VERSIONS)
+def test_an_entry_that_is_no_version_is_refused_as_libcni_does(entry: str) -> None:
+    several = {"cniVersions": ["1.0.0", entry], "name": "n", "plugins": []}
+    error = error_of(parse, several)
+    assert error.msg == f"{SOURCE}: /cniVersions/1: {entry!r} is no version of the CNI specification"
+    assert '"1.0.0"' in error.details
+    beside = error_of(parse, {**several, "cniVersions": ["1.0.0"], "cniVersion": entry})
+    assert beside.msg == f"{SOURCE}: /cniVersion: {entry!r} is no version of the CNI specification"
+    assert parse(several, recorded=True).version == "1.0.0"
+
+
+def test_a_record_may_have_null_for_versions() -> None:
+    assert (
+        parse({"cniVersions": None, "cniVersion": "1.0.0", "name": "n", "plugins": []}, recorded=True).version
+        == "1.0.0"
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,7 +160,9 @@ WRONG: tuple[tuple[str, object, str], ...] = (
     ("/cniVersion", {"name": "n", "cniVersion": 1, "plugins": []}, "found a number"),
     ("/cniVersion", {"name": "n", "cniVersion": None, "plugins": []}, "found null"),
     ("/cniVersions", {"name": "n", "cniVersions": "1.0.0", "plugins": []}, "'1.0.0'"),
-    ("/cniVersions", {"name": "n", "cniVersions": [1], "plugins": []}, "[1]"),
+    ("/cniVersions", {"name": "n", "cniVersions": None, "cniVersion": "1.0.0", "plugins": []}, "found null"),
+    ("/cniVersions/0", {"name": "n", "cniVersions": [1], "plugins": []}, "found a number"),
+    ("/cniVersions/1", {"name": "n", "cniVersions": ["1.0.0", None], "plugins": []}, "found null"),
     ("/plugins", {"name": "n", "plugins": {}}, "found an object"),
     ("/plugins/0", {"name": "n", "plugins": ["bridge"]}, "found a string"),
     ("/plugins/0", {"name": "n", "plugins": [{}]}, "the plugin has no 'type'"),

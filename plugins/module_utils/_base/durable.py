@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import stat
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
@@ -20,6 +21,7 @@ TEMPORARY_SUFFIX = ".tmp"
 # Bytes; no configuration and no record comes near it.
 _SIZE_LIMIT = 4 * 1024 * 1024
 _PIECE = 1024 * 1024
+_PARENT_MODE = 0o755
 
 
 def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -> None:
@@ -111,13 +113,43 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def make_directory(path: str, *, mode: int = 0o755) -> None:
-    """Make a directory and its parents where they are missing; existing ones keep their mode."""
+def make_directory(path: str, *, mode: int = _PARENT_MODE) -> None:
+    """Make a directory where it is missing, and its parents with mode 0755; existing ones keep their mode.
+
+    The umask of whoever runs this neither opens nor closes any of them.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
     try:
-        if not os.path.isdir(path):
-            os.makedirs(path, mode, exist_ok=True)
+        _make_missing(path, mode)
     except OSError as exc:
         raise io_error("make the directory", path, exc) from exc
+
+
+def _make_missing(path: str, mode: int) -> None:
+    if os.path.isdir(path):
+        return
+    path = path.rstrip("/")
+    _make_missing(os.path.dirname(path) or ".", _PARENT_MODE)
+    try:
+        os.mkdir(path, mode)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+    else:
+        _set_permissions(path, mode)
+
+
+def _set_permissions(path: str, mode: int) -> None:
+    """Give a new directory the permissions that the umask has kept back."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        has = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        if has & 0o777 != mode:
+            os.fchmod(descriptor, has & ~0o777 | mode)
+    finally:
+        os.close(descriptor)
 
 
 def sync_directory(path: str) -> None:

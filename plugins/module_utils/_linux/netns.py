@@ -101,8 +101,7 @@ def create(name: str) -> bool:
             _share_directory()
             if os.path.islink(path):
                 os.unlink(path)
-            with open(path, "ab"):
-                pass
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
             _in_new_thread(lambda: _pin_new_namespace(path))
         except OSError as exc:
             with contextlib.suppress(OSError):
@@ -185,7 +184,10 @@ def _alone() -> t.ContextManager[None]:
 
 def _share_directory() -> None:
     """Let namespaces made here be seen by every mount namespace of the node, as iproute2 does."""
-    os.makedirs(DIRECTORY, 0o755, exist_ok=True)
+    # Most runs find it there, and need not load this.
+    from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
+
+    make_directory(DIRECTORY)
     try:
         syscall.mount("", DIRECTORY, syscall.MS_SHARED | syscall.MS_REC)
     except OSError as exc:

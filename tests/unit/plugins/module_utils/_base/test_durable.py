@@ -215,6 +215,29 @@ def test_directories_are_made_with_their_parents(tmp_path: pathlib.Path) -> None
     assert (tmp_path / "a" / "b").stat().st_mode & 0o7777 == 0o700
 
 
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("mode", [0o700, 0o755])
+def test_directories_have_their_modes_whatever_the_umask(tmp_path: pathlib.Path, mask: int, mode: int) -> None:
+    before = os.umask(mask)
+    try:
+        durable.make_directory(str(tmp_path / "a" / "b" / "c"), mode=mode)
+        durable.make_directory(f"{tmp_path / 'd'}/", mode=mode)
+    finally:
+        os.umask(before)
+    modes = {name: (tmp_path / name).stat().st_mode & 0o7777 for name in ("a", "a/b", "a/b/c", "d")}
+    assert modes == {"a": 0o755, "a/b": 0o755, "a/b/c": mode, "d": mode}
+
+
+def test_a_directory_keeps_the_group_bit_that_it_inherits(tmp_path: pathlib.Path) -> None:
+    tmp_path.chmod(0o2755)
+    before = os.umask(0o077)
+    try:
+        durable.make_directory(str(tmp_path / "a"))
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o7777 == 0o2755
+
+
 def test_an_existing_directory_keeps_its_mode(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a").mkdir(mode=0o750)
     durable.make_directory(str(tmp_path / "a"), mode=0o700)

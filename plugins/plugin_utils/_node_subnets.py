@@ -7,79 +7,198 @@
 
 from __future__ import annotations
 
+import collections.abc
+import dataclasses
 import hashlib
 import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Network
+from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Address, Network
+
+# First and last slot, or address, of several.
+_Span = tuple[int, int]
 
 
-def node_subnets(
-    cluster: str, hosts: t.Sequence[str], prefix: int, assigned: t.Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Cut a subnet for each host out of a range.
+@dataclasses.dataclass(frozen=True)
+class Cut:
+    """A range that is cut into equal parts, one for each host.
+
+    Attributes:
+        whole: The range.
+        prefix: Length of the parts' prefix.
+        shared: Whether all hosts have the range for their subnet and give out addresses of their part of it. What
+            host-local does not give out is then no part: the first address, and of IPv4 the last.
+        blocked: Slots that no host gets.
+    """
+
+    whole: Network
+    prefix: int
+    shared: bool = False
+    blocked: tuple[_Span, ...] = ()
+
+    @property
+    def step(self) -> int:
+        return 1 << (self.whole.max_prefixlen - self.prefix)
+
+    @property
+    def slots(self) -> int:
+        return 1 << (self.prefix - self.whole.prefixlen)
+
+    @property
+    def first(self) -> int:
+        """The first address that may be given out."""
+        return int(self.whole[0]) + self.shared
+
+    @property
+    def last(self) -> int:
+        """The last address that may be given out."""
+        return int(self.whole[-1]) - (self.shared and self.whole.version == 4)
+
+    def part(self, slot: int) -> str:
+        return f"{self.whole.network_address + slot * self.step}/{self.prefix}"
+
+    def range_of(self, part: str) -> dict[str, str]:
+        """Return a part of a shared subnet as one of host-local's ranges."""
+        own = ipaddress.ip_network(part)
+        ends = max(int(own[0]), self.first), min(int(own[-1]), self.last)
+        start, end = (str(type(self.whole.network_address)(one)) for one in ends)
+        return {"subnet": str(self.whole), "rangeStart": start, "rangeEnd": end}
+
+    def slot(self, host: str, assigned: t.Any) -> int:
+        """Return which part a host has from before, given as `part` or `range_of` returned it.
+
+        Raises:
+            CniError: ``INVALID_CONFIG``: it is no part of this range.
+        """
+        part = self._part_of_range(assigned) if isinstance(assigned, collections.abc.Mapping) else assigned
+        found = _network(part, f"assigned to {host}")
+        offset = int(found.network_address) - int(self.whole.network_address)
+        is_inside = found.version == self.whole.version and 0 <= offset < self.whole.num_addresses
+        if not is_inside or found.prefixlen != self.prefix:
+            raise _invalid(f"assigned to {host}: {part}", f"expected: a /{self.prefix} of {self.whole}")
+        return offset // self.step
+
+    def is_blocked(self, slot: int) -> bool:
+        return any(first <= slot <= last for first, last in self.blocked)
+
+    def free(self, host: str, taken: t.Collection[int]) -> int:
+        """Return the part that a host's name leads to, or the next that is free.
+
+        Raises:
+            CniError: ``INVALID_CONFIG``: none is free.
+        """
+        slot = int.from_bytes(hashlib.sha256(host.encode("utf-8", "surrogatepass")).digest(), "big") % self.slots
+        for dummy in range(2 * (len(taken) + len(self.blocked)) + 1):
+            beyond = [last for first, last in self.blocked if first <= slot <= last]
+            if not beyond and slot not in taken:
+                return slot
+            slot = (max(beyond, default=slot) + 1) % self.slots
+        raise _invalid(
+            f"{self.whole} has {self.slots} subnets, which are all taken{' or reserved' if self.blocked else ''}; {host} gets none",
+            "widen the range, or cut it finer",
+        )
+
+    def _part_of_range(self, assigned: t.Mapping[t.Any, t.Any]) -> str:
+        start, end = (_address(str(assigned.get(key, "")), key) for key in ("rangeStart", "rangeEnd"))
+        length = self.prefix if start.version == self.whole.version else start.max_prefixlen
+        part = ipaddress.ip_interface(f"{start}/{length}").network
+        return str(part) if end in part else f"{start} to {end}"
+
+
+def node_subnets(cut: Cut, hosts: t.Sequence[str], assigned: t.Mapping[str, t.Any] | None = None) -> dict[str, str]:
+    """Give each host a part of a range.
 
     A host that has one keeps it. Any other gets the one that its name leads to, or the next that is free. What is
     assigned to a host that is not asked for stays with that host.
 
     Args:
-        cluster: The range, as a network.
-        prefix: Length of the subnets' prefix.
         assigned: What hosts have from before.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: an argument does not do, or there are fewer subnets than hosts.
+        CniError: ``INVALID_CONFIG``: an argument does not do, or there are fewer parts than hosts.
+    """
+    asked = set(hosts)
+    taken: dict[int, str] = {}
+    for host, given in (assigned or {}).items():
+        slot = cut.slot(host, given)
+        if slot in taken:
+            raise _invalid(f"assigned: {cut.part(slot)} is assigned to two hosts", "expected: one host for a subnet")
+        if host in asked and cut.is_blocked(slot):
+            raise _invalid(
+                f"assigned to {host}: {cut.part(slot)} has a reserved address",
+                "free the addresses in it, or have another one assigned",
+            )
+        taken[slot] = host
+    slots = {host: slot for slot, host in taken.items()}
+    for host in sorted(asked - slots.keys()):
+        slots[host] = cut.free(host, taken)
+        taken[slots[host]] = host
+    return {host: cut.part(slots[host]) for host in hosts}
+
+
+def cut_of(cluster: str, prefix: int, *, shared: bool = False, reserved: t.Iterable[str] = ()) -> Cut:
+    """Read how a range is cut.
+
+    Args:
+        cluster: The range, as a network.
+        prefix: Length of the prefix of a host's part.
+        reserved: Addresses, networks and spans such as ``10.1.0.1-10.1.0.9``; a part with one of them goes to no host.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
     """
     whole = _network(cluster, "the range")
     if not whole.prefixlen <= prefix <= whole.max_prefixlen:
         raise _invalid(f"prefix: {prefix}", f"expected: {whole.prefixlen} to {whole.max_prefixlen}, to cut {whole}")
-    step = 1 << (whole.max_prefixlen - prefix)
-    taken = {_slot(host, subnet, whole, prefix, step): host for host, subnet in (assigned or {}).items()}
-    if len(taken) != len(assigned or {}):
+    if shared and whole.prefixlen > whole.max_prefixlen - 2:
         raise _invalid(
-            f"assigned: {_twice(assigned or {})} is assigned to two hosts", "expected: one host for a subnet"
+            f"{whole} has no room for addresses", f"expected: /{whole.max_prefixlen - 2} or wider, to be shared"
         )
-    slots = {host: slot for slot, host in taken.items()}
-    for host in sorted(set(hosts) - slots.keys()):
-        slots[host] = _free(host, taken, 1 << (prefix - whole.prefixlen), whole)
-        taken[slots[host]] = host
-    return {host: f"{whole.network_address + slots[host] * step}/{prefix}" for host in hosts}
+    cut = Cut(whole, prefix, shared)
+    spans = [_span(str(one), cut) for one in reserved]
+    return dataclasses.replace(cut, blocked=(*_ends(cut), *(span for span in spans if span)))
 
 
-def _slot(host: str, subnet: str, whole: Network, prefix: int, step: int) -> int:
-    found = _network(subnet, f"assigned to {host}")
-    offset = int(found.network_address) - int(whole.network_address)
-    if found.version != whole.version or found.prefixlen != prefix or not 0 <= offset < whole.num_addresses:
-        raise _invalid(f"assigned to {host}: {subnet}", f"expected: a /{prefix} of {whole}")
-    return offset // step
+def _ends(cut: Cut) -> list[_Span]:
+    """Return the parts that have nothing but addresses which host-local does not give out."""
+    if not cut.shared or cut.step > 1:
+        return []
+    last = cut.slots - 1
+    return [(0, 0), (last, last)] if cut.whole.version == 4 else [(0, 0)]
 
 
-def _free(host: str, taken: t.Mapping[int, str], slots: int, whole: Network) -> int:
-    if len(taken) >= slots:
-        raise _invalid(
-            f"{whole} has {slots} subnets, which are all taken; {host} gets none", "widen the range, or cut it finer"
-        )
-    slot = int.from_bytes(hashlib.sha256(host.encode("utf-8", "surrogatepass")).digest(), "big") % slots
-    while slot in taken:
-        slot = (slot + 1) % slots
-    return slot
+def _span(text: str, cut: Cut) -> _Span | None:
+    """Return the parts that reserved addresses are in, or nothing where they are outside the range."""
+    begin, dash, end = text.partition("-")
+    if dash:
+        ends = _address(begin.strip(), "reserved"), _address(end.strip(), "reserved")
+    else:
+        found = _network(text, "reserved")
+        ends = found[0], found[-1]
+    if any(one.version != cut.whole.version for one in ends) or int(ends[0]) > int(ends[1]):
+        raise _invalid(f"reserved: {text}", f"expected: addresses of {cut.whole}, the lowest first")
+    base = int(cut.whole[0])
+    first, last = max(int(ends[0]), base), min(int(ends[1]), int(cut.whole[-1]))
+    return ((first - base) // cut.step, (last - base) // cut.step) if first <= last else None
 
 
-def _network(text: str, what: str) -> Network:
+def _network(text: t.Any, what: str) -> Network:
     try:
-        return ipaddress.ip_network(text)
+        return ipaddress.ip_network(str(text))
     except ValueError as exc:
         raise _invalid(f"{what}: {text!r}: {exc}", "expected: a network such as 10.244.0.0/16") from exc
 
 
-def _twice(assigned: t.Mapping[str, str]) -> str:
-    subnets = list(assigned.values())
-    return next((subnet for subnet in subnets if subnets.count(subnet) > 1), "a subnet")
+def _address(text: str, what: str) -> Address:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError as exc:
+        raise _invalid(f"{what}: {exc}", "expected: an address such as 10.244.0.1") from exc
 
 
 def _invalid(problem: str, expected: str) -> CniError:
     return CniError(Code.INVALID_CONFIG, problem, expected)
 
 
-__all__ = ("node_subnets",)
+__all__ = ("Cut", "cut_of", "node_subnets")

@@ -62,7 +62,7 @@ def _collisions(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
                     f"{other.first} to {other.last} of the network {name!r} on {other_node} overlaps with"
                     f" {one.first} to {one.last} on {node} ({document.file})"
                 )
-                hint = "each node gives out addresses by itself; cut the range with cni.node.node_subnets"
+                hint = "each node gives out addresses by itself; cut the range with the filter cni.node.node_subnets"
                 yield _finding("node-subnets-collide", other_node, other_document, other.path, message, hint)
 
 

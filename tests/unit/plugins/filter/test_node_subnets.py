@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import ipaddress
+import json
+import pathlib
 import typing as t
 
 import pytest
@@ -15,6 +18,8 @@ from ansible.errors import AnsibleFilterError
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from ansible_collections.cni.node.plugins.filter.conflist_findings import conflist_findings
+from ansible_collections.cni.node.plugins.filter.fleet_findings import fleet_findings
 from ansible_collections.cni.node.plugins.filter.node_subnets import node_subnets
 
 names = st.text(min_size=1, max_size=8)
@@ -70,6 +75,162 @@ def test_the_last_subnet_is_found_and_one_host_more_is_refused() -> None:
 def test_what_is_assigned_to_a_host_that_is_away_is_given_to_no_other() -> None:
     (own,) = node_subnets("192.0.2.0/28", ["a"], 30).values()
     assert node_subnets("192.0.2.0/28", ["a"], 30, {"away": own})["a"] != own
+
+
+LAN = "192.168.1.0/24"
+
+
+def ends(given_out: dict[str, t.Any]) -> list[tuple[int, int]]:
+    return [
+        (int(ipaddress.ip_address(one["rangeStart"])), int(ipaddress.ip_address(one["rangeEnd"])))
+        for one in given_out.values()
+    ]
+
+
+@given(
+    st.sampled_from([("192.168.1.0/24", 28), ("192.168.1.0/28", 32), ("10.0.0.0/8", 12), ("fd00:1::/64", 120)]),
+    st.sets(names, max_size=8),
+)
+def test_hosts_on_one_link_get_ranges_of_their_own(cut: tuple[str, int], hosts: set[str]) -> None:
+    lan, prefix = cut
+    given_out = node_subnets(lan, list(hosts), prefix, shared=True)
+    assert given_out.keys() == hosts
+    previous = int(ipaddress.ip_network(lan)[0])
+    for first, last in sorted(ends(given_out)):
+        assert previous < first <= last
+        previous = last
+    whole = ipaddress.ip_network(lan)
+    assert previous < int(whole[-1]) + (whole.version == 6)
+    again = node_subnets(lan, [*hosts, "another"], prefix, given_out, shared=True)
+    assert {host: again[host] for host in hosts} == given_out
+
+
+def test_ranges_of_one_link_are_what_validation_takes() -> None:
+    given_out = node_subnets(LAN, ["a", "b", "c"], 28, shared=True)
+    nodes = {host: {**MACVLAN, "plugins": [_macvlan(own)]} for host, own in given_out.items()}
+    assert [one for network in nodes.values() for one in conflist_findings(network)] == []
+    assert fleet_findings(nodes) == []
+
+
+MACVLAN = {"cniVersion": "1.0.0", "name": "lan"}
+
+
+def _macvlan(own: t.Any) -> dict[str, t.Any]:
+    return {"type": "macvlan", "master": "eth0", "ipam": {"type": "host-local", "ranges": [[own]]}}
+
+
+def test_what_is_reserved_goes_to_no_host() -> None:
+    hosts = [str(number) for number in range(8)]
+    reserved = ["192.168.1.1-192.168.1.99", "192.168.1.254", "192.168.1.128/28", "10.0.0.1"]
+    given_out = node_subnets(LAN, hosts[:7], 28, shared=True, reserved=reserved)
+    firsts = {one["rangeStart"] for one in given_out.values()}
+    # Parts 0 to 6, 8 and 15 have a reserved address.
+    assert firsts == {f"192.168.1.{16 * part}" for part in (7, *range(9, 15))}
+    with pytest.raises(AnsibleFilterError, match="which are all taken or reserved; 7 gets none"):
+        node_subnets(LAN, hosts, 28, shared=True, reserved=reserved)
+
+
+class TestFile:
+    """Which host has what is kept on the controller."""
+
+    def test_no_host_moves_whatever_others_come_and_go(self, tmp_path: pathlib.Path) -> None:
+        file = str(tmp_path / "subnets.json")
+        first = node_subnets("192.0.2.0/28", ["a", "b", "c"], 30, file=file)
+        assert node_subnets("192.0.2.0/28", ["d", "b"], 30, file=file)["b"] == first["b"]
+        assert node_subnets("192.0.2.0/28", ["a", "b", "c"], 30, file=file) == first
+        with pytest.raises(AnsibleFilterError, match=f"e gets none(?s:.*)kept in {file}$"):
+            node_subnets("192.0.2.0/28", ["e"], 30, file=file)
+
+    def test_it_is_readable_and_has_any_number_of_ranges(self, tmp_path: pathlib.Path) -> None:
+        file = tmp_path / "subnets.json"
+        subnet = node_subnets("10.244.0.0/16", ["a"], 24, file=str(file))
+        shared = node_subnets(LAN, ["a"], 28, shared=True, file=str(file))
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        assert kept["10.244.0.0/16"] == subnet
+        assert ipaddress.ip_address(shared["a"]["rangeEnd"]) in ipaddress.ip_network(kept[LAN]["a"])
+        assert (file.stat().st_mode & 0o777, [one.name for one in tmp_path.iterdir()]) == (0o644, ["subnets.json"])
+
+    def test_it_is_written_only_for_what_is_new(self, tmp_path: pathlib.Path) -> None:
+        file = tmp_path / "subnets.json"
+        unsaved = node_subnets(LAN, ["a"], 28, file=str(file), save=False)
+        assert not file.exists()
+        assert node_subnets(LAN, ["a"], 28, file=str(file)) == unsaved
+        file.chmod(0o600)
+        before = file.stat()
+        assert node_subnets(LAN, ["a"], 28, file=str(file)) == unsaved
+        assert file.stat() == before
+        node_subnets(LAN, ["b"], 28, file=str(file))
+        assert file.stat().st_mode == before.st_mode
+
+    def test_a_link_stays_a_link(self, tmp_path: pathlib.Path) -> None:
+        real, link = tmp_path / "real.json", tmp_path / "link.json"
+        link.symlink_to(real)
+        node_subnets(LAN, ["a"], 28, file=str(link))
+        assert link.is_symlink()
+        assert real.is_file()
+
+    def test_runs_at_once_agree(self, tmp_path: pathlib.Path) -> None:
+        """Both a and b of these names lead to one subnet; whichever run comes first decides."""
+        file = str(tmp_path / "subnets.json")
+        with concurrent.futures.ProcessPoolExecutor(4) as pool:
+            jobs = [pool.submit(node_subnets, "10.0.0.0/28", [str(host)], 32, file=file) for host in range(16)]
+            given_out = [subnet for job in jobs for subnet in job.result().values()]
+        assert len(set(given_out)) == 16
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("{", "subnets.json is not valid JSON"),
+            ("[]", "subnets.json: not a file of assignments"),
+            ('{"192.168.1.0/24": {"a": 5}}', "subnets.json: not a file of assignments"),
+            ('{"192.168.1.0/24": {"a": "192.168.1.0/25"}}', "assigned to a: 192.168.1.0/25; expected: a /28"),
+        ],
+    )
+    def test_what_is_no_such_file_is_refused_by_name(self, tmp_path: pathlib.Path, content: str, message: str) -> None:
+        file = tmp_path / "subnets.json"
+        file.write_text(content, encoding="utf-8")
+        with pytest.raises(AnsibleFilterError) as refused:
+            node_subnets(LAN, ["b"], 28, file=str(file))
+        assert message in str(refused.value)
+        assert str(file) in str(refused.value)
+        assert file.read_text(encoding="utf-8") == content
+
+    def test_a_path_is_absolute_and_in_a_directory(self, tmp_path: pathlib.Path) -> None:
+        with pytest.raises(AnsibleFilterError, match=r"'None/subnets.json' is not absolute; expected: .*inventory_dir"):
+            node_subnets(LAN, ["a"], 28, file="None/subnets.json")
+        with pytest.raises(AnsibleFilterError, match=f"there is no directory {tmp_path}/x"):
+            node_subnets(LAN, ["a"], 28, file=str(tmp_path / "x" / "subnets.json"))
+        assert list(tmp_path.iterdir()) == []
+
+
+OPTIONS_REFUSED: dict[str, tuple[dict[str, t.Any], str]] = {
+    "a flag that is none": ({"shared": "perhaps"}, "shared: 'perhaps'; expected: true or false"),
+    "reserved as text": ({"reserved": "10.0.0.1"}, "reserved: '10.0.0.1'; expected: a list"),
+    "reserved that is nothing": ({"reserved": ["x"]}, "reserved: 'x'"),
+    "reserved backwards": ({"reserved": ["192.168.1.9-192.168.1.1"]}, "the lowest first"),
+    "reserved of the other family": ({"reserved": ["fd00::1"]}, "expected: addresses of 192.168.1.0/24"),
+    "reserved what a host has": (
+        {"reserved": ["192.168.1.20"], "assigned": {"a": "192.168.1.16/28"}},
+        "assigned to a: 192.168.1.16/28 has a reserved address",
+    ),
+    "two parts": (
+        {"assigned": {"a": {"rangeStart": "192.168.1.16", "rangeEnd": "192.168.1.40"}}, "shared": True},
+        "assigned to a: ",
+    ),
+    "no range": ({"assigned": {"a": {"subnet": LAN}}, "shared": True}, "rangeStart: "),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), OPTIONS_REFUSED.values(), ids=OPTIONS_REFUSED)
+def test_any_other_option_is_refused_in_a_sentence(options: dict[str, t.Any], message: str) -> None:
+    with pytest.raises(AnsibleFilterError) as refused:
+        node_subnets(LAN, ["a"], 28, **options)
+    assert message in str(refused.value)
+
+
+def test_a_subnet_without_room_is_not_shared() -> None:
+    with pytest.raises(AnsibleFilterError, match=r"10\.0\.0\.0/31 has no room for addresses"):
+        node_subnets("10.0.0.0/31", ["a"], 32, shared=True)
 
 
 REFUSED: dict[str, tuple[tuple[t.Any, ...], str]] = {

@@ -1,0 +1,100 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable, lock
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import json_text
+
+# Seconds.
+_LOCK_TIMEOUT: t.Final = 30.0
+_MODE: t.Final = 0o644
+
+Assignments = dict[str, str]
+
+
+class AssignmentsFile:
+    """A file on the controller that keeps which host has which part of which range.
+
+    It is JSON, an object for each range with the hosts' parts by their names, so that it can be read, kept under version
+    control and edited.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Name a file, which need not be there yet.
+
+        Raises:
+            CniError: ``INVALID_CONFIG``: what is relative would be another file for each directory Ansible is run in.
+        """
+        if not os.path.isabs(path):
+            raise CniError(
+                Code.INVALID_CONFIG,
+                f"file: {path!r} is not absolute",
+                "expected: a path such as inventory_dir ~ '/cni_node_subnets.json'",
+            )
+        # What is a link stays one.
+        self._path = os.path.realpath(path)
+
+    def update(self, name: str, assign: t.Callable[[Assignments], Assignments], *, save: bool) -> Assignments:
+        """Return what hosts get of a range, and keep it.
+
+        Args:
+            name: Of the range.
+            assign: Returns what hosts get, by what is kept; that is kept as well.
+            save: Whether to write the file; it is not written where nothing is new.
+
+        Raises:
+            CniError: ``IO_FAILURE``, ``DECODE_FAILURE`` or ``INVALID_CONFIG``, with the file's name; or what ``assign`` raises.
+        """
+        kept = self._read().get(name, {})
+        result = self._assigned(assign, kept)
+        if not save or {**kept, **result} == kept:
+            return result
+        directory, base = os.path.split(self._path)
+        if not os.path.isdir(directory):
+            raise CniError(Code.IO_FAILURE, f"file: there is no directory {directory}", "make it, or name another")
+        guard = os.path.join(directory, f".{base}.lock")
+        with lock.locked(guard, exclusive=True, timeout=_LOCK_TIMEOUT, what=f"the file {self._path}"):
+            content = self._read()
+            kept = content.get(name, {})
+            result = self._assigned(assign, kept)
+            self._write({**content, name: {**kept, **result}})
+        return result
+
+    def _assigned(self, assign: t.Callable[[Assignments], Assignments], kept: Assignments) -> Assignments:
+        try:
+            return assign(kept)
+        except CniError as exc:
+            raise exc.followed_by(f"what hosts have is kept in {self._path}") from None
+
+    def _read(self) -> dict[str, Assignments]:
+        text = durable.read(self._path)
+        content = json_text.decode(text, self._path, unique_keys=True) if text is not None else {}
+        if not isinstance(content, dict) or not all(_is_assignments(one) for one in content.values()):
+            raise CniError(
+                Code.INVALID_CONFIG,
+                f"{self._path}: not a file of assignments",
+                'expected: {"RANGE": {"HOST": "SUBNET", ...}, ...}, all of them text',
+            )
+        return content
+
+    def _write(self, content: dict[str, Assignments]) -> None:
+        text = json.dumps(content, indent=2, sort_keys=True) + "\n"
+        mode = os.stat(self._path).st_mode & 0o777 if os.path.exists(self._path) else _MODE
+        durable.write(self._path, text.encode("utf-8", "surrogatepass"), mode=mode)
+
+
+def _is_assignments(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+__all__ = ("AssignmentsFile",)

@@ -60,7 +60,8 @@ options:
       state:
         description:
           - Whether there is to be such a file.
-          - V(absent) needs O(conflists[].name) or O(conflists[].filename).
+          - V(absent) needs O(conflists[].name) or O(conflists[].filename), or takes the name from O(conflists[].config),
+            O(conflists[].content) or O(conflists[].template).
         type: str
         choices:
           - present

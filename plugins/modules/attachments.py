@@ -93,6 +93,8 @@ options:
         description:
           - Values for the capabilities that plugins of the network declare, such as C(portMappings), C(mac), C(ips) or C(bandwidth).
           - What no plugin of the network declares reaches nobody. There is a warning then.
+          - A mapped port without C(protocol) is one of tcp. Numbers may be text, lists and objects JSON text, as surveys give them, and
+            empty text for one of these is as good as none. The record has what plugins get.
         type: dict
         default: {}
       state:

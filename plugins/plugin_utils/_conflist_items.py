@@ -15,7 +15,8 @@ from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import lookup_loader
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict, plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
@@ -89,8 +90,14 @@ class ConflistItemsAction(ActionBase):
             return item, None
         _check_keys(item, where)
         item = {key: plain(value) for key, value in item.items()}
-        if item.get("state", "present") != "present":
+        if item.get("state", "present") == "present":
+            return self._with_configuration(item, where, task_vars)
+        if item.get("name") or item.get("filename"):
             return item, None
+        return _by_name(*self._with_configuration(item, where, task_vars)), None
+
+    def _with_configuration(self, item: _Keys, where: str, task_vars: _Keys) -> tuple[_Keys, Source | None]:
+        """Return an item with its configuration as the node gets it, and that by itself."""
         if isinstance(item.get("template"), str):
             if item.get("config") is not None or item.get("content") is not None:
                 return item, None
@@ -134,6 +141,19 @@ def _not_found(name: str, where: str, error: AnsibleFileNotFound) -> CniError:
     places = ", ".join(dict.fromkeys(error.paths or [name]))
     msg = f"{where}: template {name} cannot be rendered: the controller has no such file"
     return CniError(Code.INVALID_CONFIG, msg, f"looked for {places}")
+
+
+def _by_name(item: _Keys, source: Source | None) -> _Keys:
+    """Return an item of state absent with the name that its configuration has, which the node needs nothing else of.
+
+    Raises:
+        CniError: ``DECODE_FAILURE`` or ``INVALID_CONFIG``: there is no name in it.
+    """
+    if source is None:
+        return item
+    network = json_text.as_object(json_text.decode(source.content, source.file), source.file)
+    name = check_network_name(network.get("name"), f"{source.file}: /name")
+    return {**{key: item[key] for key in item if key not in ("config", "content")}, "name": name}
 
 
 def _source(item: _Keys, where: str) -> Source | None:

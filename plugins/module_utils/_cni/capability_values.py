@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -103,6 +105,60 @@ _RULES: t.Final[t.Mapping[str, _Rule]] = {
 }
 
 
+_PROTOCOL: t.Final = "tcp"
+_NUMBER: t.Final = re.compile(r"\s*([0-9]{1,20})\s*", re.ASCII)
+_NUMBERS: t.Final[t.Mapping[str, frozenset[str]]] = {
+    "portMappings": frozenset({"hostport", "containerport"}),
+    "bandwidth": frozenset(name.lower() for name in _LIMITS),
+}
+# Values of these are lists and objects, which come as JSON text from where there is only text.
+_STRUCTURED: t.Final = frozenset({"portMappings", "bandwidth", "ipRanges", "ips", "dns", "aliases"})
+
+
+def completed_values(capability_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return capability arguments as plugins take them, whatever people or surveys have written.
+
+    A mapped port without a protocol is one of tcp, protocols are in lower case, numbers are numbers, lists and objects may be
+    JSON text, and an empty text for one of these is as good as none. What cannot be understood stays as it is.
+    """
+    values = {name: _structured(value) if name in _STRUCTURED else value for name, value in capability_args.items()}
+    return {name: _completed(name, value) for name, value in values.items() if value != "" or name not in _STRUCTURED}
+
+
+def _structured(value: t.Any) -> t.Any:
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text[:1] not in ("[", "{"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return value
+
+
+def _completed(name: str, value: t.Any) -> t.Any:
+    if name == "portMappings" and isinstance(value, list):
+        return [_mapping(one) if isinstance(one, dict) else one for one in value]
+    return _with_numbers(value, _NUMBERS[name]) if name == "bandwidth" and isinstance(value, dict) else value
+
+
+def _mapping(written: dict[str, t.Any]) -> dict[str, t.Any]:
+    mapping = _with_numbers(written, _NUMBERS["portMappings"])
+    key = next((key for key in mapping if str(key).lower() == "protocol"), "protocol")
+    protocol = mapping.get(key) or _PROTOCOL
+    return {**mapping, key: protocol.lower() if isinstance(protocol, str) else protocol}
+
+
+def _with_numbers(values: dict[str, t.Any], names: t.Container[str]) -> dict[str, t.Any]:
+    return {key: _number(value) if str(key).lower() in names else value for key, value in values.items()}
+
+
+def _number(value: t.Any) -> t.Any:
+    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    return int(found[1]) if found else value
+
+
 def check_values(network: NetworkConfiguration, capability_args: t.Mapping[str, t.Any]) -> None:
     """Refuse what a plugin that is to get it cannot decode: neither its ADD nor the DEL after that could succeed.
 
@@ -117,4 +173,4 @@ def check_values(network: NetworkConfiguration, capability_args: t.Mapping[str, 
                 raise CniError(Code.INVALID_CONFIG, what, f"expected: {expected}; plugin {plugin.type} is to get it")
 
 
-__all__ = ("check_values",)
+__all__ = ("check_values", "completed_values")

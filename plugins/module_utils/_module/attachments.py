@@ -142,10 +142,18 @@ def _one_wanted(item: t.Mapping[str, t.Any], restoration: Restoration) -> Wanted
         ifname=item["ifname"],
         netns=path,
         args={str(key): str(value) for key, value in item["args"].items() if value is not None},
-        capability_args=item["capability_args"],
+        capability_args=_capability_args(item),
     )
     present = item["state"] == "present"
     return Wanted(attachment, present, problem, restoration if present and item["persist"] else None)
+
+
+def _capability_args(item: t.Mapping[str, t.Any]) -> _Keys:
+    if not item["capability_args"]:
+        return {}
+    from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import completed_values
+
+    return completed_values(item["capability_args"])
 
 
 __all__ = ("ensure",)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
@@ -107,7 +108,7 @@ class Known:
             return "the network's configuration has changed"
         if dict(was.args) != dict(attachment.args):
             return "its arguments have changed"
-        if not json_text.is_same(was.capability_args, attachment.capability_args):
+        if not _is_same_of_capabilities(was.capability_args, attachment.capability_args):
             return "its capability arguments have changed"
         return ""
 
@@ -154,6 +155,16 @@ def _has_moved(record: Record, attachment: Attachment) -> bool:
     if was == path or not record.netns_identity:
         return False
     return netns_identity(path) == record.netns_identity != netns_identity(was)
+
+
+def _is_same_of_capabilities(was: t.Mapping[str, t.Any], wanted: t.Mapping[str, t.Any]) -> bool:
+    """Return whether plugins would be told the same, also where another runtime has not written it as this one does."""
+    if json_text.is_same(was, wanted):
+        return True
+    # What is loaded only where there is a difference.
+    from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import completed_values
+
+    return json_text.is_same(completed_values(was), completed_values(wanted))
 
 
 def _is_one(current: str, other: str) -> bool:

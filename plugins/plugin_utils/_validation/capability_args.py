@@ -12,6 +12,7 @@ import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import completed_values
 from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import Keys
@@ -102,10 +103,9 @@ def _mapping(
 def _given(attachments: t.Sequence[t.Any]) -> t.Iterator[_Given]:
     for index, item in enumerate(attachments):
         if isinstance(item, dict) and item.get("state", "present") == "present":
-            arguments = item.get("capability_args")
-            yield _Given(
-                f"attachments[{index}]", str(item.get("network")), arguments if isinstance(arguments, dict) else {}
-            )
+            given = item.get("capability_args")
+            arguments = completed_values(given) if isinstance(given, dict) else {}
+            yield _Given(f"attachments[{index}]", str(item.get("network")), arguments)
 
 
 def _declared(document: Document) -> set[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import concurrent.futures
 import json
 import pathlib
+import typing as t
 
 from ansible_collections.cni.node.tests.integration.ansible.laboratory import RESULT, configuration, open_network
 from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task, thrice
@@ -58,6 +59,24 @@ def test_real_attachments_come_and_go(node: Node, project: Project) -> None:
         assert played["detach, again"].result["summary"] == {"unchanged": 4}
         assert played.output.count('-    "attachment of red (eth0) to network db": "attached"') == 2
         assert before.difference(node.state()) == ""
+
+
+def test_mapped_ports_are_of_tcp_unless_they_say_otherwise_and_may_be_text(node: Node, project: Project) -> None:
+    node.write({**networks.full(), "name": "db"})
+    port = {"hostPort": str(networks.HOST_PORT), "containerPort": str(networks.CONTAINER_PORT)}
+    ways: list[t.Any] = [[port], [{**port, "protocol": "TCP"}], json.dumps([port])]
+    with namespaces("blue"):
+        for number, ports in enumerate(ways):
+            item: Json = {
+                "network": "db",
+                "netns": "blue",
+                "capability_args": {"portMappings": ports, "mac": networks.MAC},
+            }
+            played = project.play([task("attach", ATTACHMENTS, {"attachments": [item]})]).succeeded()
+            assert played["attach"].actions() == {"blue": "checked" if number else "added"}
+        record = json.loads(pathlib.Path("/var/lib/cni/results/db-blue-eth0").read_bytes())
+        assert record["capabilityArgs"] == networks.CAPABILITY_ARGS
+        project.play([task("detach", ATTACHMENTS, {"attachments": [{**item, "state": "absent"}]})]).succeeded()
 
 
 def _complete(items: list[Json]) -> list[Json]:
@@ -116,7 +135,13 @@ def test_whatever_has_changed_since_add_makes_it_anew_by_del_as_it_was(node: Nod
     deleted = node.plugins.calls(command="DEL")
     assert [call.env["CNI_ARGS"] for call in deleted] == ["A=1", "A=2;B=7", "A=2;B=7", "", ""]
     given = [call.request.get("runtimeConfig") for call in deleted]
-    assert given == [{"mac": networks.MAC}, {"mac": networks.MAC}, {"portMappings": [port]}, None, None]
+    assert given == [
+        {"mac": networks.MAC},
+        {"mac": networks.MAC},
+        {"portMappings": [{**port, "protocol": "tcp"}]},
+        None,
+        None,
+    ]
     assert [call.request.get("mtu") for call in deleted] == [None, None, None, None, 1400]
     # The namespace of the last one is not the attachment's any more.
     assert [call.env["CNI_NETNS"] for call in deleted] == [*["/run/netns/red"] * 4, ""]

@@ -89,7 +89,7 @@ def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: Node, proj
     node.run("conflists", conflists=[{"config": named(name)} for name in ("a", "b", "d")]).succeeded()
     remove = {
         "conflists": [
-            {"name": "a", "state": "absent"},
+            {"config": named("a"), "state": "absent"},
             {"name": "b", "state": "absent"},
             {"filename": "broken.conf", "state": "absent"},
             {"filename": "none.conflist", "state": "absent"},

@@ -195,6 +195,34 @@ def test_two_forms_are_for_the_node_to_refuse(controller: Controller, key: str) 
     assert controller.sent(item) == item
 
 
+@pytest.mark.parametrize(
+    "item",
+    [{"config": CONFIG}, {"config": TEXT}, {"content": TEXT}, {"content": CONFIG}, {"template": "net.j2"}],
+    ids=str,
+)
+def test_an_absent_network_has_the_name_of_its_configuration(controller: Controller, item: Json) -> None:
+    controller.write("templates/net.j2")
+    sent = controller.sent({**item, "state": "absent", "priority": 5}, name="net", type="lab")
+    assert sent == {"name": "net", "state": "absent", "priority": 5}
+
+
+@pytest.mark.parametrize("given", [{"name": "other"}, {"filename": "other.conflist"}], ids=str)
+def test_an_absent_network_that_is_named_has_that_name(controller: Controller, given: Json) -> None:
+    item = {"config": CONFIG, "state": "absent", **given}
+    assert controller.sent(item) == item
+
+
+def test_an_absent_network_without_a_name_is_refused_with_its_place(controller: Controller) -> None:
+    nameless = {"cniVersion": "1.0.0", "plugins": []}
+    assert controller.refused({"config": nameless, "state": "absent"}).startswith("conflists[1]: /name: None is not")
+    assert controller.refused({"content": "{", "state": "absent"}).startswith("conflists[1] is not valid JSON: ")
+    assert controller.refused({"content": "[]", "state": "absent"}).startswith("conflists[1] is not valid JSON: ")
+
+
+def test_what_is_absent_without_a_configuration_is_for_the_node_to_refuse(controller: Controller) -> None:
+    assert controller.sent({"state": "absent"}) == {"state": "absent"}
+
+
 def test_an_absent_network_needs_no_template(controller: Controller) -> None:
     item = {"template": "nowhere.j2", "name": "net", "state": "absent"}
     assert controller.sent(item) == item

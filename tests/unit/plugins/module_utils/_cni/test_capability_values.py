@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values
+from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values, completed_values
 from ansible_collections.cni.node.plugins.plugin_utils._validation.capability_args import malformed
 
 KNOWN = ("portMappings", "bandwidth", "ipRanges", "ips", "mac", "dns", "deviceID", "infinibandGUID", "aliases")
@@ -85,6 +85,55 @@ def test_what_plugins_take_is_let_through(values: dict[str, t.Any]) -> None:
     check_values(NETWORK, values)
 
 
+TCP = {**PORTS, "protocol": "tcp"}
+COMPLETED: dict[str, tuple[t.Any, t.Any]] = {
+    "no protocol": ({"portMappings": [PORTS]}, {"portMappings": [TCP]}),
+    "an empty protocol": ({"portMappings": [{**PORTS, "protocol": ""}]}, {"portMappings": [TCP]}),
+    "null for a protocol": ({"portMappings": [{**PORTS, "protocol": None}]}, {"portMappings": [TCP]}),
+    "a protocol in capitals": (
+        {"portMappings": [{**PORTS, "Protocol": "UDP"}]},
+        {"portMappings": [{**PORTS, "Protocol": "udp"}]},
+    ),
+    "ports as text": (
+        {"portMappings": [{"hostPort": "8080", "ContainerPort": " 80 "}]},
+        {"portMappings": [{"hostPort": 8080, "ContainerPort": 80, "protocol": "tcp"}]},
+    ),
+    "rates as text": (
+        {"bandwidth": {"ingressRate": "1000000", "IngressBurst": "2000000"}},
+        {"bandwidth": {"ingressRate": 1000000, "IngressBurst": 2000000}},
+    ),
+    "JSON as text": (
+        {"portMappings": ' [{"hostPort": 8080, "containerPort": "80"}]\n', "ips": '["10.1.0.5"]'},
+        {"portMappings": [TCP], "ips": ["10.1.0.5"]},
+    ),
+    "a survey without answers": ({"portMappings": "", "bandwidth": " ", "ips": "", "mac": ""}, {"mac": ""}),
+    "what is right": ({"portMappings": [TCP], "mac": "5"}, {"portMappings": [TCP], "mac": "5"}),
+    "what cannot be understood": (
+        {"portMappings": ["8080:80", {"hostPort": "http"}, {"protocol": 6}], "bandwidth": "[", "ips": "10.1.0.5"},
+        {
+            "portMappings": ["8080:80", {"hostPort": "http", "protocol": "tcp"}, {"protocol": 6}],
+            "bandwidth": "[",
+            "ips": "10.1.0.5",
+        },
+    ),
+    "what is not well known": ({"vendor": {"hostPort": "5"}}, {"vendor": {"hostPort": "5"}}),
+}
+
+
+@pytest.mark.parametrize(("written", "completed"), COMPLETED.values(), ids=COMPLETED)
+def test_what_people_write_is_completed(written: dict[str, t.Any], completed: dict[str, t.Any]) -> None:
+    before = json.dumps(written)
+    assert completed_values(written) == completed
+    assert completed_values(completed) == completed
+    assert json.dumps(written) == before
+
+
+def test_what_is_completed_passes_validation() -> None:
+    for name in ("no protocol", "a protocol in capitals", "ports as text", "rates as text", "JSON as text"):
+        found = malformed((), [{"network": "n", "capability_args": COMPLETED[name][0]}])
+        assert [one.code for one in found if one.code != "key-case"] == [], name
+
+
 _JSON = st.recursive(
     st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: (
@@ -103,6 +152,6 @@ def test_the_schema_takes_names_of_either_form(aliases: t.Any) -> None:
 @given(name=st.sampled_from([one for one in KNOWN if one != "dns"]), value=_JSON)
 def test_the_schema_takes_nothing_that_is_refused(name: str, value: t.Any) -> None:
     try:
-        check_values(NETWORK, {name: value})
+        check_values(NETWORK, completed_values({name: value}))
     except CniError:
         assert malformed((), [{"network": "n", "capability_args": {name: value}}])

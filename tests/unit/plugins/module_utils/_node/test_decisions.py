@@ -289,3 +289,14 @@ def test_another_type_of_value_is_a_change(lab: Laboratory, before: object, afte
     assert lab.ensure(lab.wanted()).reason == "the network's configuration has changed"
     assert lab.ensure(lab.wanted(capability_args={"y": before})).action == "recreated"
     assert lab.ensure(lab.wanted(capability_args={"y": after})).reason == "its capability arguments have changed"
+
+
+def test_a_mapped_port_that_means_the_same_is_no_change(lab: Laboratory) -> None:
+    """Records of other runtimes, and of releases before, have what was given."""
+    lab.make_namespace()
+    lab.write(plugins=[{"type": "a", "capabilities": {"portMappings": True}}, {"type": "b"}])
+    port = {"hostPort": 8080, "containerPort": 80}
+    assert lab.ensure(lab.wanted(capability_args={"portMappings": [{**port, "protocol": "TCP"}]})).action == "added"
+    same, other = ({"portMappings": [{**port, "protocol": protocol}]} for protocol in ("tcp", "udp"))
+    assert lab.ensure(lab.wanted(capability_args=same)).action == "checked"
+    assert lab.ensure(lab.wanted(capability_args=other)).reason == "its capability arguments have changed"

@@ -128,8 +128,6 @@ from ansible_collections.cni.node.plugins.plugin_utils._assignments_file import 
 from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import cut_of
 from ansible_collections.cni.node.plugins.plugin_utils._node_subnets import node_subnets as parts_of
 
-_Given = t.Union[str, dict[str, str]]
-
 
 def node_subnets(
     cluster: object,
@@ -141,7 +139,7 @@ def node_subnets(
     reserved: object = None,
     file: object = None,
     save: object = True,
-) -> dict[str, _Given]:
+) -> dict[str, t.Any]:
     names = _names(hosts, "hosts")
     known = {} if assigned is None else assigned
     if not isinstance(known, collections.abc.Mapping):

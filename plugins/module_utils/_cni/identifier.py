@@ -15,6 +15,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 _ALPHANUMERIC = "start with a letter or digit and go on with letters, digits, '_', '.' or '-'"
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.\-]*", re.ASCII)
 _IFNAME_BYTES = 15
+# A record's file is named <network>-<container id>-<interface>, which the engine goes on with ":<length>.<length>" where
+# two attachments come to the same. A file name has 255 bytes, and container runtimes' ids have 64.
+NETWORK_NAME_LIMIT: t.Final = 255 - len("-") - 64 - len("-") - _IFNAME_BYTES - len(":167.64")
 _IFNAME_FORBIDDEN = re.compile(r"[/:\s\x00-\x1f\x7f]")
 # The system takes 128 KiB for one variable, its name and the NUL in the end included.
 _ARGS_BYTES = 128 * 1024 - len("CNI_ARGS=")
@@ -131,6 +134,7 @@ def _invalid(code: Code, where: str, value: object, what: str, rule: str) -> Cni
 
 
 __all__ = (
+    "NETWORK_NAME_LIMIT",
     "check_args",
     "check_container_id",
     "check_ifname",

@@ -37,6 +37,10 @@ def is_cidr(text: str) -> bool:
     return int(length) <= (128 if ":" in address else 32)
 
 
+def _is_address_or_cidr(text: str) -> bool:
+    return is_address(text) or is_cidr(text)
+
+
 def _is_mac(text: str) -> bool:
     return not text or _MAC.fullmatch(text) is not None
 
@@ -53,6 +57,7 @@ FORMATS: t.Final[t.Mapping[str, t.Callable[[str], bool]]] = {
     "cidr": is_cidr,
     "ifname": _is_ifname,
     "ip": is_address,
+    "ip-or-cidr": _is_address_or_cidr,
     "mac": _is_mac,
 }
 

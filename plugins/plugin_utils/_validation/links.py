@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.positions imp
 from ansible_collections.cni.node.plugins.plugin_utils._validation.quick import is_integer
 
 # Bytes: the least that IPv4 and IPv6 do with, and the most that a link has.
-_LEAST: t.Final = {4: 68, 6: 1280}
+LEAST_MTU: t.Final = {4: 68, 6: 1280}
 _MOST: t.Final = 65535
 
 # Bits; microseconds of a second; microseconds that a burst lasts, less than which the kernel makes nothing of.
@@ -66,16 +66,23 @@ def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str,
 
 
 def _mtu(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
-    mtu = plugin.keys.get("mtu")
+    yield from _one_mtu(document, plugin, plugin.keys.get("mtu"), "mtu")
+    given = plugin.keys.get("args")
+    by_convention = given.get("cni") if plugin.type == "tuning" and isinstance(given, dict) else None
+    if isinstance(by_convention, dict):
+        yield from _one_mtu(document, plugin, by_convention.get("mtu"), "args", "cni", "mtu")
+
+
+def _one_mtu(document: Document, plugin: Plugin, mtu: t.Any, *place: str) -> t.Iterator[Finding]:
     if not is_integer(mtu) or mtu <= 0:
         return
     families = {subnet.version for subnet in addresses.subnets(plugin)}
-    least = max(_LEAST[family] for family in families or {4})
+    least = max(LEAST_MTU[family] for family in families or {4})
     if not least <= mtu <= _MOST:
-        why = " with IPv6 addresses" if families == {6} or (6 in families and mtu >= _LEAST[4]) else ""
+        why = " with IPv6 addresses" if families == {6} or (6 in families and mtu >= LEAST_MTU[4]) else ""
         message = f"an MTU of {mtu} bytes does not do{why}"
         hint = f"expected: {least} to {_MOST}"
-        yield document.finding("mtu-out-of-bounds", join(plugin.path, "mtu"), message, hint, mtu)
+        yield document.finding("mtu-out-of-bounds", join(plugin.path, *place), message, hint, mtu)
 
 
 def _trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -88,4 +95,4 @@ def _trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
             yield document.finding("range-backwards", join(path, "minID"), message, "swap them", first)
 
 
-__all__ = ("findings", "limits")
+__all__ = ("LEAST_MTU", "findings", "limits")

@@ -63,11 +63,24 @@ def _misspelled(document: Document, plugin_type: t.Any, path: str) -> t.Iterator
 def _ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     name = schemas.name_for_ipam(plugin.ipam.get("type"))
     if name is None:
+        yield from _untyped_ipam(document, plugin)
         return
     yield from _violations(document, name, plugin.ipam, plugin.ipam_path)
     if plugin.ipam["type"] == "host-local" and not _has_ranges(plugin):
         hint = 'write "ranges", or "subnet"; or declare the capability ipRanges for the runtime to bring them'
         yield document.finding("missing-key", plugin.ipam_path, "host-local has no range to give addresses from", hint)
+
+
+def _untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    """Find an IPAM plugin that is told what to do and not which one it is: the container would get no address."""
+    ipam, own = plugin.ipam, schemas.load(plugin.schema)["properties"]["ipam"]
+    is_untyped = ipam.get("type", "") == "" and (len(ipam) > ("type" in ipam) or "required" in own)
+    is_said = "type" not in ipam and "required" in own
+    if schemas.role(plugin.type) != "interface" or own.get("x-default-type") or not is_untyped or is_said:
+        return
+    what = "is empty" if "type" in ipam else "is missing"
+    hint = "expected: the name of the IPAM plugin, such as host-local; without it there is no address"
+    yield document.finding("missing-key", join(plugin.ipam_path, "type"), f"the key 'type' {what}", hint)
 
 
 def _has_ranges(plugin: Plugin) -> bool:

@@ -10,7 +10,14 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.plugin_utils._validation import chain, links, pools, routes
+from ansible_collections.cni.node.plugins.plugin_utils._validation import (
+    backends,
+    chain,
+    kernel_routes,
+    links,
+    pools,
+    routes,
+)
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
 
 
@@ -20,7 +27,9 @@ def findings(document: Document) -> t.Iterator[Finding]:
     for plugin in document.plugins:
         yield from pools.findings(document, plugin)
         yield from routes.findings(document, plugin)
+        yield from kernel_routes.findings(document, plugin)
         yield from links.findings(document, plugin)
+        yield from backends.findings(document, plugin)
 
 
 __all__ = ("findings",)

@@ -38,6 +38,7 @@ def findings(document: Document) -> t.Iterator[Finding]:
     yield from _refused(
         document, "/name", "invalid-name", lambda: identifier.check_network_name(network.get("name"), "")
     )
+    yield from _too_long(document)
     yield from _versions(document)
     for flag in _FLAGS:
         rule = functools.partial(config.parse_flag, network, flag, "")
@@ -46,6 +47,16 @@ def findings(document: Document) -> t.Iterator[Finding]:
     listed = network.get("plugins") if document.is_list else [network]
     for index, keys in enumerate(listed if isinstance(listed, list) else ()):
         yield from _plugin(document, keys, f"/plugins/{index}" if document.is_list else "")
+
+
+def _too_long(document: Document) -> t.Iterator[Finding]:
+    length = len(document.name)
+    if length > identifier.NETWORK_NAME_LIMIT and identifier.is_name(document.name):
+        hint = (
+            f"expected: {identifier.NETWORK_NAME_LIMIT} at most; with a container id of 64 and the name of an interface"
+            " of 15 characters it makes up the name of a record's file"
+        )
+        yield document.finding("invalid-name", "/name", f"{length} characters are too long", hint, document.name)
 
 
 def _versions(document: Document) -> t.Iterator[Finding]:

@@ -19,6 +19,7 @@ if t.TYPE_CHECKING:
 
 _FORMATS: t.Final = {
     "ip": ("an IP address", "such as 10.1.0.1 or fd00::1, without a prefix length"),
+    "ip-or-cidr": ("an IP address", "such as 10.1.0.5 or 10.1.0.5/16"),
     "cidr": ("an address with its prefix length", "such as 10.1.0.0/16 or fd00::/64"),
     "mac": ("a MAC address", "such as 02:00:00:00:00:01"),
     "ifname": ("a name of an interface", "1 to 15 bytes, without '/', ':' and white space"),
@@ -121,7 +122,7 @@ def _enum(error: _Broken, path: str) -> Violation:
 
 def _bound(error: _Broken, path: str) -> Violation:
     low, high = error.schema.get("minimum"), error.schema.get("maximum")
-    wanted = f"{low} to {high}" if low is not None and high is not None else f"at least {low}"
+    wanted = f"{low or 0} to {high}" if high is not None else f"at least {low}"
     return Violation("out-of-range", path, f"{error.instance} is out of range", f"expected: {wanted}", error.instance)
 
 

@@ -37,6 +37,7 @@ Place = tuple[t.Any, ...]
 
 RELEASE: t.Final = (1, 1, 1)
 IPAM: t.Final[Json] = {"type": "host-local", "subnet": "10.1.0.0/16"}
+DEFAULT: t.Final[Json] = {"dst": "0.0.0.0/0"}
 PTP: t.Final[Json] = {"type": "ptp", "ipam": IPAM}
 ROUTE: t.Final[Json] = {"dst": "192.0.2.0/24", "gw": "10.1.0.1"}
 ON_MASTER: t.Final[Json] = {"master": networks.UPLINK, "ipam": IPAM}
@@ -222,7 +223,20 @@ REFUSED: t.Final[list[list[Json]]] = [
     bridge(ranges=[[{"subnet": "10.1.0.0/24"}], [{"subnet": "10.1.0.0/16"}]]),
     bridge(ranges=[[]]),
     bridge(subnet="10.1.0.0/24", routes=[{"dst": "0.0.0.0/0", "gw": "10.9.0.1"}]),
+    [{"type": "bridge", "isDefaultGateway": True, "ipam": {**IPAM, "routes": [DEFAULT]}}],
+    bridge(subnet="10.1.0.0/24", routes=[DEFAULT, {**DEFAULT, "gw": "10.1.0.1"}]),
     [{"type": "bridge", "hairpinMode": True, "promiscMode": True}],
+    [{"type": "bridge", "ipam": IPAM, "args": {"cni": {"mac": 5}}}],
+    [{"type": "bridge", "ipam": IPAM, "args": {"cni": {"mac": "x"}}}],
+    [{"type": "bridge", "ipam": IPAM, "args": {"cni": 5}}],
+    [{"type": "bridge", "ipam": IPAM, "args": {"cni": {"ips": "10.1.0.5"}}}],
+    [{"type": "bridge", "ipam": IPAM, "args": {"cni": {"ips": ["x"]}}}],
+    [PTP, {"type": "tuning", "sysctl": {}, "args": {"cni": {"sysctl": {"net.core.somaxconn": 500}}}}],
+    [PTP, {"type": "tuning", "args": {"cni": {"promisc": "true"}}}],
+    [PTP, {"type": "tuning", "args": {"cni": {"mtu": "1400"}}}],
+    [PTP, {"type": "tuning", "args": {"cni": {"mtu": 67}}}],
+    [PTP, {"type": "tuning", "args": {"cni": {"allmulti": 1}}}],
+    [{"type": "ptp", "ipam": {"type": "", "subnet": "10.1.0.0/24"}}],
     [{"type": "host-device"}],
     [{"type": "ptp"}],
     [{"type": "tuning"}],

@@ -1,0 +1,124 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses, schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Network
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.links import LEAST_MTU
+from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.quick import is_integer
+
+# What tells one route from another to the kernel: destination, next hop, metric, table.
+_Key = tuple[Network, str, int, int]
+
+_SCOPE_LINK: t.Final = 253
+_TABLE_MAIN: t.Final = 254
+
+# Stands for the gateway that a route without one gets.
+_OF_THE_SUBNET: t.Final = "of the subnet"
+
+
+def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    """Find routes that the kernel refuses, so that every ADD would fail."""
+    known: dict[_Key, str] = {}
+    for keys, path in addresses.objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")):
+        target = addresses.network(keys.get("dst"))
+        if target is None:
+            continue
+        yield from _mtu(document, keys, path, target)
+        if target.version == 4:
+            yield from _scope(document, plugin, keys, path)
+        yield from _again(document, plugin, _key(plugin, keys, target), path, known)
+    yield from _default(document, plugin, known)
+
+
+def _mtu(document: Document, keys: dict[str, t.Any], path: str, target: Network) -> t.Iterator[Finding]:
+    mtu, least = keys.get("mtu"), LEAST_MTU[target.version]
+    if is_integer(mtu) and 0 < mtu < least:
+        message = f"an MTU of {mtu} bytes does not do for IPv{target.version}"
+        yield document.finding("mtu-out-of-bounds", join(path, "mtu"), message, f"expected: at least {least}", mtu)
+
+
+def _scope(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
+    """Find a gateway within the link; of IPv6 the kernel passes over the scope."""
+    scope = keys.get("scope")
+    if not is_integer(scope) or scope < _SCOPE_LINK:
+        return
+    written = addresses.address(keys.get("gw"))
+    if written:
+        message = f"a route of scope {scope} stays on the link and has no gateway, and this has {written}"
+        hint = 'leave out "scope", or "gw"'
+    elif _has_gateway(plugin):
+        message = f"a route of scope {scope} stays on the link and has no gateway, and this gets one"
+        hint = 'without "gw" it takes the gateway of the subnet; leave out "scope", or give the address no gateway'
+    else:
+        return
+    yield document.finding("link-scope-gateway", join(path, "scope"), message, hint, scope)
+
+
+def _has_gateway(plugin: Plugin) -> bool:
+    """Return whether routes of IPv4 get a gateway where they have none."""
+    if schemas.role(plugin.type) != "interface":
+        return False
+    if any(one.subnet.version == 4 for one in addresses.ranges(plugin)):
+        return True
+    if plugin.ipam.get("type") != "static":
+        return False
+    listed = [keys for keys, dummy in addresses.objects(plugin.ipam.get("addresses"), "")]
+    of_ipv4 = [keys for keys in listed if getattr(addresses.network(keys.get("address")), "version", 0) == 4]
+    is_gateway = plugin.type == "bridge" and (_is_default_gateway(plugin) or plugin.keys.get("isGateway") is True)
+    return bool(of_ipv4) and (is_gateway or any(addresses.address(keys.get("gateway")) for keys in of_ipv4))
+
+
+def _key(plugin: Plugin, keys: dict[str, t.Any], target: Network) -> _Key:
+    gateway, priority, table = addresses.address(keys.get("gw")), keys.get("priority"), keys.get("table")
+    usual = {str(one.gateway) for one in addresses.ranges(plugin) if one.subnet.version == target.version}
+    next_hop = _OF_THE_SUBNET if gateway is None or {str(gateway)} == usual else str(gateway)
+    number = table if is_integer(table) and table else _TABLE_MAIN
+    return target, next_hop, priority if is_integer(priority) else 0, number
+
+
+def _again(document: Document, plugin: Plugin, key: _Key, path: str, known: dict[_Key, str]) -> t.Iterator[Finding]:
+    first = known.setdefault(key, path)
+    if first != path:
+        message = f"the route to {key[0]} is given twice, and the kernel refuses the second"
+        yield document.finding("route-twice", path, message, f"leave it out; the other is {first}")
+
+
+def _default(document: Document, plugin: Plugin, known: dict[_Key, str]) -> t.Iterator[Finding]:
+    """Find a default route without a gateway beside ``isDefaultGateway``, which adds the same one.
+
+    Of one with a gateway, the plugin sees that it is there.
+    """
+    if plugin.type != "bridge" or not _is_default_gateway(plugin):
+        return
+    routes = list(addresses.objects(plugin.ipam.get("routes"), ""))
+    with_gateway = {
+        target.version
+        for target in (
+            addresses.network(keys.get("dst")) for keys, dummy in routes if addresses.address(keys.get("gw"))
+        )
+        if target is not None and target.prefixlen == 0
+    }
+    for key, path in known.items():
+        target, next_hop, *rest = key
+        is_added = target.prefixlen == 0 and target.version not in with_gateway
+        if is_added and next_hop == _OF_THE_SUBNET and rest == [0, _TABLE_MAIN]:
+            message = f"isDefaultGateway adds the route to {target} as well, and the kernel refuses the second"
+            yield document.finding("route-twice", path, message, "leave it out, or isDefaultGateway and set isGateway")
+
+
+def _is_default_gateway(plugin: Plugin) -> bool:
+    return plugin.keys.get("isDefaultGateway") is True
+
+
+__all__ = ("findings",)

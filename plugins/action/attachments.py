@@ -8,17 +8,17 @@ import time
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import TOLD, Batch
+from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 
 _Keys = dict[str, t.Any]
 
 display = Display()
 
 
-class ActionModule(ActionBase):
+class ActionModule(RoleAction):
     """Has a batch that takes long done by several calls, and shows between them how far it is."""
 
     _requires_connection = True

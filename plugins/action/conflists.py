@@ -26,6 +26,8 @@ load_library()
 class ActionModule(ConflistItemsAction):
     """Validates network configurations before the node is asked for anything."""
 
+    NOTHING: t.ClassVar[_Keys] = {"findings": []}
+
     def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
         self._findings: list[Finding] = []
         self._stopping: list[Finding] = []

@@ -13,18 +13,18 @@ import typing as t
 from ansible import constants
 from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive
 from ansible_collections.cni.node.plugins.module_utils._node.file_digest import digest_of, sha256
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of, listing_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, is_url
+from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 
 _Keys = dict[str, t.Any]
 
 
-class ActionModule(ActionBase):
+class ActionModule(RoleAction):
     """Sends an archive or directory of the controller to a node that has not got its content."""
 
     _requires_connection = True

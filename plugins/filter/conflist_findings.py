@@ -50,14 +50,23 @@ options:
     default: false
   attachments:
     description:
-      - Attachments as O(cni.node.attachments#module:attachments) has them, to check their capability arguments as well.
-    type: list
-    elements: dict
+      - Attachments as O(cni.node.attachments#module:attachments) has them, to check their capability arguments as well; a list, or with
+        O(by_host=true) a dictionary of lists.
+    type: raw
+
+  by_host:
+    description:
+      - Whether the input is a dictionary with the networks of each host by its name, and O(attachments) likewise the attachments. What
+        is found on several hosts is returned once, with C(hosts), the names of the hosts.
+    type: bool
+    default: false
 
 requirements:
   - jsonschema >= 4.17 on the controller, for the level V(schema)
 
 seealso:
+  - plugin: cni.node.host_findings
+    plugin_type: filter
   - plugin: cni.node.valid_conflist
     plugin_type: test
   - module: cni.node.conflists
@@ -67,6 +76,10 @@ author:
 """
 
 EXAMPLES = r"""
+- name: Show what is wrong with the networks in the variables of hosts, without asking any
+  ansible.builtin.debug:
+    msg: "{{ dict(groups['nodes'] | zip(groups['nodes'] | map('extract', hostvars, 'networks'))) | cni.node.conflist_findings(by_host=true) }}"
+
 - name: Show what is wrong with the files of a repository
   ansible.builtin.debug:
     msg: "{{ query('ansible.builtin.fileglob', 'net.d/*.conflist') | cni.node.conflist_findings(files=true) }}"
@@ -137,7 +150,8 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import findings
+from ansible_collections.cni.node.plugins.plugin_utils._validation.hosts import merged
+from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import findings, findings_by_host
 
 
 def conflist_findings(
@@ -145,8 +159,11 @@ def conflist_findings(
     levels: object = None,
     files: bool = False,
     attachments: object = None,
+    by_host: bool = False,
 ) -> list[dict[str, t.Any]]:
     try:
+        if by_host:
+            return merged(findings_by_host(conflists, levels, files=files, attachments=attachments))
         found = findings(conflists, levels, files=files, attachments=attachments)
     except CniError as exc:
         raise AnsibleFilterError(f"conflist_findings: {exc}") from exc

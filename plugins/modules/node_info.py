@@ -25,6 +25,11 @@ extends_documentation_fragment:
   - cni.node._paths.cache_dir
   - cni.node._paths.timeout
 
+attributes:
+  action:
+    description: Indicates this has a corresponding action plugin so some parts of the options can be executed on the controller.
+    support: full
+
 options:
   gather:
     description:

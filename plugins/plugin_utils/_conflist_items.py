@@ -11,7 +11,6 @@ import typing as t
 
 from ansible import template
 from ansible.errors import AnsibleError, AnsibleFileNotFound
-from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import lookup_loader
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -19,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config, json_
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict, plain
+from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
 from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source
@@ -31,7 +31,7 @@ _KEYS: t.Final = tuple(CONFLISTS["conflists"]["options"])
 _AS_TEXT: t.Final[_Keys] = {} if hasattr(template, "trust_as_template") else {"convert_data": False}
 
 
-class ConflistItemsAction(ActionBase):
+class ConflistItemsAction(RoleAction):
     """The controller's half of a module that is given network configurations as items of ``conflists``.
 
     Renders templates and validates network configurations before the node is asked for anything.

@@ -52,6 +52,32 @@ def findings(
     return validate([_source(one, f"conflists[{index}]") for index, one in enumerate(listed)], wanted, given)
 
 
+def findings_by_host(
+    conflists: t.Any, levels: t.Any = None, *, files: bool = False, attachments: t.Any = None
+) -> dict[str, list[dict[str, t.Any]]]:
+    """Find what is wrong with the network configurations of each host, given by the hosts' names.
+
+    Args:
+        attachments: By the hosts' names as well; a host may have none.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: an argument is not of its form, with the host's name.
+        AnsibleError: The library for schemas is missing on the controller.
+    """
+    attached = {} if attachments is None else attachments
+    if not isinstance(conflists, collections.abc.Mapping) or not isinstance(attached, collections.abc.Mapping):
+        found = kind(conflists if not isinstance(conflists, collections.abc.Mapping) else attached)
+        raise CniError(Code.INVALID_CONFIG, f"by_host: found {found}", "expected: lists by the names of hosts")
+    by_host = {}
+    for host, listed in conflists.items():
+        try:
+            found_here = findings(listed, levels, files=files, attachments=attached.get(host))
+        except CniError as exc:
+            raise exc.within(str(host)) from exc
+        by_host[str(host)] = [finding.as_dict() for finding in found_here]
+    return by_host
+
+
 def fleet_findings(nodes: t.Any, node_info: t.Any = None) -> list[Finding]:
     """Compare the network configurations of several nodes, given as data or as JSON text by the nodes' names.
 
@@ -144,4 +170,4 @@ def _decrypted(value: t.Any) -> str:
     raise TypeError(f"a value of type {type(value).__name__}: {value!r}")
 
 
-__all__ = ("checked_levels", "content_of", "findings", "fleet_findings")
+__all__ = ("checked_levels", "content_of", "findings", "findings_by_host", "fleet_findings")

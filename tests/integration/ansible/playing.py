@@ -159,6 +159,7 @@ class Project:
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
+        self.inventory = "node,"
 
     def write(self, name: str, text: str) -> pathlib.Path:
         path = self.path / name
@@ -175,7 +176,7 @@ class Project:
         """A playbook by its path, or by its fully qualified name."""
         given = self.write("variables.json", json.dumps(variables))
         record = self.write("record", "")
-        argv = [str(PROGRAM), "-i", "node,", "-c", "local", "-e", f"@{given}", *options, playbook]
+        argv = [str(PROGRAM), "-i", self.inventory, "-c", "local", "-e", f"@{given}", *options, playbook]
         done = subprocess.run(
             argv,
             check=False,

@@ -17,6 +17,8 @@ PREFIX = "cni.node."
 COMMON = {"changed", "msg", "diff", "failed", "warnings", "deprecations", "invocation", "exception"}
 # What Ansible says of a module that was lost, and of one that ran in the background.
 LOST = {"module_stdout", "module_stderr", "rc"}
+# What Ansible says of a task that says itself when it has failed; the module may have failed nevertheless.
+JUDGED = "failed_when_result"
 IN_BACKGROUND = {
     *("ansible_job_id", "results_file", "started", "finished"),
     *("stdout", "stdout_lines", "stderr", "stderr_lines"),
@@ -38,11 +40,12 @@ def problems(module: str, status: str, result: Json) -> list[str]:
     documented = documentation.block(module[len(PREFIX) :], "RETURN")
     known = {
         *COMMON,
+        JUDGED,
         *(LOST if "module_stdout" in result else ()),
         *(IN_BACKGROUND if "ansible_job_id" in result else ()),
     }
     own = {key: value for key, value in result.items() if key not in known and not key.startswith("_ansible")}
-    certain = {"always"} if status == "failed" else {"always", "success"}
+    certain = {"always"} if status == "failed" or JUDGED in result else {"always", "success"}
     return list(_problems(module, documented, own, certain))
 
 

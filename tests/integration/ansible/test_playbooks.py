@@ -111,6 +111,22 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     assert _changing(project.run(REMOVE, **variables)) == set()
 
 
+def test_a_misspelled_variable_stops_every_playbook_before_the_node_is_asked(node: Node, project: Project) -> None:
+    """With purge, all attachments would go that the variable was to have."""
+    node.write(networks.network(networks.PTP, name="kept"))
+    variables = {**documented(), **UNMANAGED, "cni_node_purge": True}
+    variables["cni_node_atachments"] = variables.pop("cni_node_attachments")
+    for playbook in (*PLAYBOOKS, "gc"):
+        played = project.run(f"cni.node.{playbook}", "--check", **variables)
+        assert played.status != 0, playbook
+        assert "unknown variable: cni_node_atachments (did you mean cni_node_attachments?)" in played.output
+        assert "Traceback" not in played.output
+        assert all(one.left_alone() and not one.changed for one in played.tasks), playbook
+    roles = [{"role": "cni.node.cni_verify", "vars": {"cni_verify_network": "kept"}}]
+    played = project.play([], roles=roles)
+    assert "unknown variable: cni_verify_network (did you mean cni_verify_networks?)" in played.output
+
+
 def _mapped() -> list[Json]:
     return [networks.bridge(bridge="cni1", ipam=networks.host_local("10.2.0.0/16"), ipMasq=True), networks.PORTMAP]
 

@@ -30,11 +30,11 @@ def test_files_without_errors_pass_and_warnings_are_seen(project: Project) -> No
     played = project.run(VALIDATE, cni_node_conflist_files=written(project, GOOD, ODD)).succeeded()
     assert "warning: " in played.output
     assert "(unknown-key)" in played.output
-    assert "2 files, 1 warnings" in played.output
+    assert "0 errors and 1 warning in 2 files and the variables of 0 hosts" in played.output
 
 
 def test_one_per_line_is_a_list_too(project: Project) -> None:
-    assert "2 files" in project.run(VALIDATE, cni_node_conflist_files="\n".join(written(project, GOOD, ODD))).output
+    assert "in 2 files" in project.run(VALIDATE, cni_node_conflist_files="\n".join(written(project, GOOD, ODD))).output
 
 
 def test_an_error_fails_and_everything_is_said_before(project: Project) -> None:
@@ -43,7 +43,7 @@ def test_an_error_fails_and_everything_is_said_before(project: Project) -> None:
     assert played.status != 0
     for code in ("misspelled-key", "unknown-key", "unreadable"):
         assert f"({code})" in played.output
-    assert "3 errors in 5 files" in played.output
+    assert "3 errors and 1 warning in 5 files" in played.output
 
 
 def test_a_warning_fails_where_it_is_to_be_strict(project: Project) -> None:
@@ -76,6 +76,60 @@ def test_attachments_are_validated_with_their_networks_in_files_and_in_variables
         assert "attachments[0]: /capability_args/mac: " in played.output
 
 
+def _inventory(project: Project, **hosts: Json) -> None:
+    """Have an inventory of nodes that nobody could reach, each with variables of its own."""
+    unreachable = {
+        "ansible_connection": "ssh",
+        "ansible_host": "192.0.2.1",
+        "ansible_become": True,
+        "ansible_python_interpreter": "/nowhere",
+    }
+    nodes = {name: {**unreachable, **variables} for name, variables in hosts.items()}
+    project.inventory = str(project.write("inventory.yml", json.dumps({"nodes": {"hosts": nodes}})))
+
+
+def test_the_variables_of_each_host_are_validated_and_what_is_the_same_is_said_once(project: Project) -> None:
+    subnet = {"config": {**GOOD, "name": "net", "plugins": [{"type": "bridge", "ipam": "{{ own_ipam }}"}]}}
+    right, wrong = ({"type": "host-local", "subnet": subnet} for subnet in ("10.1.0.0/24", "10.1.0.1/24"))
+    hosts: dict[str, Json] = {
+        "a": {"cni_node_conflists": [{"config": TYPO}, subnet], "own_ipam": right},
+        "b": {"cni_node_conflists": [{"config": TYPO}, subnet], "own_ipam": wrong},
+        "c": {"cni_node_conflists": "[]"},
+        "d": {"cni_node_conflists": [{"template": "nowhere.j2"}]},
+    }
+    _inventory(project, **hosts)
+    played = project.run(VALIDATE)
+    assert played.status != 0
+    assert played.output.count("(misspelled-key)") == 1
+    assert "error: a, b: conflists[0]: /plugins/0/isGatway: " in played.output
+    assert "error: b: conflists[1]: /plugins/0/ipam/subnet: 10.1.0.1/24 is an address inside" in played.output
+    assert "error: d: conflists[0]: template nowhere.j2 cannot be rendered" in played.output
+    assert "3 errors and 0 warnings in 0 files and the variables of 3 hosts" in played.output
+    assert "Traceback" not in played.output
+    hosts = {"a": {"cni_node_conflists": [subnet], "own_ipam": right}, "b": {"cni_node_conflists": []}}
+    _inventory(project, **hosts)
+    assert "0 errors" in project.run(VALIDATE).succeeded().output
+
+
+def test_a_misspelled_variable_of_one_host_is_found(project: Project) -> None:
+    hosts: dict[str, Json] = {
+        "a": {"cni_node_conflists": [{"config": GOOD}]},
+        "b": {"cni_node_conflist": [{"config": GOOD}]},
+    }
+    _inventory(project, **hosts)
+    played = project.run(VALIDATE)
+    assert played.status != 0
+    assert "unknown variables: cni_node_conflist, did you mean cni_node_conflists" in played.output
+    played = project.run(VALIDATE, cni_node_conflist_files=written(project, GOOD), cni_node_zzz=5)
+    assert "; cni_node_zzz" in played.output
+
+
+def test_without_an_inventory_the_variables_of_the_command_line_are_validated(project: Project) -> None:
+    project.inventory = str(project.write("empty.yml", "all: {hosts: {}}\n"))
+    played = project.run(VALIDATE, cni_node_conflists=[{"config": TYPO}])
+    assert "error: localhost: conflists[0]: /plugins/0/isGatway: " in played.output
+
+
 def test_nothing_to_validate_is_no_success(project: Project) -> None:
     played = project.run(VALIDATE)
     assert played.status != 0
@@ -84,7 +138,7 @@ def test_nothing_to_validate_is_no_success(project: Project) -> None:
 
 def test_blank_lines_are_no_files_and_an_empty_list_is_no_network(project: Project) -> None:
     (good,) = written(project, GOOD)
-    assert "1 files" in project.run(VALIDATE, cni_node_conflist_files=f"\n {good}\n\n").succeeded().output
+    assert "in 1 file and" in project.run(VALIDATE, cni_node_conflist_files=f"\n {good}\n\n").succeeded().output
     played = project.run(VALIDATE, cni_node_conflists="[]", cni_node_conflist_files="\n")
     assert played.status != 0
     assert "nothing to validate: " in played.output

@@ -16,6 +16,7 @@ pytest.importorskip("ansible.errors", reason="filters run on the controller")
 from ansible.errors import AnsibleError, AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.conflist_findings import conflist_findings
+from ansible_collections.cni.node.plugins.filter.host_findings import host_findings
 from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
 from ansible_collections.cni.node.plugins.test.valid_conflist import valid_conflist
 
@@ -140,3 +141,51 @@ def test_a_file_can_be_tested(tmp_path: pathlib.Path) -> None:
     assert not valid_conflist(str(path), files=True)
     path.write_text(json.dumps(GOOD), encoding="utf-8")
     assert valid_conflist(str(path), files=True)
+
+
+def test_the_networks_of_hosts_are_looked_at_by_host_and_findings_are_told_once() -> None:
+    by_host = {"a": [GOOD, TYPO], "b": TYPO, "c": [GOOD], "d": []}
+    found = conflist_findings(by_host, by_host=True)
+    assert [(one["code"], one["file"], one["hosts"]) for one in found] == [
+        ("misspelled-key", "conflists[1]", ["a"]),
+        ("misspelled-key", "conflists[0]", ["b"]),
+    ]
+    (same,) = conflist_findings({"a": [TYPO], "b": [TYPO]}, by_host=True)
+    assert same == {**conflist_findings([TYPO])[0], "hosts": ["a", "b"]}
+    items = [{"network": "net", "netns": "a", "capability_args": {"mac": 5}}]
+    (malformed, undeclared) = conflist_findings({"a": GOOD, "b": GOOD}, attachments={"b": items}, by_host=True)
+    assert (malformed["hosts"], undeclared["code"]) == (["b"], "undeclared-capability")
+
+
+@pytest.mark.parametrize(
+    ("networks", "attachments"), [([GOOD], None), ({"a": GOOD}, [])], ids=["networks", "attachments"]
+)
+def test_what_is_not_by_host_is_refused_in_a_sentence(networks: t.Any, attachments: t.Any) -> None:
+    with pytest.raises(AnsibleFilterError, match="by_host: found a list; expected: lists by the names of hosts"):
+        conflist_findings(networks, attachments=attachments, by_host=True)
+    with pytest.raises(AnsibleFilterError, match=r"conflist_findings: a: conflists\[0\]: found a number"):
+        conflist_findings({"a": 5}, by_host=True)
+
+
+def test_results_of_the_module_are_put_together() -> None:
+    (finding,) = conflist_findings([TYPO])
+    results = {
+        "a": {"findings": [finding], "msg": "2 errors"},
+        "b": [finding],
+        "c": {"skipped": True},
+        "d": {"conflists": [], "findings": []},
+        "e": {"msg": "conflists[1]: template x cannot be rendered", "findings": []},
+        "f": {"msg": "no connection: it is gone"},
+    }
+    first, second, third = host_findings(results)
+    assert first == {**finding, "hosts": ["a", "b"]}
+    assert (second["file"], second["message"], second["hosts"]) == (
+        "conflists[1]",
+        "template x cannot be rendered",
+        ["e"],
+    )
+    assert (third["file"], third["message"], third["severity"]) == ("conflists", "no connection: it is gone", "error")
+    wrongs: list[t.Any] = [[], {"a": 5}, {"a": [5]}]
+    for wrong in wrongs:
+        with pytest.raises(AnsibleFilterError, match=r"expected: .*findings"):
+            host_findings(wrong)

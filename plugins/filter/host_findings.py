@@ -1,0 +1,66 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: host_findings
+
+short_description: Say once what was found on several hosts
+
+version_added: 1.0.0
+
+description:
+  - Puts together what was found in the network configurations of several hosts. What is the same on several is there once, with
+    the names of the hosts that have it.
+
+options:
+  _input:
+    description:
+      - By the names of hosts, lists of findings as O(cni.node.conflist_findings#filter:_input) and other filters return them, or what
+        M(cni.node.conflists) has returned. What a result was refused for without a finding is made one.
+    type: dict
+    required: true
+
+seealso:
+  - plugin: cni.node.conflist_findings
+    plugin_type: filter
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: Say what is wrong with the networks of a play's hosts
+  ansible.builtin.debug:
+    msg: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'found'))) | cni.node.host_findings }}"
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The findings, as RV(cni.node.conflist_findings#filter:_value) has them, each with C(hosts), the names of the hosts.
+  type: list
+  elements: dict
+"""
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.plugin_utils._validation.hosts import merged
+
+
+def host_findings(by_host: object) -> list[dict[str, t.Any]]:
+    try:
+        return merged(by_host)
+    except CniError as exc:
+        raise AnsibleFilterError(f"host_findings: {exc}") from None
+
+
+class FilterModule:
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"host_findings": host_findings}

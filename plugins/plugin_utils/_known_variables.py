@@ -1,0 +1,87 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import nearest
+
+COLLECTION: t.Final = "cni.node."
+
+_ROOT: t.Final = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+# An option of a role, as the files of argument specifications are indented; and what playbooks themselves read.
+_OPTION: t.Final = re.compile(r"^ {6}(cni_[a-z0-9_]+):$", re.MULTILINE)
+_READ: t.Final = re.compile(r"\bcni_node_[a-z0-9_]+")
+
+
+@functools.cache
+def known_variables() -> frozenset[str]:
+    """Return the variables of this collection's roles and playbooks."""
+    roles = _texts("roles", "*", "meta", "argument_specs.yml")
+    playbooks = _texts("playbooks", "*.yml")
+    return frozenset(
+        {name for text in roles for name in _OPTION.findall(text)}
+        | {name for text in playbooks for name in _READ.findall(text)}
+    )
+
+
+def prefixes(roles: t.Iterable[str]) -> list[str]:
+    """Return what the variables of roles begin with.
+
+    Args:
+        roles: Fully qualified names; those of other collections have none.
+    """
+    return [f"{role[len(COLLECTION) :]}_" for role in roles if role.startswith(COLLECTION)]
+
+
+def all_prefixes() -> list[str]:
+    """Return what the variables of all roles of this collection begin with."""
+    return prefixes(f"{COLLECTION}{name}" for name in sorted(os.listdir(os.path.join(_ROOT, "roles"))))
+
+
+def unknown_variables(names: t.Iterable[str], beginning_with: t.Iterable[str]) -> dict[str, str]:
+    """Return the variables that have a prefix of a role and that no role knows, each with the known one that it resembles.
+
+    Args:
+        names: All that are defined.
+        beginning_with: Prefixes of roles.
+    """
+    beginnings = tuple(beginning_with)
+    found = sorted(name for name in set(names) if name.startswith(beginnings) and name not in known_variables())
+    return {
+        name: nearest(name, [one for one in known_variables() if _is_alike(one, name, beginnings)]) for name in found
+    }
+
+
+def refusal(unknown: t.Mapping[str, str]) -> str:
+    """Return a message that names unknown variables."""
+    named = [f"{name} (did you mean {meant}?)" if meant else name for name, meant in unknown.items()]
+    begin = ", ".join(sorted({"_".join(name.split("_")[:2]) + "_" for name in unknown}))
+    return (
+        f"unknown {'variable' if len(named) == 1 else 'variables'}: {', '.join(named)}; names that begin with {begin} are those of"
+        " the collection cni.node, so a variable of your own needs another name"
+    )
+
+
+def _is_alike(known: str, name: str, beginnings: tuple[str, ...]) -> bool:
+    return any(known.startswith(one) and name.startswith(one) for one in beginnings)
+
+
+def _texts(*pattern: str) -> list[str]:
+    texts = []
+    for path in sorted(glob.glob(os.path.join(_ROOT, *pattern))):
+        with open(path, encoding="utf-8") as stream:
+            texts.append(stream.read())
+    return texts
+
+
+__all__ = ("COLLECTION", "all_prefixes", "known_variables", "prefixes", "refusal", "unknown_variables")

@@ -1,0 +1,40 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cni.node.plugins.plugin_utils._known_variables import prefixes, refusal, unknown_variables
+
+_Keys = dict[str, t.Any]
+
+
+class RoleAction(ActionBase):
+    """The controller's half of a module, which refuses variables that are none where a role of this collection calls it.
+
+    A misspelled variable is as good as none: with ``cni_node_purge``, its networks would be removed. That is found here, before
+    the first module of a role is run, and costs no task of its own.
+    """
+
+    # What a module returns always, as it is where nothing was asked.
+    NOTHING: t.ClassVar[_Keys] = {}
+
+    def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
+        variables = task_vars or {}
+        roles = [variables.get("ansible_role_name") or "", *(variables.get("ansible_parent_role_names") or ())]
+        unknown = unknown_variables(variables, prefixes(map(str, roles)))
+        if unknown:
+            raise AnsibleActionFail(refusal(unknown), result=dict(self.NOTHING))
+        result: _Keys = super().run(tmp, task_vars)
+        return result
+
+
+__all__ = ("RoleAction",)

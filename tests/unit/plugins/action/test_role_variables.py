@@ -1,0 +1,75 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every module refuses variables that no role knows, where a role of this collection calls it."""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+import types
+import typing as t
+
+import pytest
+
+pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
+
+import ansible
+from ansible.errors import AnsibleActionFail
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+
+Json = dict[str, t.Any]
+PLUGINS = pathlib.Path(__file__).parents[4] / "plugins"
+MODULES = sorted(path.stem for path in (PLUGINS / "modules").glob("[!_]*.py"))
+PACKAGE = "ansible_collections.cni.node.plugins.action"
+MISSPELLED: Json = {"cni_node_prge": True, "cni_kernel_sysctl": {}}
+FACADE: Json = {"ansible_role_name": "cni.node.cni_networks", "ansible_parent_role_names": ["cni.node.cni_node"]}
+
+pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
+
+
+def run(module: str, directory: pathlib.Path, variables: Json) -> tuple[Json, int]:
+    """What Ansible gets back, and how often the node was asked."""
+    asked = []
+
+    class Action(importlib.import_module(f"{PACKAGE}.{module}").ActionModule):  # type: ignore[misc]
+        def _execute_module(self, *dummy: t.Any, **keywords: t.Any) -> Json:
+            asked.append(keywords)
+            return {"changed": True, "msg": "from the node", "attachments": []}
+
+        def _remove_tmp_path(self, *dummy: t.Any, **keywords: t.Any) -> None:
+            pass
+
+    loader = DataLoader()
+    task: t.Any = types.SimpleNamespace(
+        args={}, async_val=0, check_mode=False, diff=False, no_log=False, action=f"cni.node.{module}", delegate_to=None
+    )
+    shell = types.SimpleNamespace(tmpdir=str(directory))
+    connection: t.Any = types.SimpleNamespace(_shell=shell, has_native_async=False)
+    action = Action(task, connection, types.SimpleNamespace(), loader, Templar(loader=loader, variables={}), None)
+    return action.run(task_vars=variables), len(asked)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_misspelled_variable_is_refused_before_the_node_is_asked(module: str, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(AnsibleActionFail) as refused:
+        run(module, tmp_path, {**MISSPELLED, **FACADE})
+    assert str(refused.value).startswith("unknown variable: cni_node_prge (did you mean cni_node_purge?); ")
+
+
+@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize(
+    "variables",
+    [
+        MISSPELLED,
+        {**MISSPELLED, "ansible_role_name": "mine", "ansible_parent_role_names": ["their.own.cni_node"]},
+        {**MISSPELLED, "ansible_role_name": "cni.node.cni_verify"},
+        {"cni_node_purge": True, "__cni_node_prge": 1, "cninode": 5, **FACADE},
+    ],
+    ids=["in no role", "in a role of others", "of another role", "known, internal and others"],
+)
+def test_other_variables_are_no_concern(module: str, variables: Json, tmp_path: pathlib.Path) -> None:
+    result, asked = run(module, tmp_path, variables)
+    assert (result["msg"], asked) == ("from the node", 1)

@@ -1,0 +1,82 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a survey gives is text, and an answer that is empty means the default, for every variable of roles and playbooks."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+import yaml
+
+from ansible_collections.cni.node.plugins.plugin_utils._known_variables import known_variables
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
+from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import PAGE, UNMANAGED
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+
+ROLES = sorted(path.name for path in (PAGE.parents[1] / "roles").iterdir())
+
+
+def of_role(role: str) -> list[str]:
+    return sorted(name for name in known_variables() if name.startswith(f"{role}_"))
+
+
+def asked(played: Played) -> list[tuple[str, t.Any]]:
+    """What modules of this collection were asked for, or why they refused."""
+    own = [one for one in played.tasks if one.module.startswith("cni.node.") and one.status != "skipped"]
+    assert own, played.output
+    return [(one.module, one.result.get("invocation", {}).get("module_args") or one.msg) for one in own]
+
+
+def run_role(project: Project, role: str, **variables: t.Any) -> Played:
+    play = {"hosts": "all", "gather_facts": False, "roles": [f"cni.node.{role}"]}
+    return project.run(str(project.write("role.yml", yaml.safe_dump([play]))), "--check", **variables)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_empty_answers_are_the_defaults_of_a_role(node: Node, project: Project, role: str) -> None:
+    node.write(networks.network(networks.PTP, name="here"))
+    # A node of this kind installs nothing and reaches no other; what it would fetch is in its message.
+    own = UNMANAGED if role == "cni_node" else {}
+    usual, empty = (run_role(project, role, **{**given, **own}) for given in ({}, dict.fromkeys(of_role(role), "")))
+    assert asked(empty) == asked(usual)
+    assert empty.status == usual.status
+
+
+@pytest.mark.parametrize("playbook", ["provision", "verify", "upgrade", "rollback", "report", "gc", "remove"])
+def test_empty_answers_are_the_defaults_of_a_playbook(node: Node, project: Project, playbook: str) -> None:
+    node.write(networks.network(networks.PTP, name="here"))
+    every = dict.fromkeys(of_role("cni_node"), "")
+    answers: list[Json] = [UNMANAGED, {**every, **UNMANAGED}]
+    usual, empty = (project.run(f"cni.node.{playbook}", "--check", **given) for given in answers)
+    assert asked(empty) == asked(usual)
+    assert empty.status == usual.status
+
+
+def test_numbers_and_flags_may_be_text(node: Node, project: Project) -> None:
+    node.write(networks.network(networks.PTP, name="here"))
+    played = run_role(project, "cni_attachments", cni_attachments_purge="yes")
+    assert dict(asked(played))["cni.node.attachments"]["purge"] is True
+    played = run_role(project, "cni_verify", cni_verify_gateway_timeout="0")
+    assert dict(asked(played))["cni.node.verify"]["gateway_timeout"] == 0
+    played = run_role(project, "cni_kernel", cni_kernel_persist="false", cni_kernel_packages="false")
+    assert dict(asked(played))["cni.node.kernel"]["persist"] is False
+
+
+@pytest.mark.parametrize(
+    ("role", "answers", "message"),
+    [
+        ("cni_plugins", {"cni_plugins_keep": "some"}, "'keep' is of type"),
+        ("cni_kernel", {"cni_kernel_persist": "perhaps"}, "'persist' is of type"),
+        ("cni_attachments", {"cni_attachments_purge": "perhaps"}, "'purge' is of type"),
+        ("cni_verify", {"cni_verify_gateway_timeout": "soon"}, "'gateway_timeout' is of type"),
+        ("cni_attachments", {"cni_attachments_check": "sometimes"}, "value of cni_attachments_check must be one of"),
+    ],
+)
+def test_what_is_no_answer_is_refused(project: Project, role: str, answers: Json, message: str) -> None:
+    played = run_role(project, role, **answers)
+    assert played.status != 0
+    assert message in played.output.replace("\n", " ")

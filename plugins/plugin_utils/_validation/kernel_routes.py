@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses, schemas
-from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Network
+from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Address, Network
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.links import LEAST_MTU
 from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
@@ -29,15 +29,17 @@ _OF_THE_SUBNET: t.Final = "of the subnet"
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     """Find routes that the kernel refuses, so that every ADD would fail."""
+    written = list(addresses.objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
     known: dict[_Key, str] = {}
-    for keys, path in addresses.objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")):
+    usual = _usual_gateways(plugin) if written else {}
+    for keys, path in written:
         target = addresses.network(keys.get("dst"))
         if target is None:
             continue
         yield from _mtu(document, keys, path, target)
         if target.version == 4:
             yield from _scope(document, plugin, keys, path)
-        yield from _again(document, plugin, _key(plugin, keys, target), path, known)
+        yield from _again(document, _key(keys, target, usual.get(target.version)), path, known)
     yield from _default(document, plugin, known)
 
 
@@ -79,15 +81,22 @@ def _has_gateway(plugin: Plugin) -> bool:
     return bool(of_ipv4) and (is_gateway or any(addresses.address(keys.get("gateway")) for keys in of_ipv4))
 
 
-def _key(plugin: Plugin, keys: dict[str, t.Any], target: Network) -> _Key:
+def _usual_gateways(plugin: Plugin) -> dict[int, set[Address]]:
+    """Return the gateways that host-local gives out with addresses, by address family."""
+    found: dict[int, set[Address]] = {}
+    for one in addresses.ranges(plugin):
+        found.setdefault(one.subnet.version, set()).add(one.gateway)
+    return found
+
+
+def _key(keys: dict[str, t.Any], target: Network, usual: set[Address] | None) -> _Key:
     gateway, priority, table = addresses.address(keys.get("gw")), keys.get("priority"), keys.get("table")
-    usual = {str(one.gateway) for one in addresses.ranges(plugin) if one.subnet.version == target.version}
-    next_hop = _OF_THE_SUBNET if gateway is None or {str(gateway)} == usual else str(gateway)
+    next_hop = _OF_THE_SUBNET if gateway is None or {gateway} == usual else str(gateway)
     number = table if is_integer(table) and table else _TABLE_MAIN
     return target, next_hop, priority if is_integer(priority) else 0, number
 
 
-def _again(document: Document, plugin: Plugin, key: _Key, path: str, known: dict[_Key, str]) -> t.Iterator[Finding]:
+def _again(document: Document, key: _Key, path: str, known: dict[_Key, str]) -> t.Iterator[Finding]:
     first = known.setdefault(key, path)
     if first != path:
         message = f"the route to {key[0]} is given twice, and the kernel refuses the second"

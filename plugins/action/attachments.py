@@ -10,6 +10,7 @@ import typing as t
 from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
+from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import TOLD, Batch
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 
@@ -57,4 +58,4 @@ class ActionModule(RoleAction):
         host = task_vars.get("inventory_hostname", "")
         where = f"{host} -> {self._task.delegate_to}" if self._task.delegate_to else host
         # Standard output may be for a program to read.
-        display.display(f"[{where}] {progress}", stderr=True)
+        display.display(printable.line(f"[{where}] {progress}"), stderr=True)

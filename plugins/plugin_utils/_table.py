@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import printable
+
 Row = tuple[str, ...]
 
 
 def lines(headings: Row, rows: t.Iterable[Row]) -> list[str]:
-    """Return a line for the headings and one for each row, in columns as wide as they have to be."""
-    table = [headings, *rows]
+    """Return a line for the headings and one for each row, in columns as wide as they have to be, and safe to show."""
+    table = [headings, *(tuple(map(printable.line, row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table]
 

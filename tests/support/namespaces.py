@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import fcntl
 import json
 import pathlib
+import socket
+import struct
 import subprocess
 import typing as t
 
 Json = dict[str, t.Any]
+
+_SIOCSIFFLAGS, _SIOCSIFNAME = 0x8914, 0x8923
 
 
 def ip(*arguments: str, namespace: str | None = None) -> list[Json]:
@@ -48,6 +53,13 @@ def routes(namespace: str | None = None) -> list[Json]:
     ]
     derived = {"2", "3", "4", "5", "local", "broadcast", "anycast", "multicast"}
     return [route for route in found if route.get("type") not in derived and not route["dst"].startswith("fe80:")]
+
+
+def rename_link(name: bytes, other: bytes) -> None:
+    """Of this thread's namespace, to any bytes that the kernel takes; the link is down then."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
+        fcntl.ioctl(connection, _SIOCSIFFLAGS, struct.pack("16sH14x", name, 0))
+        fcntl.ioctl(connection, _SIOCSIFNAME, struct.pack("16s16s", name, other))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,8 @@ import errno
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import printable
+
 
 class Code(enum.IntEnum):
     """The specification's error codes (section 5, "Error").
@@ -41,13 +43,15 @@ class CniError(Exception):
         code: A number of the specification's table, or a plugin's own of 100 and above.
         msg: One sentence: what, where, which value.
         details: What was expected, what to do, and a plugin's own words; may be several lines.
+
+    Both are safe to show, whatever they were made of.
     """
 
     def __init__(self, code: int, msg: str, details: str = "") -> None:
         super().__init__(code, msg, details)
         self.code = int(code)
-        self.msg = msg
-        self.details = details
+        self.msg = printable.lines(msg)
+        self.details = printable.lines(details)
 
     def __str__(self) -> str:
         return f"{self.msg}; {self.details}" if self.details else self.msg
@@ -70,7 +74,7 @@ def io_error(action: str, path: str, exc: OSError) -> CniError:
     reason = exc.strerror or str(exc)
     is_for_root = exc.errno in (errno.EACCES, errno.EPERM) and os.geteuid() != 0
     advice = "it was not run as root; a task on a node needs become: true" if is_for_root else ""
-    return CniError(Code.IO_FAILURE, f"cannot {action} {path}: {reason}", advice)
+    return CniError(Code.IO_FAILURE, f"cannot {action} {printable.line(path)}: {reason}", advice)
 
 
 def as_error(exc: Exception) -> CniError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
 SCHEMA: t.Final = "schema"
@@ -127,12 +128,16 @@ class Finding(t.NamedTuple):
         return WARNING if self.may_come else CODES[self.code][1]
 
     def as_dict(self) -> dict[str, t.Any]:
-        """Return the finding as modules and filters hand it out; a value too long to be read is cut."""
+        """Return the finding as modules and filters hand it out: safe to show, and a value too long to be read is cut."""
+        shown: dict[str, t.Any] = printable.everything(self._shown())
+        return shown
+
+    def _shown(self) -> dict[str, t.Any]:
         return {
             "level": self.level,
             "severity": self.severity,
             "code": self.code,
-            "file": self.file,
+            "file": printable.line(self.file),
             "line": self.line,
             "plugin": {"index": self.plugin[0], "type": self.plugin[1]} if self.plugin else None,
             "path": self.path,
@@ -142,9 +147,10 @@ class Finding(t.NamedTuple):
         }
 
     def __str__(self) -> str:
-        place = f"{self.file}, line {self.line}" if self.line else self.file
+        file = printable.line(self.file)
+        place = f"{file}, line {self.line}" if self.line else file
         where = f"{place}: {self.path}" if self.path else place
-        return f"{where}: {self.message}{f'; {self.hint}' if self.hint else ''} ({self.code})"
+        return printable.lines(f"{where}: {self.message}{f'; {self.hint}' if self.hint else ''} ({self.code})")
 
 
 def errors(findings: t.Iterable[Finding], *, strict: bool = False) -> list[Finding]:

@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
@@ -73,7 +74,9 @@ def load_file(path: str) -> NetworkConfiguration:
     Raises:
         CniError: As `config.parse`, and ``IO_FAILURE``.
     """
-    return complete(config.parse(_read(path), path), os.path.dirname(path))
+    # A name of several lines is one line of an error.
+    network = complete(config.parse(_read(path), printable.line(path)), os.path.dirname(path))
+    return network if network.source == path else dataclasses.replace(network, source=path)
 
 
 def complete(network: NetworkConfiguration, directory: str) -> NetworkConfiguration:
@@ -115,8 +118,9 @@ def _plugin_directory(network: NetworkConfiguration, path: str) -> list[PluginCo
     plugins = []
     for index, name in enumerate(list_files(path, SINGLE_ENDINGS[:1]), start=len(network.plugins)):
         file = os.path.join(path, name)
-        keys = json_text.decode(_read(file), file, unique_keys=True)
-        plugins.append(config.parse_plugin(keys, index, file, ""))
+        shown = printable.line(file)
+        keys = json_text.decode(_read(file), shown, unique_keys=True)
+        plugins.append(config.parse_plugin(keys, index, shown, ""))
     return plugins
 
 

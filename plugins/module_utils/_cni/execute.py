@@ -13,7 +13,7 @@ import signal
 import stat
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import process
+from ansible_collections.cni.node.plugins.module_utils._base import printable, process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
@@ -211,9 +211,8 @@ def _output(outcome: process.Outcome, understood: bool) -> str:
 
 
 def _last_lines(output: bytes) -> str:
-    text = output[-4096:].decode("utf-8", "replace")
-    printable = "".join(character if character.isprintable() or character in "\t\n" else "?" for character in text)
-    return "\n".join(printable.strip().splitlines()[-_STDERR_LINES:])
+    text = printable.lines(output[-4096:].decode("utf-8", "replace"))
+    return "\n".join(text.strip().split("\n")[-_STDERR_LINES:])
 
 
 __all__ = ("Executor", "NotFound", "Parameters", "ProcessExecutor")

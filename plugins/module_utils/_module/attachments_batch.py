@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
@@ -50,14 +51,18 @@ class Batch:
         if not left:
             return None
         given = (one.attachment for one in self.purged)
-        return {"left": left, "purged": [(one.network, one.container_id, one.ifname, one.netns) for one in given]}
+        purged = [(one.network, one.container_id, one.ifname, one.netns) for one in given]
+        # As ASCII, so that a path of any bytes comes back as it was.
+        return {"left": left, "purged": json.dumps(purged)}
 
 
 def batch(module: AnsibleModule, runtime: Runtime, wanted: list[Wanted]) -> Batch:
     """Return what there is to be done; warn of what cannot be purged."""
     told = module.params["_controller"]
     if told:
-        return Batch(wanted, [Wanted(Attachment(*names), present=False) for names in told["purged"]], told["left"])
+        return Batch(
+            wanted, [Wanted(Attachment(*names), present=False) for names in json.loads(told["purged"])], told["left"]
+        )
     purged, unknown = unwanted(runtime, wanted) if module.params["purge"] else ([], [])
     warn(module, (f"not purged, for nobody can tell whose it is: {error}" for error in unknown))
     return Batch(wanted, purged, range(len(wanted) + len(purged)))

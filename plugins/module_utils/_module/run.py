@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 
 if t.TYPE_CHECKING:
@@ -17,9 +18,9 @@ if t.TYPE_CHECKING:
 
 
 def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, t.Any]]) -> t.NoReturn:
-    """Run a module's one operation; this is where an error becomes a failure."""
+    """Run a module's one operation; this is where an error becomes a failure, and where all that leaves is made safe."""
     try:
-        result = operation(module)
+        result = printable.everything(operation(module))
     except Exception as exc:
         module.fail_json(**as_failure(as_error(exc)))
     if result.get("failed"):
@@ -39,7 +40,7 @@ def counted(actions: t.Iterable[str]) -> str:
 
 def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
     """Show each warning once."""
-    for warning in dict.fromkeys(warnings):
+    for warning in dict.fromkeys(map(printable.lines, warnings)):
         module.warn(warning)
 
 

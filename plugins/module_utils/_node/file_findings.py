@@ -12,7 +12,7 @@ import re
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -44,7 +44,7 @@ def findings(prospect: Prospect) -> t.Iterator[Finding]:
     for path, error in prospect.broken.items():
         is_first = os.path.basename(path) == first
         hint = "containerd has no network as long as it comes first" if is_first else "mend it, or remove it"
-        yield Finding("broken-file", path, "", error.msg.replace(f"{path}: ", ""), hint)
+        yield Finding("broken-file", path, "", error.msg.replace(f"{printable.line(path)}: ", ""), hint)
     for name in names:
         yield from _leftover(prospect, name, is_first=name == first)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -68,7 +69,7 @@ def _line(outcome: Outcome) -> str:
 
 
 def _say(line: str) -> None:
-    sys.stdout.write("; ".join(line.splitlines()) + "\n")
+    sys.stdout.write(printable.line("; ".join(filter(None, line.split("\n")))) + "\n")
     sys.stdout.flush()
 
 

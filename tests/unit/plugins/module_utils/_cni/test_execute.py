@@ -211,7 +211,7 @@ class TestFailure:
 
     def test_the_last_ten_lines_of_complaints_are_shown_as_text(self, fail: t.Callable[..., CniError]) -> None:
         details = fail("seq 100 >&2; printf 'a\\033[31m\\377b' >&2; exit 1").details
-        assert details.endswith("\n".join(["its last words: 92", *map(str, range(93, 101)), "a?[31m\ufffdb"]))
+        assert details.endswith("\n".join(["its last words: 92", *map(str, range(93, 101)), "a\\x1b[31m\ufffdb"]))
 
     def test_the_end_of_time_is_told_with_the_limit_and_not_with_what_was_printed(
         self, fail: t.Callable[..., CniError]

@@ -138,3 +138,8 @@ def test_a_record_of_elsewhere_fails_and_the_program_says_so_on_one_line(
     assert restore.main([str(lab.cache_dir)]) == 1
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("failed: the attachment of blue (eth0) to network net: /elsewhere/blue is not restored;")
+
+
+def test_what_is_said_of_an_attachment_is_one_line_of_text(capsys: pytest.CaptureFixture[str]) -> None:
+    restore._say("failed: caf\udce9\x1b[2J\nmore\r\n")
+    assert capsys.readouterr().out == "failed: caf\\udce9\\x1b[2J; more\\r\n"

@@ -1,0 +1,148 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What others may name and say reaches the operator as visible text, whatever bytes it has, and no result is lost for it."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import pathlib
+import re
+import threading
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.ansible.laboratory import open_network
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project, task
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
+from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces, rename_link
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+ATTACHMENTS, INFO = "cni.node.attachments", "cni.node.node_info"
+UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+# It clears the screen, and turns the direction of writing around.
+TRICK, SHOWN = "\x1b[2J\u202egone", r"\x1b[2J\u202egone"
+
+
+def safe(played: Played) -> Played:
+    """Neither on the terminal nor in a result is there anything but text."""
+    for text in texts([played.output, *(one.result for one in played.tasks)]):
+        assert not UNSAFE.search(text), ascii(text)
+    return played
+
+
+def texts(value: t.Any) -> t.Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for one in [*value, *value.values()] if isinstance(value, dict) else value:
+            yield from texts(one)
+
+
+def test_a_change_is_reported_though_a_link_is_renamed_to_bytes_that_are_no_text(node: Node, project: Project) -> None:
+    node.write(networks.network(networks.bridge()))
+    wanted = {"attachments": [{"network": "net", "netns": "blue"}]}
+    with namespace("blue") as blue:
+        assert project.play([task("attach", ATTACHMENTS, wanted)]).succeeded()["attach"].changed
+        with inside(blue.path):
+            rename_link(b"eth0", b"caf\xe9\x1b[2J")
+        again = safe(project.play([task("again", ATTACHMENTS, wanted)]).succeeded())["again"]
+    assert again.changed
+    assert again.actions() == {"blue": "recreated"}
+    assert r"caf\udce9\x1b[2J" in again.entries[0]["reason"]
+
+
+def test_what_a_plugin_says_cannot_drive_the_terminal(node: Node, project: Project) -> None:
+    error = {"code": 100, "msg": f"msg {TRICK}", "details": f"first {TRICK}\nsecond\r"}
+    open_network(node, "loud", ADD=Answer(error=error, stderr=f"stderr {TRICK}"))
+    extra = {"ips": [{"address": "10.9.0.2/24"}], f"odd{TRICK}": TRICK}
+    open_network(node, "odd", ADD=Answer(result=extra))
+    with namespaces("red", "blue"):
+        items = [{"network": "loud", "netns": "red"}, {"network": "odd", "netns": "blue"}]
+        tasks = [task("attach", ATTACHMENTS, {"attachments": items}), task("look", INFO, {"gather": ["attachments"]})]
+        played = safe(project.play(tasks, "--diff"))
+    done = played["attach"]
+    assert done.actions() == {"red": "failed", "blue": "added"}
+    done.failed(f"msg {SHOWN}; first {SHOWN}\nsecond\\r")
+    assert done.entries[1]["result"][f"odd{SHOWN}"] == SHOWN
+
+
+def test_what_a_server_answers_cannot_drive_the_terminal(node: Node, project: Project) -> None:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *arguments: t.Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            self.wfile.write(b"HTTP/1.1 404 not \x1b[2J\x9bhere\r\nContent-Length: 0\r\n\r\n")
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        source = f"http://127.0.0.1:{server.server_address[1]}/plugins.tgz"
+        wanted = {"source": source, "checksum": "sha256:" + "0" * 64}
+        try:
+            played = safe(project.play([task("install", "cni.node.plugins", wanted)]))
+        finally:
+            server.shutdown()
+            thread.join()
+    played["install"].failed(r"the server answers 404 not \x1b[2J\x9bhere")
+
+
+NAMES = {
+    b"10-\x1b[31mred.conflist": r"10-\x1b[31mred.conflist",
+    b"20-two\nlines.conflist": r"20-two\nlines.conflist",
+    b"30-caf\xe9.conflist": r"30-caf\udce9.conflist",
+}
+
+
+@pytest.mark.parametrize("content", [b"{", json.dumps(networks.network(networks.bridge(), name="odd")).encode()])
+def test_names_of_files_on_the_node_are_one_line_of_text(node: Node, project: Project, content: bytes) -> None:
+    for name in NAMES:
+        pathlib.Path(os.fsdecode(os.fsencode(node.conf_dir) + b"/" + name)).write_bytes(content)
+    conflist: Json = {"config": networks.network(networks.bridge(bridge="br1"), name="net")}
+    with namespace("blue"):
+        played = safe(
+            project.play(
+                [
+                    task("look", INFO, {}),
+                    task("attach", ATTACHMENTS, {"attachments": [{"network": "none", "netns": "blue"}]}),
+                    task("collect", "cni.node.gc", {}),
+                    task("verify", "cni.node.verify", {"networks": ["none"]}),
+                    task("write", "cni.node.conflists", {"conflists": [conflist]}),
+                    task("purge", "cni.node.conflists", {"purge": True}),
+                ],
+                "--diff",
+            )
+        )
+    # The end of a line is text, and data as it is; in a sentence, it would begin another one.
+    shown = {text.replace(r"\n", "\n") for text in NAMES.values()}
+    assert {os.path.basename(one["path"]) for one in played["look"].result["networks"]} == shown
+    if content == b"{":
+        for text in NAMES.values():
+            played["attach"].failed(f"{node.conf_dir}/{text}")
+            assert any(text in warning for warning in played["write"].warnings), played["write"].warnings
+
+
+def test_names_of_files_on_the_controller_are_one_line_of_text(project: Project, tmp_path: pathlib.Path) -> None:
+    directory = tmp_path / "files"
+    directory.mkdir()
+    for name in NAMES:
+        pathlib.Path(os.fsdecode(os.fsencode(directory) + b"/" + name)).write_bytes(b"{")
+    files = "query('ansible.builtin.fileglob', directory ~ '/*')"
+    findings = f"{files} | cni.node.conflist_findings(files=true)"
+    tasks = [
+        task("find", "ansible.builtin.debug", {"msg": f"{{{{ {findings} }}}}"}),
+        task(
+            "refuse", "ansible.builtin.assert", {"that": f"({findings}) | map(attribute='file') | unique | count == 3"}
+        ),
+    ]
+    played = safe(project.play(tasks, vars={"directory": str(directory)}).succeeded())
+    assert all(json.dumps(name)[1:-1] in played.output for name in NAMES.values()), played.output
+    validated = safe(project.run("cni.node.validate", cni_node_conflist_files=str(directory)))
+    assert validated.status != 0

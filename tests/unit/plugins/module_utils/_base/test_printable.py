@@ -1,0 +1,67 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is shown can neither drive a terminal nor be refused by the controller, and plain text stays as it is."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cni.node.plugins.module_utils._base import printable
+
+UNSAFE = {
+    "\x00": r"\x00",
+    "\x07": r"\x07",
+    "\x08": r"\x08",
+    "\r": r"\r",
+    "\x1b": r"\x1b",
+    "\x7f": r"\x7f",
+    "\x9b": r"\x9b",
+    "\u2028": r"\u2028",
+    "\u202e": r"\u202e",
+    "\u2066": r"\u2066",
+    "\udce9": r"\udce9",
+}
+PLAIN = ("", "eth0", "with spaces", 'quo"ted\\', "Zürich", "ネット", "👩‍🚀", "עברית", "\u00a0")
+SEVERAL = "first\n\tsecond"
+
+
+@pytest.mark.parametrize(("unsafe", "shown"), UNSAFE.items(), ids=UNSAFE.values())
+def test_what_is_not_safe_becomes_a_visible_escape(unsafe: str, shown: str) -> None:
+    for show in (printable.line, printable.lines):
+        assert show(f"a{unsafe}b{unsafe}") == f"a{shown}b{shown}"
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_plain_text_of_any_language_stays_as_it_is(text: str) -> None:
+    for show in (printable.line, printable.lines):
+        assert show(text) is text
+
+
+def test_only_a_line_has_no_ends_of_lines_and_no_tabs() -> None:
+    assert printable.lines(SEVERAL) == SEVERAL
+    assert printable.line(SEVERAL) == r"first\n\tsecond"
+
+
+def test_texts_and_keys_at_any_depth_are_made_safe_and_all_else_stays() -> None:
+    value = {"a\x1b": [{"\udce9": ("\x07", 1, 1.5, True, None)}]}
+    assert printable.everything(value) == {r"a\x1b": [{r"\udce9": [r"\x07", 1, 1.5, True, None]}]}
+
+
+VALUES: st.SearchStrategy[t.Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(st.characters()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters()), inner),
+)
+
+
+@given(VALUES)
+def test_whatever_it_is_it_can_be_sent_and_nothing_is_left_to_do(value: t.Any) -> None:
+    shown = printable.everything(value)
+    json.dumps(shown, ensure_ascii=False).encode("utf-8")
+    assert printable.everything(shown) == shown

@@ -11,21 +11,19 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._linux import program, rtnetlink
 
 _OUTPUT_LIMIT: t.Final = 64 * 1024 * 1024
 _REDIRECTS: t.Final = re.compile(r"mirred \(Egress Redirect to device (\S+)\)")
 
 
 def names() -> list[str]:
-    """Return the intermediate functional blocks of this thread's network namespace; none without iproute2.
+    """Return the intermediate functional blocks of this thread's network namespace.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    path = program.find("ip")
-    links = program.json_output([path, "-j", "link", "show", "type", "ifb"], limit=_OUTPUT_LIMIT) if path else []
-    return [link["ifname"] for link in links or [] if link.get("ifname")]
+    return [link.name for link in rtnetlink.links() if link.kind == "ifb"]
 
 
 def targets() -> set[str] | None:

@@ -13,13 +13,26 @@ import os
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
 _NAMESPACE: t.Final = re.compile(r"net:\[(\d+)\]")
+_LOOK: t.Final = "look into the network namespace"
 _LOCAL: t.Final = re.compile(r"\|-- (\S+)\n\s*/32 host LOCAL")
 
 T = t.TypeVar("T")
+
+
+class Addresses(t.NamedTuple):
+    """The addresses of all these namespaces.
+
+    Attributes:
+        found: Each, with the path of a namespace that has it.
+        unseen: Why a namespace cannot be looked into, by its path: it may have any address.
+    """
+
+    found: dict[str, str]
+    unseen: dict[str, CniError]
 
 
 def live() -> dict[int, str]:
@@ -31,20 +44,21 @@ def live() -> dict[int, str]:
     return {**_of_processes(), **mounted()}
 
 
-def addresses() -> dict[str, str]:
-    """Return every address of these namespaces, the node's own included, with the path of one that has it.
+def addresses() -> Addresses:
+    """Return every address of these namespaces, the node's own included."""
+    addresses = Addresses({}, {})
+    for path, found in look_into(_own_addresses):
+        if isinstance(found, CniError):
+            addresses.unseen[path] = found
+        else:
+            addresses.found.update(dict.fromkeys(found, path))
+    return addresses
 
-    Raises:
-        CniError: ``IO_FAILURE``: a namespace cannot be looked into.
-    """
-    return {address: path for path, found in look_into(_own_addresses) for address in found}
 
+def look_into(look: t.Callable[[], T]) -> t.Iterator[tuple[str, T | CniError]]:
+    """Return what something does inside each of these namespaces. One whose path goes meanwhile may have another.
 
-def look_into(look: t.Callable[[], T]) -> t.Iterator[tuple[str, T]]:
-    """Do something inside each of these namespaces. One whose path goes meanwhile may have another.
-
-    Raises:
-        CniError: ``IO_FAILURE``: one cannot be entered, or an ``OSError`` of `look` itself.
+    A namespace that cannot be entered or looked into may be a stranger's: why not is what is returned of it then.
     """
     ways = live()
     tried: set[tuple[int, str]] = set()
@@ -54,10 +68,11 @@ def look_into(look: t.Callable[[], T]) -> t.Iterator[tuple[str, T]]:
         for inode, path in ways.items():
             try:
                 found = netns.inside(path, look)
-            except OSError as exc:
+            except (OSError, CniError) as exc:
                 if _leads(path, inode):
-                    raise io_error("look into the network namespace", path, exc) from exc
-                missed.add(inode)
+                    yield path, exc if isinstance(exc, CniError) else io_error(_LOOK, path, exc)
+                else:
+                    missed.add(inode)
             else:
                 yield path, found
         again = live() if missed else {}
@@ -75,9 +90,10 @@ def _leads(path: str, inode: int) -> bool:
 def mounted() -> dict[int, str]:
     """Return a path to each namespace that is mounted where we can see it and no other mount covers, as `live`."""
     found = {}
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+    # A path may have what Python takes for the end of a line, or for white space.
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
         for line in lines:
-            root, point = line.split()[3:5]
+            root, point = line.split(" ")[3:5]
             namespace = _NAMESPACE.fullmatch(root)
             path = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), point)
             if namespace and _leads(path, int(namespace[1])):
@@ -100,18 +116,19 @@ def _of_processes() -> dict[int, str]:
 def _own_addresses() -> set[str]:
     """Read without a program: there may be thousands of namespaces."""
     found = set(_LOCAL.findall(_read("/proc/thread-self/net/fib_trie")))
-    for line in _read("/proc/thread-self/net/if_inet6").splitlines():
-        digits = line.split()[0]
+    for line in _read("/proc/thread-self/net/if_inet6").split("\n")[:-1]:
+        digits = line.partition(" ")[0]
         found.add(str(ipaddress.ip_address(":".join(digits[start : start + 4] for start in range(0, 32, 4)))))
     return found
 
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="ascii") as stream:
+        # The last word of a line may be the name of a link, which has any bytes.
+        with open(path, encoding="ascii", errors="surrogateescape", newline="\n") as stream:
             return stream.read()
     except FileNotFoundError:  # the kernel lacks this family
         return ""
 
 
-__all__ = ("addresses", "live", "look_into", "mounted")
+__all__ = ("Addresses", "addresses", "live", "look_into", "mounted")

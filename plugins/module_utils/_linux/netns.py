@@ -205,12 +205,12 @@ def _pin_new_namespace(path: str) -> None:
 def _in_new_thread(operation: t.Callable[[], T]) -> T:
     """Change a thread's namespace without changing ours: the thread ends right after."""
     results: list[T] = []
-    failures: list[OSError] = []
+    failures: list[BaseException] = []
 
     def run() -> None:
         try:
             results.append(operation())
-        except OSError as exc:
+        except BaseException as exc:  # it is raised again, as it was
             failures.append(exc)
 
     thread = threading.Thread(target=run)

@@ -26,7 +26,7 @@ def find(name: str) -> str | None:
 
 
 def output(argv: t.Sequence[str], *, stdin: str = "", limit: int = process.OUTPUT_LIMIT) -> str:
-    """Run a program to its end and return what it printed.
+    """Run a program to its end and return what it printed; bytes that are no UTF-8 come back as they are in `stdin`.
 
     Args:
         argv: The program's path and its arguments.
@@ -37,13 +37,13 @@ def output(argv: t.Sequence[str], *, stdin: str = "", limit: int = process.OUTPU
     """
     name = os.path.basename(argv[0])
     try:
-        outcome = process.run(argv, os.environb, stdin.encode(), _TIMEOUT, limit)
+        outcome = process.run(argv, os.environb, stdin.encode("utf-8", "surrogateescape"), _TIMEOUT, limit)
     except OSError as exc:
         raise CniError(Code.IO_FAILURE, f"{name} cannot be run: {exc.strerror}") from exc
     if outcome.stopped or outcome.status:
         why = outcome.stopped or outcome.stderr.decode("utf-8", "replace").strip()
         raise CniError(Code.IO_FAILURE, " ".join([name, *argv[1:], "failed"]), why)
-    return outcome.stdout.decode("utf-8", "replace")
+    return outcome.stdout.decode("utf-8", "surrogateescape")
 
 
 def json_output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> t.Any:
@@ -54,7 +54,7 @@ def json_output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> 
     """
     text = output(argv, limit=limit)
     try:
-        return json.loads(text) if text.strip() else None
+        return json.loads(text, strict=False) if text.strip() else None
     except ValueError as exc:
         raise CniError(Code.DECODE_FAILURE, f"what {' '.join(argv)} prints is not JSON: {exc}") from exc
 

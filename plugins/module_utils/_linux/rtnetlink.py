@@ -30,6 +30,7 @@ _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_LINK, _IFLA_MASTER, _IFLA_LINKINFO
     18,
     29,
 )
+_IFLA_LINK_NETNSID: t.Final = 37
 _IFLA_INFO_KIND: t.Final = 1
 _RTEXT_FILTER_SKIP_STATS: t.Final = 0x8
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
@@ -69,6 +70,7 @@ class Link(t.NamedTuple):
         master: Number of the bridge or the like that it is a port of, or 0.
         peer: Number of the link it stands on or is paired with, maybe in another namespace, or 0.
         kind: ``veth``, ``bridge`` and so on; empty for hardware and the loopback.
+        is_peer_elsewhere: Whether the peer is in another namespace.
     """
 
     ifindex: int
@@ -79,6 +81,7 @@ class Link(t.NamedTuple):
     master: int
     peer: int
     kind: str
+    is_peer_elsewhere: bool = False
 
 
 class Address(t.NamedTuple):
@@ -117,12 +120,25 @@ def look(path: str = "", *, routes: bool = True) -> View:
     try:
         with _connected_inside(path) if path else _connected() as connection:
             return View(
-                _dump(connection, _RTM_GETLINK, _LINK.pack(0, 0, 0, 0, 0) + _NO_STATISTICS, _link),
+                _links(connection),
                 _dump(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, 0), _address),
                 _dump(connection, _RTM_GETROUTE, _ROUTE.pack(0, 0, 0, 0, 0, 0, 0, 0, 0), _route) if routes else (),
             )
     except OSError as exc:
         raise io_error("ask the kernel for the links of", path or "the network namespace", exc) from exc
+
+
+def links() -> tuple[Link, ...]:
+    """Return the links of this thread's network namespace.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    try:
+        with _connected() as connection:
+            return _links(connection)
+    except OSError as exc:
+        raise io_error("ask the kernel for the links of", "the network namespace", exc) from exc
 
 
 def link(name: str, path: str = "") -> Link | None:
@@ -142,6 +158,10 @@ def link(name: str, path: str = "") -> Link | None:
         if exc.errno in (errno.ENODEV, errno.ERANGE):
             return None
         raise io_error("ask the kernel for the link", name, exc) from exc
+
+
+def _links(connection: socket.socket) -> tuple[Link, ...]:
+    return _dump(connection, _RTM_GETLINK, _LINK.pack(0, 0, 0, 0, 0) + _NO_STATISTICS, _link)
 
 
 def _connected() -> socket.socket:
@@ -227,6 +247,7 @@ def _link(answer: bytes, start: int, end: int) -> Link:
         master=_number(answer, found, _IFLA_MASTER),
         peer=_number(answer, found, _IFLA_LINK),
         kind=_text(answer, info[_IFLA_INFO_KIND]) if _IFLA_INFO_KIND in info else "",
+        is_peer_elsewhere=_IFLA_LINK_NETNSID in found,
     )
 
 
@@ -271,4 +292,4 @@ def _text(answer: bytes, place: tuple[int, int]) -> str:
     return answer[slice(*place)].rstrip(b"\0").decode("utf-8", "surrogateescape")
 
 
-__all__ = ("MAIN_TABLE", "Address", "Link", "Route", "View", "link", "look")
+__all__ = ("MAIN_TABLE", "Address", "Link", "Route", "View", "link", "links", "look")

@@ -8,14 +8,11 @@
 from __future__ import annotations
 
 import dataclasses
-import errno
 import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, program
-
-_OUTPUT_LIMIT: t.Final = 64 * 1024 * 1024
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, program, rtnetlink
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,28 +30,39 @@ class Veth:
     master: str
 
 
+class Ends(t.NamedTuple):
+    """The ends of pairs in all network namespaces.
+
+    Attributes:
+        found: A path to the namespace of each end, by its number and its peer's.
+        unseen: Why a namespace cannot be looked into, by its path: it may have any end.
+    """
+
+    found: dict[tuple[int, int], str]
+    unseen: dict[str, CniError]
+
+
 def veths() -> list[Veth]:
-    """Return the ends in this thread's network namespace; none where iproute2 is not installed.
+    """Return the ends in this thread's network namespace.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    path = program.find("ip")
-    links = program.json_output([path, "-j", "link", "show", "type", "veth"], limit=_OUTPUT_LIMIT) if path else []
-    return [
-        Veth(link["ifname"], link["ifindex"], link["link_index"], link.get("master", ""))
-        for link in links or []
-        if "link_netnsid" in link and "link_index" in link
-    ]
+    links = rtnetlink.links()
+    names = {link.ifindex: link.name for link in links}
+    ends = (link for link in links if link.kind == "veth" and link.peer and link.is_peer_elsewhere)
+    return [Veth(end.name, end.ifindex, end.peer, names.get(end.master, "")) for end in ends]
 
 
-def other_ends() -> dict[tuple[int, int], str]:
-    """Return a path to the namespace of every end, the node's own included, by its number and its peer's.
-
-    Raises:
-        CniError: ``IO_FAILURE``: a namespace cannot be looked into.
-    """
-    return {(end.index, end.peer_index): path for path, ends in live_namespaces.look_into(_veths) for end in ends}
+def other_ends() -> Ends:
+    """Return where the ends of pairs are, those of the node itself included."""
+    ends = Ends({}, {})
+    for path, found in live_namespaces.look_into(veths):
+        if isinstance(found, CniError):
+            ends.unseen[path] = found
+        else:
+            ends.found.update({(end.index, end.peer_index): path for end in found})
+    return ends
 
 
 def remove(veth: Veth) -> None:
@@ -73,11 +81,4 @@ def remove(veth: Veth) -> None:
             raise
 
 
-def _veths() -> list[Veth]:
-    try:
-        return veths()
-    except CniError as exc:
-        raise OSError(errno.EIO, str(exc)) from exc
-
-
-__all__ = ("Veth", "other_ends", "remove", "veths")
+__all__ = ("Ends", "Veth", "other_ends", "remove", "veths")

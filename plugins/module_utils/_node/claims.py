@@ -21,6 +21,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._linux.live_namespaces import Addresses
+
 # Below it, runtimes keep their records as the reference runtime does: libcni, CRI-O, Podman and containerd in
 # "results", dockershim's heirs in "cache/results", Multus in "multus/results".
 _STATE_DIR: t.Final = "/var/lib/cni"
@@ -138,11 +141,15 @@ class Claims:
 
         if is_name(container_id) and netns.is_namespace(os.path.join(netns.DIRECTORY, container_id)):
             return f"there is a network namespace named {container_id}"
-        held = [address for address in addresses if address in self._live]
-        return f"{held[0]} is in use in the network namespace {self._live[held[0]]}" if held else ""
+        asked = list(addresses)
+        held = [address for address in asked if address in self._live.found]
+        if held:
+            return f"{held[0]} is in use in the network namespace {self._live.found[held[0]]}"
+        unseen = next(iter(self._live.unseen.values()), None) if asked else None
+        return f"{asked[0]} may be in use where nobody can look: {unseen}" if unseen else ""
 
     @functools.cached_property
-    def _live(self) -> dict[str, str]:
+    def _live(self) -> Addresses:
         from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
 
         return live_namespaces.addresses()

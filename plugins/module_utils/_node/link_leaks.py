@@ -13,6 +13,7 @@ import re
 import socket
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
@@ -51,18 +52,20 @@ class LinkLeaks:
         from ansible_collections.cni.node.plugins.module_utils._linux import veth
 
         unclaimed = [one for one in veth.veths() if one.master in bridges and one.name in names - claimed]
-        ends = veth.other_ends() if unclaimed else {}
+        ends = veth.other_ends() if unclaimed else veth.Ends({}, {})
         attached = {_inode(record.attachment.netns) for record in claims.records} - {0} if unclaimed else set()
-        found = [(one, ends.get((one.peer_index, one.index), "")) for one in unclaimed]
+        found = [(one, ends.found.get((one.peer_index, one.index), "")) for one in unclaimed]
+        unseen = next(iter(ends.unseen.values()), None)
         # Old results do not tell the node's end, and a DEL that a dry run does not run would take it away.
-        return [self._port(one, inside, claims) for one, inside in found if _inode(inside) not in attached]
+        return [self._port(one, inside, unseen, claims) for one, inside in found if _inode(inside) not in attached]
 
-    def _port(self, port: Veth, inside: str, claims: Claims) -> Leak:
+    def _port(self, port: Veth, inside: str, unseen: CniError | None, claims: Claims) -> Leak:
         evidence = f"no runtime has a record of this port of {port.master}"
         leak = Leak("link", "", port.name, evidence)
         sharing = tuple(one for one in claims.sharing if port.master in _bridges([one]))
         doubt = dataclasses.replace(claims, sharing=sharing).doubt("", ())
         doubt = doubt or (f"its other end is in the network namespace {inside}" if inside else "")
+        doubt = doubt or (f"its other end may be where nobody can look: {unseen}" if unseen else "")
         if not doubt:
             leak.evidence += ", and its other end is in no network namespace that has a name or a process"
         from ansible_collections.cni.node.plugins.module_utils._linux import veth

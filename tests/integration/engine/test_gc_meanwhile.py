@@ -33,7 +33,7 @@ def test_what_comes_and_goes_is_no_failure(node: Node) -> None:
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         ended = executor.submit(subprocess.run, ["sh", "-c", CONTAINERS], stderr=subprocess.DEVNULL)
         while not ended.done():
-            assert "127.0.0.1" in live_namespaces.addresses()
+            assert "127.0.0.1" in live_namespaces.addresses().found
             veth.other_ends()
             ifb.targets()
 

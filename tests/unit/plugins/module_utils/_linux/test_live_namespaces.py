@@ -14,10 +14,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
 from ansible_collections.cni.node.tests.support.until import until
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 OWN = os.stat("/proc/self/ns/net").st_ino
 
@@ -35,7 +34,7 @@ def test_the_namespace_of_a_process_is_alive() -> None:
 def test_addresses_of_both_families_are_found_with_a_namespace_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_namespaces, "live", lambda: {OWN: "/proc/self/ns/net"})
     monkeypatch.setattr(netns, "inside", lambda path, look: look())
-    found = live_namespaces.addresses()
+    found = live_namespaces.addresses().found
     assert found["127.0.0.1"] == "/proc/self/ns/net"
     if "1" in pathlib.Path("/proc/net/if_inet6").read_text(encoding="ascii"):
         assert found["::1"] == "/proc/self/ns/net"
@@ -105,11 +104,17 @@ def test_a_file_that_is_left_where_a_namespace_was_mounted_is_none(paths: Paths)
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.EPERM, errno.ENOENT])
-def test_a_namespace_that_is_there_and_cannot_be_looked_into_is_an_error(paths: Paths, code: int) -> None:
-    paths.listings = [{OWN: "/proc/self/ns/net"}]
+def test_a_namespace_that_is_there_and_cannot_be_looked_into_is_named_and_the_others_are_looked_into(
+    paths: Paths, code: int
+) -> None:
+    blue = paths.make("blue")
+    paths.listings = [{OWN: "/proc/self/ns/net", inode(blue): blue}]
     paths.failures = {"/proc/self/ns/net": OSError(code, "it is so")}
-    error = error_of(paths.look)
-    assert (error.code, error.msg) == (
+    (path, error), other = live_namespaces.look_into(lambda: None)
+    assert isinstance(error, CniError)
+    assert (path, error.code, error.msg) == (
+        "/proc/self/ns/net",
         Code.IO_FAILURE,
         "cannot look into the network namespace /proc/self/ns/net: it is so",
     )
+    assert other == (blue, None)

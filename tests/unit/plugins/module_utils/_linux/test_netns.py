@@ -12,7 +12,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
@@ -131,3 +131,15 @@ def test_a_namespace_that_another_run_has_just_made_is_not_made_again(directory:
 def test_no_lock_is_left(directory: pathlib.Path) -> None:
     netns.delete("nobody")
     assert not os.path.lexists(netns.LOCK)
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(5, "it is so"), CniError(11, "later"), UnicodeDecodeError("ascii", b"\xe9", 0, 1, "no")]
+)
+def test_what_is_raised_in_another_thread_arrives_as_it_was(error: Exception) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        netns._in_new_thread(fail)
+    assert caught.value is error

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._linux import nftables, program, veth
+from ansible_collections.cni.node.plugins.module_utils._linux import nftables, program, rtnetlink, veth
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 Json = dict[str, t.Any]
@@ -57,19 +57,19 @@ def test_rules_with_comments_come_with_their_containers_addresses(prints: t.Call
     assert nftables.rules("none") == []
 
 
-def test_a_node_without_the_tools_has_neither_rules_nor_links(prints: t.Callable[..., None]) -> None:
-    assert (nftables.rules("hosts"), veth.veths()) == ([], [])
+def test_a_node_without_the_tool_has_no_rules(prints: t.Callable[..., None]) -> None:
+    assert nftables.rules("hosts") == []
 
 
-@pytest.mark.parametrize(("name", "words"), [("nft", "-j_list_tables"), ("ip", "-j_link_show_type_veth")])
-def test_what_is_not_json_is_an_error(prints: t.Callable[..., None], name: str, words: str) -> None:
-    prints(name, **{words: "no json here"})
-    error = error_of(nftables.rules, "hosts") if name == "nft" else error_of(veth.veths)
+def test_what_is_not_json_is_an_error(prints: t.Callable[..., None]) -> None:
+    prints("nft", **{"-j_list_tables": "no json here"})
+    error = error_of(nftables.rules, "hosts")
     assert (error.code, "is not JSON" in error.msg) == (Code.DECODE_FAILURE, True)
 
 
-def test_only_ends_whose_other_end_is_elsewhere_count(prints: t.Callable[..., None]) -> None:
-    there = {"ifname": "veth0", "ifindex": 3, "link_index": 2, "master": "cni0", "link_netnsid": 0}
-    here = {"ifname": "veth1", "ifindex": 5, "link_index": 4}
-    prints("ip", **{"-j_link_show_type_veth": json.dumps([there, here])})
+def test_only_ends_whose_other_end_is_elsewhere_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    bridge = rtnetlink.Link(7, "cni0", "", 1500, True, 0, 0, "bridge")
+    there = rtnetlink.Link(3, "veth0", "", 1500, True, 7, 2, "veth", is_peer_elsewhere=True)
+    here = rtnetlink.Link(5, "veth1", "", 1500, True, 0, 4, "veth")
+    monkeypatch.setattr(rtnetlink, "links", lambda: (bridge, there, here))
     assert veth.veths() == [veth.Veth("veth0", 3, 2, "cni0")]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import json
 import os
@@ -20,7 +21,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, con
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, live_namespaces, netns, program
+from ansible_collections.cni.node.plugins.module_utils._linux import (
+    iptables,
+    live_namespaces,
+    netns,
+    program,
+    rtnetlink,
+)
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._node import births, claims, garbage, host_local, rule_names
 from ansible_collections.cni.node.plugins.module_utils._node.chain_leaks import ChainLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Valid
@@ -32,7 +40,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.nft_leaks import Nf
 from ansible_collections.cni.node.plugins.module_utils._node.own_leftovers import OwnLeftovers
 from ansible_collections.cni.node.plugins.module_utils._node.record_leaks import RecordLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.rule_leaks import RuleLeaks
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
 
 SCOPE = Scope(0, dry_run=False)
@@ -176,7 +183,10 @@ def test_a_lock_that_is_taken_after_it_was_free_is_kept(tmp_path: pathlib.Path) 
 
 
 PORT_NAME = "veth0123abcd"
-PORT = json.dumps([{"ifname": PORT_NAME, "ifindex": 3, "link_index": 2, "master": "br0", "link_netnsid": 0}])
+PORT = (
+    Link(7, "br0", "", 1500, True, 0, 0, "bridge"),
+    Link(3, PORT_NAME, "", 1500, True, 7, 2, "veth", is_peer_elsewhere=True),
+)
 BRIDGED = config.parse(b'{"cniVersion": "0.4.0", "name": "net", "type": "bridge", "bridge": "br0"}', "10-net.conf")
 
 
@@ -188,31 +198,38 @@ def test_a_port_is_kept_where_a_namespace_cannot_be_asked_for_its_other_end(
     monkeypatch.setattr(socket, "if_nameindex", lambda: [(3, PORT_NAME)])
     monkeypatch.setattr(live_namespaces, "live", lambda: {os.stat(own).st_ino: own})
     monkeypatch.setattr(netns, "inside", lambda path, look: look())
-    monkeypatch.setattr(program, "json_output", Ports())
-    error = error_of(LinkLeaks(SCOPE).of, [BRIDGED], NOBODY)
-    assert (error.code, f"cannot look into the network namespace {own}: ip is out of order" in error.msg) == (
-        Code.IO_FAILURE,
-        True,
-    )
+    monkeypatch.setattr(rtnetlink, "links", Ports())
+    (leak,) = LinkLeaks(SCOPE).of([BRIDGED], NOBODY)
+    assert (leak.action, leak.error) == (KEPT, None)
+    assert leak.evidence.endswith("its other end may be where nobody can look: the kernel does not say")
     assert tools.done == ""
 
 
+def test_what_may_be_in_use_where_nobody_can_look_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    unseen = {"/proc/7/ns/net": CniError(Code.IO_FAILURE, "cannot look into it")}
+    monkeypatch.setattr(live_namespaces, "addresses", lambda: live_namespaces.Addresses({}, unseen))
+    nobody = dataclasses.replace(NOBODY)
+    doubt = nobody.doubt("lost", ["10.1.0.9"])
+    assert doubt == "10.1.0.9 may be in use where nobody can look: cannot look into it"
+    assert nobody.doubt("lost", []) == ""
+
+
 class Ports:
-    """What `ip` tells of the node's own ports; of those elsewhere it does not."""
+    """What the kernel tells of the node's own ports; of those elsewhere it does not."""
 
     def __init__(self) -> None:
         self._asked = False
 
-    def __call__(self, argv: t.Sequence[str], *, limit: int) -> t.Any:
+    def __call__(self) -> tuple[Link, ...]:
         if self._asked:
-            raise CniError(Code.IO_FAILURE, "ip is out of order")
+            raise CniError(Code.IO_FAILURE, "the kernel does not say")
         self._asked = True
-        return json.loads(PORT)
+        return PORT
 
 
 def test_an_interface_of_a_result_may_have_no_name(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "if_nameindex", lambda: [(3, PORT_NAME)])
     result = Result("1.0.0", {"interfaces": [{"mac": "02:00:00:00:00:01"}, {"name": PORT_NAME}]})
     record = Record(Attachment("net", "blue", "eth0"), b"", result)
-    tools.install("ip", first=PORT, later=PORT)
+    monkeypatch.setattr(rtnetlink, "links", lambda: PORT)
     assert LinkLeaks(SCOPE).of([BRIDGED], Claims("", frozenset(), frozenset(), (), (record,))) == []

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import socket
 import typing as t
@@ -16,7 +15,13 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, live_namespaces, netns, program
+from ansible_collections.cni.node.plugins.module_utils._linux import (
+    iptables,
+    live_namespaces,
+    netns,
+    program,
+    rtnetlink,
+)
 from ansible_collections.cni.node.plugins.module_utils._node import births, rule_names
 from ansible_collections.cni.node.plugins.module_utils._node.chain_leaks import ChainLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
@@ -160,7 +165,8 @@ def links(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Links:
 
     def make(*names: str) -> None:
         monkeypatch.setattr(socket, "if_nameindex", lambda: list(enumerate(names, 1)))
-        tools.print("ip", json.dumps([{"ifname": name} for name in names]))
+        found = tuple(rtnetlink.Link(number, name, "", 1500, True, 0, 0, "ifb") for number, name in enumerate(names, 1))
+        monkeypatch.setattr(rtnetlink, "links", lambda: found)
 
     return make
 
@@ -174,11 +180,11 @@ def test_a_link_is_garbage_when_nothing_sends_to_it_and_no_attachment_has_it(too
     assert told(IfbLeaks(DRY).of(claims())) == {LINK: "removed"}
 
 
-def test_ip_is_not_asked_where_no_link_is_called_so_or_an_attachment_has_each(
-    tools: Tools, links: Links, tmp_path: pathlib.Path
+def test_the_kernel_is_not_asked_where_no_link_is_called_so_or_an_attachment_has_each(
+    tools: Tools, links: Links, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     links("eth0", "ifb0", LINK)
-    (tmp_path / "ip").write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    monkeypatch.setattr(rtnetlink, "links", None)
     assert IfbLeaks(DRY).of(claims("lost")) == []
 
 

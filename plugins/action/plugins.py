@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import io
 import os
 import tarfile
 import tempfile
@@ -16,9 +18,19 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive
-from ansible_collections.cni.node.plugins.module_utils._node.file_digest import digest_of, sha256
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of, listing_of
+from ansible_collections.cni.node.plugins.module_utils._node.file_digest import (
+    digest_of,
+    digest_of_stream,
+    opened,
+    sha256,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import (
+    identity_of,
+    listed_contents,
+    listing_of,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, is_url
+from ansible_collections.cni.node.plugins.module_utils._node.private_file import copy_of
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 
 _Keys = dict[str, t.Any]
@@ -84,12 +96,16 @@ class _Archive:
         self._path, self._name = path, name
         version, checksum = (str(arguments.get(key) or "") for key in ("version", "checksum"))
         asked = ask(version, name, checksum)
-        if asked.checksum:
-            plugin_archive.verify(path, asked.checksum, name)
-        self.digest = asked.checksum if asked.checksum.startswith("sha256:") else f"sha256:{digest_of(path)}"
+        with opened(path) as file:
+            if asked.checksum:
+                plugin_archive.verify(file, asked.checksum, name)
+            is_known = asked.checksum.startswith("sha256:")
+            self.digest = asked.checksum if is_known else f"sha256:{digest_of_stream(file)}"
 
     def listing(self) -> dict[str, str]:
-        return {name: sha256(content) for name, content in plugin_archive.plugins(self._path, self._name)}
+        with copy_of(self._path, _temporary_directory(), self._name) as file:
+            plugin_archive.verify(file, self.digest, self._name)
+            return {name: sha256(content) for name, content in plugin_archive.plugins(file, self._name)}
 
     @contextlib.contextmanager
     def packed(self) -> t.Iterator[str]:
@@ -101,7 +117,8 @@ class _Directory:
 
     def __init__(self, path: str, arguments: _Keys) -> None:
         self._path = path
-        self._listing = listing_of(path, str(arguments.get("checksum") or ""), digest_of)
+        digest = functools.partial(digest_of, follow=False)
+        self._listing = listing_of(path, str(arguments.get("checksum") or ""), digest)
         self.digest = identity_of(self._listing)
 
     def listing(self) -> dict[str, str]:
@@ -109,17 +126,18 @@ class _Directory:
 
     @contextlib.contextmanager
     def packed(self) -> t.Iterator[str]:
-        with tempfile.NamedTemporaryFile(suffix=".tgz", dir=t.cast("t.Any", constants).DEFAULT_LOCAL_TMP) as packed:
+        with tempfile.NamedTemporaryFile(suffix=".tgz", dir=_temporary_directory()) as packed:
             with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as archive:
-                for name in self._listing:
-                    archive.add(os.path.join(self._path, name), name, recursive=False, filter=_plain)
+                for name, content in listed_contents(self._path, self._listing):
+                    member = tarfile.TarInfo(name)
+                    member.mode, member.size = 0o755, len(content)
+                    archive.addfile(member, io.BytesIO(content))
             packed.flush()
             yield packed.name
 
 
-def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    member.mode = 0o755
-    return member
+def _temporary_directory() -> str:
+    return str(t.cast("t.Any", constants).DEFAULT_LOCAL_TMP)
 
 
 _Source = t.Union[_Archive, _Directory]

@@ -125,6 +125,11 @@ options:
       - Seconds to wait for another run that works on the same directory.
     type: float
     default: 60
+  download_timeout:
+    description:
+      - Seconds that a download may take as a whole, from looking up the server's name to the last byte.
+    type: float
+    default: 600
   _controller:
     description:
       - What the action plugin knows of a O(source) on the controller. Only the action plugin sets it.
@@ -260,6 +265,7 @@ def main() -> t.NoReturn:
             "keep": {"type": "int", "default": 1},
             "force": {"type": "bool", "default": False},
             **arguments.TIMEOUT,
+            "download_timeout": {"type": "float", "default": 600.0},
             "_controller": {"type": "dict"},
         },
         required_if=[("state", "present", ("version", "source"), True)],

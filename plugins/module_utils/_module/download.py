@@ -8,68 +8,98 @@
 from __future__ import annotations
 
 import http.client
-import os
-import tempfile
+import threading
 import typing as t
 import urllib.error
 
 from ansible.module_utils.urls import open_url
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._node import private_file
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import without_password
 
-_CHUNK: t.Final = 1024 * 1024
-_LIMIT: t.Final = 512 * 1024 * 1024
+_CHUNK: t.Final = 64 * 1024
+_ADVICE: t.Final = "see whether the node reaches it, or give an archive on the controller as source"
 
 
-def download(url: str, directory: str, timeout: float) -> str:
-    """Fetch a file through the node's proxies, if it has any, and return its path.
+def download(url: str, directory: str, timeout: float, limit: float) -> t.IO[bytes]:
+    """Fetch a file through the node's proxies, if it has any, into a private file.
 
     Args:
-        directory: Where the file is put; removing it is the caller's.
+        directory: As of `private_file.create`.
         timeout: Seconds in which something has to come.
+        limit: Seconds in which all of it has to come, whatever the server, a proxy or a resolver does in between.
 
     Raises:
         CniError: ``LIMITED_CONNECTIVITY``, ``IO_FAILURE``.
     """
-    shown = without_password(url)
-    try:
-        response = open_url(url, timeout=timeout, http_agent="cni.node", decompress=False)
-    except urllib.error.HTTPError as exc:
-        raise _failure(shown, f"the server answers {exc.code} {exc.reason}") from exc
-    except (OSError, ValueError, http.client.HTTPException) as exc:
-        raise _failure(shown, str(getattr(exc, "reason", exc))) from exc
-    descriptor, path = tempfile.mkstemp(prefix="cni.node-", dir=directory)
-    with open(descriptor, "wb") as stream:
-        _receive(response, stream, shown)
-    return path
+    transfer = _Transfer(url, directory, timeout)
+    # The main thread cannot be kept from anything by what blocks this one, and need not wait for its end.
+    worker = threading.Thread(target=transfer.run, daemon=True)
+    worker.start()
+    worker.join(limit)
+    return transfer.result(limit)
 
 
-def _receive(response: t.Any, stream: t.IO[bytes], shown: str) -> None:
-    size = 0
-    while chunk := _next(response, shown):
-        size += len(chunk)
-        if size > _LIMIT:
-            raise _failure(shown, f"it has more than {_LIMIT} bytes")
+class _Transfer:
+    """One download, in a thread of its own."""
+
+    def __init__(self, url: str, directory: str, timeout: float) -> None:
+        self._url, self._directory, self._timeout = url, directory, timeout
+        self._shown = without_password(url)
+        self._file = private_file.create(directory)
+        self._size = 0
+        self._ended = threading.Event()
+        self._abandoned = threading.Event()
+        self._error: Exception | None = None
+
+    def run(self) -> None:
         try:
-            stream.write(chunk)
-        except OSError as exc:
-            raise io_error("write", os.path.dirname(str(stream.name)), exc) from exc
+            self._receive(self._open())
+        except Exception as exc:  # it is raised where somebody waits for it
+            self._error = exc
+        finally:
+            self._ended.set()
 
+    def result(self, limit: float) -> t.IO[bytes]:
+        if not self._ended.is_set():
+            self._abandoned.set()
+            self._file.close()
+            raise self._failure(
+                f"it was not complete after {limit:g} s, {self._size} bytes had come",
+                "allow it more time with download_timeout, or give an archive on the controller as source",
+            )
+        if self._error:
+            self._file.close()
+            raise self._error
+        return self._file
 
-def _next(response: t.Any, shown: str) -> bytes:
-    try:
-        return t.cast(bytes, response.read(_CHUNK))
-    except (OSError, http.client.HTTPException) as exc:
-        raise _failure(shown, f"it broke off: {exc or type(exc).__name__}") from exc
+    def _open(self) -> t.Any:
+        try:
+            return open_url(self._url, timeout=self._timeout, http_agent="cni.node", decompress=False)
+        except urllib.error.HTTPError as exc:
+            raise self._failure(f"the server answers {exc.code} {exc.reason}") from exc
+        except (OSError, ValueError, http.client.HTTPException) as exc:
+            raise self._failure(str(getattr(exc, "reason", exc))) from exc
 
+    def _receive(self, response: t.Any) -> None:
+        while not self._abandoned.is_set():
+            chunk = self._next(response)
+            if not chunk:
+                return
+            self._size += len(chunk)
+            if self._size > private_file.SIZE_LIMIT:
+                raise self._failure(f"it has more than {private_file.SIZE_LIMIT} bytes")
+            private_file.append(self._file, chunk, self._directory)
 
-def _failure(shown: str, reason: str) -> CniError:
-    return CniError(
-        Code.LIMITED_CONNECTIVITY,
-        f"cannot download {shown}: {reason}",
-        "see whether the node reaches it, or give an archive on the controller as source",
-    )
+    def _next(self, response: t.Any) -> bytes:
+        try:
+            return t.cast(bytes, response.read1(_CHUNK))
+        except (OSError, http.client.HTTPException) as exc:
+            raise self._failure(f"it broke off: {exc or type(exc).__name__}") from exc
+
+    def _failure(self, reason: str, advice: str = _ADVICE) -> CniError:
+        return CniError(Code.LIMITED_CONNECTIVITY, f"cannot download {self._shown}: {reason}", advice)
 
 
 __all__ = ("download",)

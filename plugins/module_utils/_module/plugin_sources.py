@@ -7,15 +7,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.file_digest import Digests, digest_of
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of, listing_of, plugin_names
+from ansible_collections.cni.node.plugins.module_utils._node.file_digest import Digests, digest_of_stream
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import (
+    identity_of,
+    listed_contents,
+    listing_of,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Source
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, without_password
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_store import read
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -44,6 +48,8 @@ class Sources:
         self._digests = digests
         self._sent: dict[str, t.Any] | None = params["_controller"]
         self._is_remote = params["remote_src"]
+        # Of a directory on the node.
+        self._listing: dict[str, str] = {}
         self.digest = self._digest()
 
     def _digest(self) -> str:
@@ -53,7 +59,8 @@ class Sources:
         if not self._is_remote:
             return str(self._from_controller()["digest"])
         if os.path.isdir(path):
-            return identity_of(listing_of(path, self.asked.checksum, self._digests.of))
+            self._listing = listing_of(path, self.asked.checksum, self._digests.of)
+            return identity_of(self._listing)
         return self.asked.checksum or ("" if self._is_awaited() else f"sha256:{self._digests.of(path)}")
 
     def _is_awaited(self) -> bool:
@@ -78,39 +85,56 @@ class Sources:
         if self.asked.is_url:
             from ansible_collections.cni.node.plugins.module_utils._module.download import download
 
-            path = download(path, self._module.tmpdir, self._module.params["timeout"])
-            return self._archive(path, self.asked.checksum)
+            params = self._module.params
+            file = download(path, self._module.tmpdir, params["timeout"], params["download_timeout"])
+            return self._archive(file, self.asked.checksum)
         if not self._is_remote:
             return self._sent_by_controller(self._from_controller())
         if self._is_awaited():
             raise SourceAwaited
-        if os.path.isdir(path):
-            return self._directory(path)
-        return self._archive(path, self.digest)
+        if self._listing:
+            contents = functools.partial(listed_contents, path, self._listing)
+            return Source([self.digest], self.asked.version, contents)
+        return self._archive(self._copy(path), self.digest)
 
     def _sent_by_controller(self, sent: dict[str, t.Any]) -> Source:
         if sent.get("listing"):
             return Source([self.digest], self.asked.version, lambda: (), sent["listing"])
         if not sent.get("archive"):
             raise SourceNeeded
-        return self._archive(sent["archive"], self.digest)
+        return self._archive(self._copy(sent["archive"]), self.digest)
 
-    def _archive(self, path: str, checksum: str) -> Source:
-        # Most runs find everything in place, and need neither this nor what it imports.
-        from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive
+    def _copy(self, path: str) -> t.IO[bytes]:
+        """Return an archive as nobody else can change it: what is unpacked are the bytes of which the digest is taken."""
+        from ansible_collections.cni.node.plugins.module_utils._node.private_file import copy_of
 
+        return copy_of(path, self._module.tmpdir, without_password(self.asked.location))
+
+    def _archive(self, file: t.IO[bytes], checksum: str) -> Source:
         what = without_password(self.asked.location)
-        digests = [checksum]
-        if not checksum.startswith("files:"):
-            plugin_archive.verify(path, checksum, what)
-        if checksum.startswith("sha512:"):
-            digests.insert(0, f"sha256:{digest_of(path)}")
-        return Source(digests, self.asked.version, lambda: plugin_archive.plugins(path, what))
+        try:
+            digests = _verified(file, checksum, what)
+        except BaseException:
+            file.close()
+            raise
+        return Source(digests, self.asked.version, functools.partial(_unpacked, file, what))
 
-    def _directory(self, path: str) -> Source:
-        names = plugin_names(path)
-        contents = ((name, read(os.path.join(path, name))) for name in names)
-        return Source([self.digest], self.asked.version, lambda: contents)
+
+def _verified(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
+    """Return the digests of an archive, its own first."""
+    # Most runs find everything in place, and need neither this nor what it imports.
+    from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive
+
+    if not checksum.startswith("files:"):
+        plugin_archive.verify(file, checksum, what)
+    return [f"sha256:{digest_of_stream(file)}", checksum] if checksum.startswith("sha512:") else [checksum]
+
+
+def _unpacked(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
+    from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive
+
+    with file:
+        yield from plugin_archive.plugins(file, what)
 
 
 __all__ = ("SourceAwaited", "SourceNeeded", "Sources")

@@ -55,6 +55,7 @@ def _check(params: t.Mapping[str, t.Any]) -> None:
     if params["keep"] < 0:
         raise CniError(Code.INVALID_CONFIG, f"keep: {params['keep']}", "expected: a number of versions, 0 or more")
     positive("timeout", params["timeout"])
+    positive("download_timeout", params["download_timeout"])
     if params["state"] == "rolled_back" and (params["version"] or params["source"]):
         raise CniError(
             Code.INVALID_CONFIG,

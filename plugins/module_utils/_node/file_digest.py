@@ -7,28 +7,53 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import stat
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
 _CHUNK: t.Final = 1024 * 1024
 
 
-def digest_of(path: str, algorithm: str = "sha256") -> str:
+@contextlib.contextmanager
+def opened(path: str, *, follow: bool = True) -> t.Iterator[t.IO[bytes]]:
+    """Open a regular file for reading; nothing else is waited for or read.
+
+    Args:
+        follow: Whether it may be a symbolic link.
+
+    Raises:
+        CniError: ``IO_FAILURE``, also for what goes wrong while it is read.
+    """
+    flags = os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    try:
+        with open(path, "rb", buffering=0, opener=lambda name, mode: os.open(name, mode | flags)) as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise CniError(Code.IO_FAILURE, f"cannot read {path}: it is not a regular file")
+            yield t.cast("t.IO[bytes]", stream)
+    except OSError as exc:
+        raise io_error("read", path, exc) from exc
+
+
+def digest_of(path: str, algorithm: str = "sha256", *, follow: bool = True) -> str:
     """Return the digest of a file's content in hexadecimal digits.
 
     Raises:
-        CniError: ``IO_FAILURE``.
+        CniError: As `opened`.
     """
+    with opened(path, follow=follow) as stream:
+        return digest_of_stream(stream, algorithm)
+
+
+def digest_of_stream(stream: t.IO[bytes], algorithm: str = "sha256") -> str:
+    """Return the digest of a whole file that is open."""
     digest = hashlib.new(algorithm)
-    try:
-        with open(path, "rb", buffering=0) as stream:
-            while chunk := stream.read(_CHUNK):
-                digest.update(chunk)
-    except OSError as exc:
-        raise io_error("read", path, exc) from exc
+    stream.seek(0)
+    while chunk := stream.read(_CHUNK):
+        digest.update(chunk)
     return digest.hexdigest()
 
 
@@ -48,24 +73,40 @@ class Digests:
         self.seen: dict[str, list[t.Any]] = {}
 
     def of(self, path: str) -> str:
-        identity = _identity(path)
+        """Return the digest of a file.
+
+        Raises:
+            CniError: ``IO_FAILURE``, also for a file that is changed while it is read.
+        """
+        try:
+            identity = _identity(os.stat(path))
+        except OSError as exc:
+            raise io_error("read", path, exc) from exc
         known = list(self._known.get(path, ()))
         if known[:-1] != identity:
-            known = [*identity, digest_of(path)]
+            known = _taken(path)
         self.seen[path] = known
         return str(known[-1])
 
-    def note(self, path: str, digest: str) -> None:
-        """Take in what is known of a file just written."""
-        self.seen[path] = [*_identity(path), digest]
+
+def _taken(path: str) -> list[t.Any]:
+    """Read a file: what it is, and the digest of this very file."""
+    with opened(path) as stream:
+        before = _identity(os.fstat(stream.fileno()))
+        digest = digest_of_stream(stream)
+        if before != _identity(os.fstat(stream.fileno())):
+            raise changed_meanwhile(path)
+    return [*before, digest]
 
 
-def _identity(path: str) -> list[int]:
-    try:
-        status = os.stat(path)
-    except OSError as exc:
-        raise io_error("read", path, exc) from exc
+def changed_meanwhile(path: str) -> CniError:
+    """Return the error of a file that did not stay as it was while it was read."""
+    advice = "nothing of it was used; see what writes to it, and run the task again"
+    return CniError(Code.IO_FAILURE, f"{path} was changed while it was read", advice)
+
+
+def _identity(status: os.stat_result) -> list[int]:
     return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
-__all__ = ("Digests", "digest_of", "sha256")
+__all__ = ("Digests", "changed_meanwhile", "digest_of", "digest_of_stream", "opened", "sha256")

@@ -53,12 +53,32 @@ def _prepare(
             after.set_aside = {**after.set_aside, change.name: _set_aside(change, store, directory)}
         if change.writes:
             source = store.file(after.releases[-1], change.name)
-            staged[change.name] = directory.stage(change.name, read(source))
+            staged[change.name] = directory.stage(change.name, store.kept(source, change.after))
     for change in changes:
-        aside = after.set_aside.get(change.name)
-        if change.action == "restored" and aside and not (change.before and is_same(change.before, aside)):
-            content = b"" if aside.link else read(store.set_aside(change.name))
+        aside = _comes_back(change, after)
+        if aside:
+            content = b"" if aside.link else store.kept(store.set_aside(change.name), aside.sha256)
             staged[change.name] = directory.stage_back(change.name, content, aside)
+
+
+def _comes_back(change: PluginChange, manifest: Manifest) -> SetAside | None:
+    """Return the file that was set aside for a plugin and takes its place again, if it is not there already."""
+    aside = manifest.set_aside.get(change.name)
+    if change.action != "restored" or aside is None or (change.before and is_same(change.before, aside)):
+        return None
+    return aside
+
+
+def require_kept(changes: t.Sequence[PluginChange], manifest: Manifest, store: PluginStore) -> None:
+    """Refuse a plan by which a file would come back that is not as it was set aside.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    for change in changes:
+        aside = _comes_back(change, manifest)
+        if aside and not aside.link:
+            store.kept(store.set_aside(change.name), aside.sha256)
 
 
 def _set_aside(change: PluginChange, store: PluginStore, directory: BinDirectory) -> SetAside:
@@ -96,7 +116,8 @@ def _settle(changes: t.Sequence[PluginChange], after: Manifest, store: PluginSto
     kept = {*stays, *(change.name for change in changes if change.action == "left")}
     after.installed = {name: [digest] for name, digest in stays.items()}
     after.set_aside = {name: file for name, file in after.set_aside.items() if name in kept}
-    after.seen = _seen({directory.file(name): digest for name, digest in stays.items()}, directory, store)
+    written = [change.name for change in changes if change.is_ours and change.changed]
+    after.seen = _seen(map(directory.file, stays), map(directory.file, written), directory, store)
     store.manifest = after
     if after.releases or after.set_aside:
         store.save()
@@ -105,12 +126,15 @@ def _settle(changes: t.Sequence[PluginChange], after: Manifest, store: PluginSto
         remove_empty(*(path for path in after.made if directory.path.startswith(path)))
 
 
-def _seen(installed: t.Mapping[str, str], directory: BinDirectory, store: PluginStore) -> dict[str, list[t.Any]]:
-    """Return what need not be read again: plugins, and the source if it is on the node."""
-    for path, digest in installed.items():
-        store.digests.note(path, digest)
+def _seen(
+    installed: t.Iterable[str], written: t.Iterable[str], directory: BinDirectory, store: PluginStore
+) -> dict[str, list[t.Any]]:
+    """Return what need not be read again: plugins as they are on disk now, and the source if it is on the node."""
+    paths = {*installed}
+    for path in written:
+        store.digests.of(path)
     seen = sorted(store.digests.seen.items())
-    return {path: known for path, known in seen if path in installed or os.path.dirname(path) != directory.path}
+    return {path: known for path, known in seen if path in paths or os.path.dirname(path) != directory.path}
 
 
-__all__ = ("apply",)
+__all__ = ("apply", "require_kept")

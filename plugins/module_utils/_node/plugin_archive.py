@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import lzma
 import os
 import stat
@@ -18,32 +17,38 @@ import zlib
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_plugin_type
-from ansible_collections.cni.node.plugins.module_utils._node.file_digest import digest_of
+from ansible_collections.cni.node.plugins.module_utils._node.decompression import MAGICS, decompressed
+from ansible_collections.cni.node.plugins.module_utils._node.file_digest import digest_of_stream
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import is_plugin_name
+from ansible_collections.cni.node.plugins.module_utils._node.tar_reader import Stream, TarReader
 
 # Bytes. A release of today has less than a fifth of it.
 _TOTAL_LIMIT: t.Final = 512 * 1024 * 1024
 _MEMBER_LIMIT: t.Final = 256 * 1024 * 1024
 _COUNT_LIMIT: t.Final = 256
 _CHUNK: t.Final = 1024 * 1024
-_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\0"
 
 
-def plugins(path: str, what: str) -> t.Iterator[tuple[str, bytes]]:
+def plugins(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
     """Read the plugins of an archive, one after the other: the executable files at its root.
 
     Args:
+        file: The archive; where nobody else can change it, its digest says what comes out.
         what: The archive as errors name it.
 
     Raises:
         CniError: ``DECODE_FAILURE``: it is no archive, is cut off, or has what no archive of plugins has.
     """
     found: set[str] = set()
-    with _errors(path, what), _opened(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+    with _errors(file, what):
+        stream = _Bounded(decompressed(file))
+        archive = TarReader(stream)
         for count, member in enumerate(archive):
             name = _name(member, what)
             if count >= _COUNT_LIMIT or name in found:
                 raise _unfit(what, f"{name!r} is one member too many", "each plugin once, and nothing else")
+            if member.size > _MEMBER_LIMIT:
+                raise _unfit(what, f"{member.name!r} has {member.size} bytes", f"not more than {_MEMBER_LIMIT}")
             if name and member.mode & 0o111 and is_plugin_name(name):
                 found.add(name)
                 yield name, _content(archive, member, what)
@@ -53,7 +58,7 @@ def plugins(path: str, what: str) -> t.Iterator[tuple[str, bytes]]:
         raise _unfit(what, "it has no executable file at its root", "the plugins themselves, as ./bridge")
 
 
-def verify(path: str, checksum: str, what: str) -> None:
+def verify(file: t.IO[bytes], checksum: str, what: str) -> None:
     """See whether an archive is the one that it should be.
 
     Args:
@@ -63,23 +68,23 @@ def verify(path: str, checksum: str, what: str) -> None:
         CniError: ``DECODE_FAILURE`` with both digests, the size, and what the file looks like.
     """
     algorithm, dummy, expected = checksum.partition(":")
-    actual = digest_of(path, algorithm)
+    actual = digest_of_stream(file, algorithm)
     if actual != expected:
         raise CniError(
             Code.DECODE_FAILURE,
             f"{what} is not the archive it should be: expected {checksum}, found {algorithm}:{actual}",
-            f"it has {os.path.getsize(path)} bytes and {_look(path)}; nothing was unpacked",
+            f"it has {os.fstat(file.fileno()).st_size} bytes and {_look(file)}; nothing was unpacked",
         )
 
 
-def _look(path: str) -> str:
+def _look(file: t.IO[bytes]) -> str:
     """Say what a file is by its first bytes."""
-    with open(path, "rb") as stream:
-        head = stream.read(512)
+    file.seek(0)
+    head = file.read(tarfile.BLOCKSIZE)
     text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if not head:
         return "is empty"
-    if head.startswith((_GZIP, _XZ)) or head[257:262] == b"ustar":
+    if head.startswith(MAGICS) or head[257:262] == b"ustar":
         return "looks like an archive: another one, or the same one built again or cut off"
     excerpt = repr(text[:60])
     if text[:1] == "<":
@@ -90,14 +95,14 @@ def _look(path: str) -> str:
 
 
 @contextlib.contextmanager
-def _errors(path: str, what: str) -> t.Iterator[None]:
+def _errors(file: t.IO[bytes], what: str) -> t.Iterator[None]:
     try:
         yield
-    except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError, UnicodeError) as exc:
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, UnicodeError) as exc:
         raise CniError(
             Code.DECODE_FAILURE,
             f"{what} cannot be unpacked: {exc or type(exc).__name__}",
-            f"it has {os.path.getsize(path)} bytes and {_look(path)}",
+            f"it has {os.fstat(file.fileno()).st_size} bytes and {_look(file)}",
         ) from exc
     except OSError as exc:
         raise io_error("read", what, exc) from exc
@@ -106,7 +111,7 @@ def _errors(path: str, what: str) -> t.Iterator[None]:
 class _Bounded:
     """A stream that ends with an error rather than fill the memory or the disk."""
 
-    def __init__(self, stream: t.IO[bytes]) -> None:
+    def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._left = _TOTAL_LIMIT
 
@@ -116,18 +121,6 @@ class _Bounded:
         if self._left < 0:
             raise tarfile.ReadError(f"it unpacks to more than {_TOTAL_LIMIT} bytes")
         return content
-
-
-@contextlib.contextmanager
-def _opened(path: str) -> t.Iterator[t.Any]:
-    with open(path, "rb") as plain:
-        head = plain.peek(len(_XZ))
-        stream: t.Any = plain
-        if head.startswith(_GZIP):
-            stream = gzip.GzipFile(fileobj=plain, mode="rb")
-        elif head.startswith(_XZ):
-            stream = lzma.LZMAFile(plain)  # noqa: SIM115  closed with the file below it
-        yield _Bounded(stream)
 
 
 def _name(member: tarfile.TarInfo, what: str) -> str:
@@ -144,11 +137,8 @@ def _name(member: tarfile.TarInfo, what: str) -> str:
     return check_plugin_type(name, what)
 
 
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo, what: str) -> bytes:
-    if member.size > _MEMBER_LIMIT:
-        raise _unfit(what, f"{member.name!r} has {member.size} bytes", f"not more than {_MEMBER_LIMIT}")
-    stream = archive.extractfile(member)
-    content = stream.read() if stream else b""
+def _content(archive: TarReader, member: tarfile.TarInfo, what: str) -> bytes:
+    content = archive.content(member)
     if not content:
         raise _unfit(what, f"{member.name!r} is empty", "an executable")
     return content

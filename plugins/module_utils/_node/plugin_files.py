@@ -13,7 +13,7 @@ import stat
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
-from ansible_collections.cni.node.plugins.module_utils._node.file_digest import sha256
+from ansible_collections.cni.node.plugins.module_utils._node.file_digest import changed_meanwhile, opened, sha256
 
 _NO_PLUGIN: t.Final = re.compile(r"(LICEN[CS]E|README|NOTICE)(\..*)?", re.IGNORECASE)
 
@@ -54,6 +54,21 @@ def listing_of(directory: str, checksum: str, digest: t.Callable[[str], str]) ->
     return {name: digest(os.path.join(directory, name)) for name in plugin_names(directory)}
 
 
+def listed_contents(directory: str, listing: t.Mapping[str, str]) -> t.Iterator[tuple[str, bytes]]:
+    """Read the plugins of a directory, as `listing_of` has found them.
+
+    Raises:
+        CniError: ``IO_FAILURE``, also for one that is another one by now.
+    """
+    for name, digest in listing.items():
+        path = os.path.join(directory, name)
+        with opened(path, follow=False) as stream:
+            content = stream.read()
+        if sha256(content) != digest:
+            raise changed_meanwhile(path)
+        yield name, content
+
+
 def _is_executable(entry: os.DirEntry[str]) -> bool:
     mode = entry.stat(follow_symlinks=False).st_mode
     return stat.S_ISREG(mode) and bool(mode & 0o111)
@@ -65,4 +80,4 @@ def identity_of(listing: t.Mapping[str, str]) -> str:
     return f"files:{sha256(lines.encode('utf-8', 'surrogateescape'))}"
 
 
-__all__ = ("identity_of", "is_plugin_name", "listing_of", "plugin_names")
+__all__ = ("identity_of", "is_plugin_name", "listed_contents", "listing_of", "plugin_names")

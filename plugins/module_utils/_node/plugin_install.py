@@ -12,8 +12,9 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.file_digest import sha256
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_apply import apply
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_apply import apply, require_kept
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import BinDirectory
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_manifest import Manifest, Release
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_plan import PluginChange, plan
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_store import PluginStore
@@ -142,14 +143,16 @@ class Installation:
             files = {name: digest for name, digest in source.listing.items() if name in selected}
             return Release(source.digests, version, sorted(source.listing), files)
         release = Release(source.digests, version, [], {})
+        listing: dict[str, str] = {}
         for name, content in source.plugins():
-            release.names.append(name)
+            listing[name] = sha256(content)
             if only is None or name in only:
-                release.files[name] = sha256(content)
+                release.files[name] = listing[name]
                 if not self._dry_run:
                     self._store.put(self._store.file(release, name), content)
-        _selected(release.names, only)
-        release.names.sort()
+        _require_identity(release.id, listing)
+        _selected(listing, only)
+        release.names.extend(sorted(listing))
         return release
 
     def _plan(self, release: Release | None) -> list[PluginChange]:
@@ -164,12 +167,24 @@ class Installation:
 
     def _become(self, changes: list[PluginChange], releases: list[Release], rolled_back_from: str) -> Outcome:
         before = self._store.manifest
+        require_kept(changes, before, self._store)
         outcome = _outcome(changes, before, releases, self._store)
         if not self._dry_run:
             after = dataclasses.replace(before, releases=releases, rolled_back_from=rolled_back_from)
             after.made = sorted({*before.made, *self._made})
             apply(changes, after, self._store, self._directory)
         return outcome
+
+
+def _require_identity(identity: str, listing: t.Mapping[str, str]) -> None:
+    """Refuse plugins that are not those of which the digest was taken; that of an archive is compared before."""
+    actual = identity_of(listing)
+    if identity.startswith("files:") and identity != actual:
+        raise CniError(
+            Code.DECODE_FAILURE,
+            f"the plugins are not those that were listed: expected {identity}, found {actual}",
+            "the source was changed while it was read; nothing was installed, run the task again",
+        )
 
 
 def _selected(names: t.Iterable[str], only: t.Sequence[str] | None) -> set[str]:

@@ -13,8 +13,8 @@ import shutil
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
-from ansible_collections.cni.node.plugins.module_utils._node.file_digest import Digests, digest_of
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._node.file_digest import Digests, digest_of, sha256
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_manifest import FILE, Manifest, Release, store_of
 
 _SET_ASIDE: t.Final = "set-aside"
@@ -58,6 +58,20 @@ class PluginStore:
             return digest_of(self.file(release, name)) == release.files.get(name)
         except CniError:
             return False
+
+    def kept(self, path: str, digest: str) -> bytes:
+        """Return what a file has that is kept, if that is what was put there.
+
+        Raises:
+            CniError: ``IO_FAILURE``.
+        """
+        content = read(path)
+        actual = sha256(content)
+        if actual != digest:
+            advice = f"put it back as it was, or remove {self.path} to disown the plugins that its manifest lists"
+            problem = f"{path} is not as it was kept: expected sha256:{digest}, found sha256:{actual}"
+            raise CniError(Code.IO_FAILURE, problem, advice)
+        return content
 
     def save(self) -> None:
         durable.make_directory(self.path, mode=0o700)

@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
+import shutil
+import threading
 
 import pytest
 
@@ -81,3 +84,34 @@ def test_two_runs_at_once_do_one_after_the_other(node: Node, tmp_path: pathlib.P
     done = [finished(process).succeeded().result for process in processes]
     assert sorted(one["changed"] for one in done) == [False, False, True]
     assert installed() == contents(*SMALL)
+
+
+def test_an_archive_that_is_swapped_all_the_time_is_installed_whole_or_not_at_all(
+    node: Node, tmp_path: pathlib.Path
+) -> None:
+    good = releases.release(tmp_path / "good.tgz", "static")
+    evil = releases.release(tmp_path / "evil.tgz", "static", revision="evil")
+    source, ended = tmp_path / "plugins.tgz", threading.Event()
+    shutil.copy(good, source)
+
+    def swap() -> None:
+        for kept in itertools.cycle((evil, good)):
+            if ended.wait(0.002):
+                return
+            shutil.copy(kept, tmp_path / "next.tgz")
+            (tmp_path / "next.tgz").replace(source)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        for dummy in range(12):
+            done = install(node, source, checksum=releases.checksum(good))
+            if done.status == 0:
+                assert installed() == contents("static")
+            else:
+                done.failed("is not the archive it should be")
+                assert not BIN_DIR.exists() or installed() == {}
+            node.run("plugins", state="absent").succeeded()
+    finally:
+        ended.set()
+        swapper.join()

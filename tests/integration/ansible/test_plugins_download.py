@@ -6,15 +6,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
+import socketserver
+import threading
+import typing as t
+
+import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._node.pinned_releases import PINNED
 from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.playing import Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.releases import SMALL, contents, installed
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS, actions
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.node import Node, finished
 
 OTHER = "sha256:" + "0" * 64
 
@@ -73,3 +79,47 @@ def test_a_download_that_fails_says_why_and_changes_nothing(
 
 def architecture() -> str:
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
+
+
+@contextlib.contextmanager
+def dribbling(beginning: bytes) -> t.Iterator[str]:
+    """The URL of a server that goes on for ever, a byte at a time."""
+    ended = threading.Event()
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with contextlib.suppress(OSError):
+                self.request.recv(65536)
+                self.request.sendall(beginning)
+                while not ended.wait(0.05):
+                    self.request.sendall(b"x")
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/plugins.tgz"
+        finally:
+            ended.set()
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: "],
+    ids=["body", "head"],
+)
+def test_a_download_is_limited_as_a_whole(node: Node, beginning: bytes) -> None:
+    with dribbling(beginning) as url:
+        for check_mode in (True, False):
+            process = node.start(
+                "plugins", source=url, checksum=OTHER, timeout=30, download_timeout=1, _ansible_check_mode=check_mode
+            )
+            finished(process).failed(
+                f"cannot download {url}: it was not complete after 1 s, ", "with download_timeout, or give an archive"
+            )
+    assert list(node.cache_dir.iterdir()) == []

@@ -6,13 +6,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pathlib
+import tarfile
 import typing as t
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cni.node.plugins.module_utils._module import plugin_sources
+from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive, plugin_files
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
 
 Json = dict[str, t.Any]
@@ -177,3 +181,77 @@ def test_it_refuses_and_changes_nothing(run: Runner, tmp_path: pathlib.Path, opt
     for check_mode in (True, False):
         assert message in run("plugins", check_mode=check_mode, **{**places, **given}).refused()
     assert os.listdir(tmp_path) == []
+
+
+def pack(path: pathlib.Path, content: bytes) -> pathlib.Path:
+    with tarfile.open(path, "w") as archive:
+        member = tarfile.TarInfo("bridge")
+        member.size, member.mode = len(content), 0o755
+        archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def test_only_the_bytes_that_were_digested_are_unpacked(
+    run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, evil = pack(tmp_path / "good.tar", b"good"), pack(tmp_path / "evil.tar", b"evil")
+    unpack = plugin_archive.plugins
+
+    def swapped(*arguments: t.Any) -> t.Iterator[tuple[str, bytes]]:
+        os.replace(evil, good)
+        return unpack(*arguments)
+
+    monkeypatch.setattr(plugin_archive, "plugins", swapped)
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    run("plugins", source=str(good), remote_src=True, **places).ok()
+    assert not evil.exists()
+    assert (tmp_path / "bin" / "bridge").read_bytes() == b"good"
+
+
+def test_a_directory_that_is_changed_while_it_is_read_is_refused(
+    ensure: Ensure, tmp_path: pathlib.Path, source: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take = plugin_files.identity_of
+
+    def swapped(listing: t.Mapping[str, str]) -> str:
+        (source / "ptp").write_text("evil", encoding="ascii")
+        return take(listing)
+
+    monkeypatch.setattr(plugin_sources, "identity_of", swapped)
+    assert f"{source}/ptp was changed while it was read" in ensure().refused()
+    assert os.listdir(tmp_path) == ["source"]
+
+
+def test_a_plugin_of_a_directory_is_no_link_by_the_time_it_is_read(
+    ensure: Ensure, tmp_path: pathlib.Path, source: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").write_text("ptp", encoding="ascii")
+    take = plugin_files.identity_of
+
+    def swapped(listing: t.Mapping[str, str]) -> str:
+        (source / "ptp").unlink()
+        (source / "ptp").symlink_to(tmp_path / "secret")
+        return take(listing)
+
+    monkeypatch.setattr(plugin_sources, "identity_of", swapped)
+    assert f"cannot read {source}/ptp" in ensure().refused()
+
+
+def test_a_directory_of_the_controller_is_what_it_was_when_it_was_listed(run: Runner, tmp_path: pathlib.Path) -> None:
+    archive = pack(tmp_path / "sent.tar", b"evil")
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    listed = "files:" + "0" * 64
+    refused = run("plugins", source="mine", _controller={"digest": listed, "archive": str(archive)}, **places).refused()
+    assert f"the plugins are not those that were listed: expected {listed}, found files:" in refused
+    assert os.listdir(tmp_path) == ["sent.tar"]
+
+
+@pytest.mark.parametrize("remote", ["/dev/zero", "pipe"])
+def test_a_source_that_is_no_file_is_not_waited_for(run: Runner, tmp_path: pathlib.Path, remote: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    path = str(tmp_path / remote)
+    assert (
+        f"cannot read {path}: it is not a regular file"
+        in run("plugins", source=path, remote_src=True, **places).refused()
+    )

@@ -13,7 +13,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import BinDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_store import PluginStore
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.bin_dir import (
     BinDir,
@@ -303,3 +305,47 @@ def test_files_have_their_label_from_the_beginning_and_get_it_again(tmp_path: pa
     del labels.given[_inode(str(bin_dir.path / "ptp"))]
     assert actions(bin_dir.present(OLD))["ptp"] == "repaired"
     assert not bin_dir.present(OLD).changed
+
+
+def test_a_copy_damaged_after_it_was_looked_at_is_not_installed(
+    bin_dir: BinDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bin_dir.present(OLD)
+    bin_dir.present(NEW)
+    before = bin_dir.files()
+    old = bin_dir.manifest.releases[0]
+    monkeypatch.setattr(PluginStore, "has", lambda *dummy: True)
+    pathlib.Path(bin_dir.store.file(old, "bridge")).write_bytes(b"evil")
+    assert "bridge is not as it was kept: expected sha256:" in str(error_of(bin_dir.rolled_back))
+    assert bin_dir.files() == before
+
+
+def test_a_file_that_was_set_aside_and_is_damaged_does_not_come_back(bin_dir: BinDir) -> None:
+    bin_dir.put("bridge", b"foreign")
+    bin_dir.present(OLD, force=True)
+    aside = pathlib.Path(bin_dir.store.set_aside("bridge"))
+    aside.write_bytes(b"evil")
+    before = bin_dir.files()
+    for dry_run in (True, False):
+        message = str(error_of(bin_dir.absent, dry_run=dry_run))
+        assert f"{aside} is not as it was kept: expected sha256:" in message
+        assert f"put it back as it was, or remove {bin_dir.store.path}" in message
+    assert bin_dir.files() == before
+    aside.write_bytes(b"foreign")
+    bin_dir.absent()
+    assert bin_dir.files() == {"bridge": b"foreign"}
+
+
+def test_what_takes_the_place_of_a_plugin_meanwhile_is_not_taken_for_it(
+    bin_dir: BinDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = BinDirectory.sync
+
+    def swapped(directory: BinDirectory) -> None:
+        put(directory)
+        bin_dir.put("bridge", b"evil")
+
+    monkeypatch.setattr(BinDirectory, "sync", swapped)
+    bin_dir.present(OLD)
+    monkeypatch.undo()
+    assert actions(bin_dir.present(OLD))["bridge"] == "repaired"

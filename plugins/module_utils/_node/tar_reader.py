@@ -1,0 +1,148 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import io
+import tarfile
+import typing as t
+
+_BLOCK: t.Final = tarfile.BLOCKSIZE
+_CHUNK: t.Final = 1024 * 1024
+# Headers of an archive, and bytes of what extends one. Python's own reader follows any number of them, each by a call of
+# itself, and reads each of them whole, whatever its size.
+_HEADER_LIMIT: t.Final = 1024
+_EXTENSION_LIMIT: t.Final = 64 * 1024
+_SIZE_DIGITS: t.Final = 20
+
+_LONG: t.Final = (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
+_PAX: t.Final = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE)
+_EXTENSIONS: t.Final = (*_LONG, *_PAX, tarfile.XGLTYPE)
+
+
+class Stream(t.Protocol):
+    """What an archive is read from."""
+
+    def read(self, size: int) -> bytes:
+        """Return at most so many bytes, and none at the end."""
+
+
+class TarReader:
+    """The members of a tar archive, one after the other, in bounded memory and time.
+
+    Its methods raise `tarfile.TarError` for what is not an archive, is cut off, or has headers that no archive needs.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._headers = 0
+        # Of the current member's content, with what fills its last block.
+        self._unread = 0
+
+    def __iter__(self) -> t.Iterator[tarfile.TarInfo]:
+        keys: dict[str, str] = {}
+        kinds: set[bytes] = set()
+        while (header := self._header()) is not None:
+            if header.type not in _EXTENSIONS:
+                yield self._member(header, keys)
+                keys, kinds = {}, set()
+                continue
+            if header.type in kinds:
+                raise tarfile.ReadError("it has two extension headers of one kind for one member")
+            if header.type != tarfile.XGLTYPE:
+                kinds.add(header.type)
+            keys = {**self._extension(header), **keys}
+
+    def content(self, member: tarfile.TarInfo) -> bytes:
+        """Return the content of the member that came last; to be asked for once."""
+        content = self._exactly(member.size)
+        self._unread -= member.size
+        return content
+
+    def _header(self) -> tarfile.TarInfo | None:
+        """Return the next header, or None at the end of the archive."""
+        self._skip()
+        block = self._stream.read(_BLOCK)
+        if not block:
+            raise tarfile.ReadError("it is cut off: its end is missing" if self._headers else "it is empty")
+        block += self._exactly(_BLOCK - len(block))
+        if not any(block):
+            return None
+        self._headers += 1
+        if self._headers > _HEADER_LIMIT:
+            raise tarfile.ReadError(f"it has more than {_HEADER_LIMIT} headers")
+        try:
+            header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
+        except (ValueError, IndexError, OverflowError) as exc:
+            raise tarfile.ReadError(f"it has a header that is broken: {exc}") from exc
+        if header.size < 0:
+            raise tarfile.ReadError(f"it has a header with the size {header.size}")
+        return header
+
+    def _member(self, header: tarfile.TarInfo, keys: t.Mapping[str, str]) -> tarfile.TarInfo:
+        header.name = keys.get("path", header.name)
+        header.size = _size(keys["size"]) if "size" in keys else header.size
+        if header.type == tarfile.GNUTYPE_SPARSE or any(key.startswith("GNU.sparse.") for key in keys):
+            raise tarfile.ReadError(f"{header.name!r} is sparse; expected: files that are stored whole")
+        self._unread = _padded(header.size) if header.isreg() else 0
+        return header
+
+    def _extension(self, header: tarfile.TarInfo) -> dict[str, str]:
+        """Return what a header says about the member after it."""
+        if header.size > _EXTENSION_LIMIT:
+            what = f"it has an extension header of {header.size} bytes"
+            raise tarfile.ReadError(f"{what}; expected: not more than {_EXTENSION_LIMIT}")
+        content = self._exactly(_padded(header.size))[: header.size]
+        if header.type in _LONG:
+            name = content.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+            return {"path": name} if header.type == tarfile.GNUTYPE_LONGNAME else {}
+        keys = dict(_records(content))
+        if header.type == tarfile.XGLTYPE:
+            if "size" in keys or "path" in keys:
+                raise tarfile.ReadError("it has a name or a size for all members")
+            return {}
+        return keys
+
+    def _skip(self) -> None:
+        while self._unread > 0:
+            self._unread -= len(self._exactly(min(self._unread, _CHUNK)))
+
+    def _exactly(self, size: int) -> bytes:
+        content = io.BytesIO()
+        while size > 0:
+            chunk = self._stream.read(min(size, _CHUNK))
+            if not chunk:
+                raise tarfile.ReadError("it is cut off")
+            size -= content.write(chunk)
+        return content.getvalue()
+
+
+def _padded(size: int) -> int:
+    return -(-size // _BLOCK) * _BLOCK
+
+
+def _size(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _SIZE_DIGITS):
+        raise tarfile.ReadError(f"{text[:60]!r} in a pax header is not a size")
+    return int(text)
+
+
+def _records(content: bytes) -> t.Iterator[tuple[str, str]]:
+    """Return the keys and values of a pax header: each is ``LENGTH KEY=VALUE`` on a line."""
+    at = 0
+    while at < len(content) and content[at]:
+        digits = content[at : content.find(b" ", at, at + _SIZE_DIGITS)]
+        length = int(digits) if digits.isdigit() else 0
+        record = content[at + len(digits) + 1 : at + length]
+        key, equals, value = record[:-1].partition(b"=")
+        if at + length > len(content) or not record.endswith(b"\n") or not equals:
+            raise tarfile.ReadError("it has a pax header that is broken")
+        yield key.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape")
+        at += length
+
+
+__all__ = ("Stream", "TarReader")

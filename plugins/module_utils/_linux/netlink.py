@@ -1,0 +1,167 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Questions to the kernel by rtnetlink, whose answers are taken from the kernel only, and only whole ones."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import struct
+import typing as t
+
+# linux/netlink.h
+_NLM_F_REQUEST, _NLM_F_DUMP, _NLM_F_DUMP_INTR = 0x1, 0x300, 0x10
+_NLMSG_NOOP, _NLMSG_ERROR, _NLMSG_DONE, _NLMSG_OVERRUN = 1, 2, 3, 4
+_ATTRIBUTE_TYPE: t.Final = 0x3FFF
+_HEADER: t.Final = struct.Struct("=IHHII")
+ATTRIBUTE: t.Final = struct.Struct("=HH")
+_SIGNED: t.Final = struct.Struct("=i")
+_TIME: t.Final = struct.Struct("@ll")
+
+# The kernel fills no more than 32 KiB at a time.
+_ANSWER_SIZE: t.Final = 64 * 1024
+# A dump during which something has changed is repeated; on a busy node the last one has to do.
+_ATTEMPTS: t.Final = 3
+# Seconds in which the kernel answers on the busiest machine.
+_TIMEOUT: t.Final = 30
+# Datagrams that are no answers to what was asked, before there is no more listening.
+_STRAYS: t.Final = 1000
+
+# Where something is: bytes, and its start and end in them.
+Place = tuple[bytes, int, int]
+
+
+class Connection:
+    """A socket of this thread's network namespace, for one question after the other."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
+        self._sequence = 0
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIME.pack(_TIMEOUT, 0))
+            # The kernel lets nobody else send to a socket that is connected with it.
+            self._socket.connect((0, 0))
+            self._port = self._socket.getsockname()[0]
+        except OSError:
+            self._socket.close()
+            raise
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *dummy: object) -> None:
+        self._socket.close()
+
+    def get(self, kind: int, body: bytes) -> Place:
+        """Return the body of the one message that is the answer.
+
+        Raises:
+            OSError: The kernel refuses, does not answer, or answers what cannot be read.
+        """
+        self._send(kind, 0, body)
+        for dummy, place in self._answers():
+            return place
+        raise OSError(errno.EBADMSG, "the kernel's answer is empty")
+
+    def dump(self, kind: int, body: bytes) -> list[Place]:
+        """Return the bodies of all messages that are the answer.
+
+        Raises:
+            OSError: As `get`.
+        """
+        for _attempt in range(_ATTEMPTS):
+            self._send(kind, _NLM_F_DUMP, body)
+            answers = list(self._answers())
+            if not any(flags & _NLM_F_DUMP_INTR for flags, dummy in answers):
+                break
+        return [place for dummy, place in answers if place[0]]
+
+    def _send(self, kind: int, flags: int, body: bytes) -> None:
+        self._sequence += 1
+        length = _HEADER.size + len(body)
+        self._socket.send(_HEADER.pack(length, kind, _NLM_F_REQUEST | flags, self._sequence, 0) + body)
+
+    def _answers(self) -> t.Iterator[tuple[int, Place]]:
+        """Return flags and body of each message, up to the last, which has an empty one."""
+        strays = 0
+        while strays < _STRAYS:
+            answer, dummy, flags, sender = self._receive()
+            if sender[0] != 0:
+                strays += 1
+                continue
+            if flags & socket.MSG_TRUNC:
+                raise OSError(errno.EMSGSIZE, "the kernel's answer is too long")
+            for kind, sequence, port, place in messages(answer):
+                if (sequence, port) != (self._sequence, self._port):
+                    strays += 1
+                elif kind[0] in (_NLMSG_ERROR, _NLMSG_DONE):
+                    _raise_error(place)
+                    yield kind[1], (b"", 0, 0)
+                    return
+                elif kind[0] == _NLMSG_OVERRUN:
+                    raise OSError(errno.ENOBUFS, "a part of the kernel's answer is lost")
+                elif kind[0] != _NLMSG_NOOP:
+                    yield kind[1], place
+        raise OSError(errno.EBADMSG, "others keep sending what the kernel was not asked for")
+
+    def _receive(self) -> tuple[bytes, t.Any, int, t.Any]:
+        try:
+            return self._socket.recvmsg(_ANSWER_SIZE)
+        except BlockingIOError as exc:
+            raise OSError(errno.ETIMEDOUT, f"the kernel has not answered within {_TIMEOUT} s") from exc
+
+
+def messages(answer: bytes) -> t.Iterator[tuple[tuple[int, int], int, int, Place]]:
+    """Return type and flags, sequence number, port and body of each message.
+
+    Raises:
+        OSError: They are not of the form of messages.
+    """
+    start = 0
+    while start < len(answer) or not answer:
+        if len(answer) - start < _HEADER.size:
+            raise _malformed()
+        length, kind, flags, sequence, port = _HEADER.unpack_from(answer, start)
+        if not _HEADER.size <= length <= len(answer) - start:
+            raise _malformed()
+        yield (kind, flags), sequence, port, (answer, start + _HEADER.size, start + length)
+        start += (length + 3) & ~3
+
+
+def attributes(answer: bytes, start: int, end: int) -> dict[int, tuple[int, int]]:
+    """Return where the value of each attribute starts and ends, by its type.
+
+    Raises:
+        OSError: They are not of the form of attributes.
+    """
+    found = {}
+    while start < end:
+        if end - start < ATTRIBUTE.size:
+            raise _malformed()
+        length, kind = ATTRIBUTE.unpack_from(answer, start)
+        if not ATTRIBUTE.size <= length <= end - start:
+            raise _malformed()
+        found[kind & _ATTRIBUTE_TYPE] = (start + 4, start + length)
+        start += (length + 3) & ~3
+    return found
+
+
+def _raise_error(place: Place) -> None:
+    answer, start, end = place
+    if end - start >= _SIGNED.size:
+        number = -_SIGNED.unpack_from(answer, start)[0]
+        if number:
+            raise OSError(number, os.strerror(number) if 0 < number < 4096 else f"error {number}")
+
+
+def _malformed() -> OSError:
+    return OSError(errno.EBADMSG, "the kernel's answer cannot be read")
+
+
+__all__ = ("ATTRIBUTE", "Connection", "Place", "attributes", "messages")

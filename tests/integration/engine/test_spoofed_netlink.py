@@ -1,0 +1,42 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A process with rights in a network namespace sends what looks like the kernel's answer, and is not believed."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import netlink, rtnetlink
+from ansible_collections.cni.node.tests.integration.engine.throwaway import own_network
+
+pytestmark = [pytest.mark.requires_root]
+
+NAME = b"evil\0\0\0\0"
+FORGED = (
+    struct.pack("=IHHII", 44, 16, 0, 1, 0) + bytes(16) + struct.pack("=HH", 4 + len(NAME), 3) + NAME,
+    bytes(16),
+)
+
+
+def test_what_a_process_sends_in_place_of_the_kernel_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    send = netlink.Connection._send
+
+    def spoofed(connection: netlink.Connection, kind: int, flags: int, body: bytes) -> None:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as spoofer:
+            for forged in FORGED:
+                with contextlib.suppress(ConnectionRefusedError):
+                    spoofer.sendto(forged, (connection._port, 0))
+        send(connection, kind, flags, body)
+
+    monkeypatch.setattr(netlink.Connection, "_send", spoofed)
+    with own_network():
+        found = rtnetlink.link("lo")
+        assert found is not None
+        assert found.name == "lo"
+        assert [one.name for one in rtnetlink.links()] == ["lo"]

@@ -1,0 +1,139 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whatever arrives where the kernel's answers do, it is an answer or an error. The kernel's own are in tests/integration."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import typing as t
+import unittest.mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+KERNEL, PORT = 0, 4711
+NEWLINK, ERROR, DONE, OVERRUN = 16, 2, 3, 4
+
+
+class Datagram(t.NamedTuple):
+    content: bytes
+    sender: int = KERNEL
+    flags: int = 0
+
+
+class Socket:
+    """Gives out these datagrams one after the other, and after the last one nothing comes."""
+
+    def __init__(self, datagrams: t.Iterable[Datagram]) -> None:
+        self._datagrams = iter(datagrams)
+
+    def __call__(self, *dummy: object) -> Socket:
+        return self
+
+    def setsockopt(self, *dummy: object) -> None:
+        pass
+
+    connect = send = close = setsockopt
+
+    def getsockname(self) -> tuple[int, int]:
+        return PORT, 0
+
+    def recvmsg(self, size: int) -> tuple[bytes, list[t.Any], int, tuple[int, int]]:
+        for one in self._datagrams:
+            return one.content[:size], [], one.flags, (one.sender, 0)
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+
+def message(kind: int, body: bytes, sequence: int = 1, port: int = PORT) -> bytes:
+    return struct.pack("=IHHII", 16 + len(body), kind, 0, sequence, port) + body + bytes(-len(body) % 4)
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+
+
+def link(name: bytes, **keys: int) -> bytes:
+    return message(NEWLINK, bytes(16) + attribute(3, name + b"\0"), **keys)
+
+
+def asked(*datagrams: Datagram) -> rtnetlink.Link | None:
+    with unittest.mock.patch.object(socket, "socket", Socket(datagrams)):
+        return rtnetlink.link("eth0")
+
+
+RIGHT = Datagram(link(b"eth0"))
+
+
+@pytest.mark.parametrize(
+    "stray",
+    [
+        Datagram(link(b"evil"), sender=99),
+        Datagram(b"", sender=99),
+        Datagram(bytes(16), sender=99),
+        Datagram(link(b"evil", sequence=7)),
+        Datagram(link(b"evil", port=99)),
+    ],
+)
+def test_what_is_no_answer_of_the_kernel_is_passed_over(stray: Datagram) -> None:
+    found = asked(stray, RIGHT)
+    assert found is not None
+    assert found.name == "eth0"
+
+
+BROKEN = {
+    "nothing": (Datagram(b""), "cannot be read"),
+    "length of 0": (Datagram(bytes(16)), "cannot be read"),
+    "length beyond the end": (Datagram(struct.pack("=IHHII", 99, NEWLINK, 0, 1, PORT)), "cannot be read"),
+    "half a header": (Datagram(bytes(9)), "cannot be read"),
+    "no name": (Datagram(message(NEWLINK, bytes(16))), "cannot be read"),
+    "attribute of length 0": (Datagram(message(NEWLINK, bytes(20))), "cannot be read"),
+    "attribute beyond the end": (Datagram(message(NEWLINK, bytes(16) + b"\xff\0\x03\0")), "cannot be read"),
+    "cut off": (Datagram(link(b"eth0"), flags=socket.MSG_TRUNC), "too long"),
+    "a part lost": (Datagram(message(OVERRUN, b"")), "lost"),
+    "refusal": (Datagram(message(ERROR, struct.pack("=i", -1))), "Operation not permitted"),
+    "end": (Datagram(message(DONE, bytes(4))), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize(("datagram", "said"), BROKEN.values(), ids=BROKEN)
+def test_what_is_no_whole_answer_is_an_error(datagram: Datagram, said: str) -> None:
+    error = error_of(asked, datagram, RIGHT)
+    assert (error.code, error.msg.startswith("cannot ask the kernel for the link eth0: ")) == (Code.IO_FAILURE, True)
+    assert said in error.msg
+
+
+def test_a_kernel_that_does_not_answer_is_an_error() -> None:
+    assert error_of(asked).msg == "cannot ask the kernel for the link eth0: the kernel has not answered within 30 s"
+
+
+def test_nobody_can_keep_it_listening_for_ever() -> None:
+    assert "others keep sending" in error_of(asked, *[Datagram(b"x", sender=99)] * 2000).msg
+
+
+VALUES = st.binary(max_size=24)
+BODIES = VALUES | st.lists(st.builds(attribute, st.integers(0, 40), VALUES), max_size=5).map(
+    lambda all_of_it: bytes(16) + b"".join(all_of_it)
+)
+MESSAGES = st.builds(message, st.integers(0, 30), BODIES, st.integers(0, 4), st.sampled_from([PORT, 0]))
+DATAGRAMS = st.builds(
+    Datagram,
+    VALUES | st.lists(MESSAGES, max_size=4).map(b"".join),
+    st.sampled_from([KERNEL, KERNEL, KERNEL, 99]),
+    st.sampled_from([0, 0, 0, socket.MSG_TRUNC]),
+)
+
+
+@given(st.lists(DATAGRAMS, max_size=6))
+def test_any_bytes_are_an_answer_or_an_error(datagrams: list[Datagram]) -> None:
+    for question in (rtnetlink.look, lambda: rtnetlink.link("eth0")):
+        with unittest.mock.patch.object(socket, "socket", Socket(datagrams)), contextlib.suppress(CniError):
+            question()

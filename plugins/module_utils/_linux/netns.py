@@ -12,6 +12,7 @@ import errno
 import fcntl
 import functools
 import os
+import stat
 import threading
 import typing as t
 
@@ -26,6 +27,14 @@ LOCK: t.Final = "/run/cni-node-netns.lock"
 _TIMEOUT: t.Final = 60.0
 
 _NS_GET_NSTYPE: t.Final = 0xB703
+_KINDS: t.Final = {
+    stat.S_IFREG: "a file with content",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+}
 _OWN_NAMESPACES: t.Final = ("/proc/self/ns/net", "/proc/1/ns/net")
 
 if t.TYPE_CHECKING:
@@ -85,10 +94,27 @@ def require_foreign(path: str) -> None:
         raise _invalid(path, "is the node's own network namespace", "name the container's")
 
 
+def require_leftover(path: str) -> None:
+    """Refuse to take or remove a file that is neither a namespace nor what is left of one: a link, or empty.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``.
+    """
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return
+    kind = stat.S_IFMT(status.st_mode)
+    if kind == stat.S_IFLNK or (kind == stat.S_IFREG and status.st_size == 0) or is_namespace(path):
+        return
+    what = _KINDS.get(kind, "no regular file")
+    raise CniError(Code.INVALID_ENVIRONMENT, f"{path} is {what}", "no network namespace is one; remove it by hand")
+
+
 def create(name: str) -> bool:
     """Make a named network namespace; say whether there was none.
 
-    A file left behind by an interrupted attempt is taken over, and a link that leads to none makes way.
+    An empty file left behind by an interrupted attempt is taken over, and a link that leads to none makes way.
 
     Raises:
         CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``, ``TRY_AGAIN``.
@@ -97,11 +123,12 @@ def create(name: str) -> bool:
     with _alone():
         if is_namespace(path):
             return False
+        require_leftover(path)
         try:
             _share_directory()
             if os.path.islink(path):
                 os.unlink(path)
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
             _in_new_thread(lambda: _pin_new_namespace(path))
         except OSError as exc:
             with contextlib.suppress(OSError):
@@ -124,6 +151,7 @@ def delete(name: str) -> bool:
             # It may be mounted there several times.
             while not os.path.islink(path) and is_namespace(path):
                 syscall.unmount(path, syscall.MNT_DETACH)
+            require_leftover(path)
             os.unlink(path)
         except FileNotFoundError:
             return False
@@ -153,8 +181,12 @@ def opened_inside(path: str, opening: t.Callable[[], T]) -> T:
 
 
 def _enter_and(path: str, operation: t.Callable[[], T]) -> T:
-    with open(path, "rb", buffering=0) as namespace:
-        syscall.set_network_namespace(namespace.fileno())
+    # Whatever the path names, a pipe that nobody writes to included, is not waited for.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        syscall.set_network_namespace(descriptor)
+    finally:
+        os.close(descriptor)
     return operation()
 
 
@@ -236,4 +268,5 @@ __all__ = (
     "opened_inside",
     "path_of",
     "require_foreign",
+    "require_leftover",
 )

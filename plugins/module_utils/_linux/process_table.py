@@ -49,7 +49,10 @@ def end(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: 
 
 
 def started_with(environment: t.Mapping[str, str]) -> list[int]:
-    """Return the processes that were started with these variables, those included that have only just been."""
+    """Return our processes that were started with these variables, those included that have only just been.
+
+    Others may have any variables: only those count that run with our user id in our user namespace.
+    """
     wanted = {f"{name}={value}".encode() for name, value in environment.items()}
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     found, started = [], time.monotonic()
@@ -57,13 +60,25 @@ def started_with(environment: t.Mapping[str, str]) -> list[int]:
         # Asked before the look: one that takes so long by itself may have met a process that was still being loaded.
         is_last = time.monotonic() - started >= _LOADING
         variables = {pid: _strings(pid, "environ") for pid in pids}
-        found += [pid for pid in pids if wanted <= variables[pid].keys()]
+        found += [pid for pid in pids if wanted <= variables[pid].keys() and _is_ours(pid)]
         pids = [pid for pid in pids if not any(variables[pid]) and os.path.exists(f"/proc/{pid}/exe")]
         if is_last:
             break
         if pids:
             time.sleep(_FIRST_PAUSE)
     return found
+
+
+def _is_ours(pid: int) -> bool:
+    """Return whether a process runs with our real and effective user id in our user namespace; False once it has ended."""
+    try:
+        if os.stat(f"/proc/{pid}/ns/user").st_ino != os.stat("/proc/self/ns/user").st_ino:
+            return False
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace", newline="\n") as lines:
+            ids = next(line.split()[1:3] for line in lines if line.startswith("Uid:"))
+    except (OSError, StopIteration):
+        return False
+    return ids == [str(os.getuid()), str(os.geteuid())]
 
 
 def _running(environment: t.Mapping[str, str], programs: t.Collection[str]) -> list[int]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
 
@@ -21,7 +20,7 @@ def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]
         The names that were made or removed, or would be; without those that another run has just seen to.
 
     Raises:
-        CniError: A name is not one or a directory's, or the system refuses.
+        CniError: A name is not one, or that of a file that is none and has something in it, or the system refuses.
     """
     unique = list(dict.fromkeys(names))
     changing = [name for name in unique if _is_wrong(netns.path_of(name), present)]
@@ -32,11 +31,10 @@ def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]
 
 
 def _is_wrong(path: str, present: bool) -> bool:
-    if os.path.isdir(path) and not os.path.islink(path):
-        raise CniError(
-            Code.INVALID_ENVIRONMENT, f"{path} is a directory", "no network namespace is one; remove it by hand"
-        )
-    return not netns.is_namespace(path) if present else os.path.lexists(path)
+    is_namespace = netns.is_namespace(path)
+    if not is_namespace:
+        netns.require_leftover(path)
+    return not is_namespace if present else os.path.lexists(path)
 
 
 __all__ = ("ensure",)

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import os
 import pathlib
+import socket
 import subprocess
+import typing as t
 
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.netns import is_namespace
+from ansible_collections.cni.node.tests.integration.ansible.laboratory import open_network
 from ansible_collections.cni.node.tests.integration.ansible.playing import Project, task, thrice
+from ansible_collections.cni.node.tests.integration.engine.node import Node
 from ansible_collections.cni.node.tests.support.namespaces import links, namespaces
 
 NETNS = "cni.node.netns"
@@ -97,3 +104,52 @@ def test_a_link_that_leads_to_no_namespace_is_replaced_and_its_target_left_alone
     assert played.settled("make").result["changed_names"] == list(names)
     assert [list(links(name)) for name in names] == [["lo"]] * 3
     assert (target.read_text(encoding="ascii"), os.listdir("/run/docker")) == ("notes", ["notes"])
+
+
+def make_socket(path: pathlib.Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+NO_NAMESPACES: dict[str, t.Callable[[pathlib.Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a socket": make_socket,
+    "a file with content": lambda path: path.write_text("precious\n", encoding="utf-8"),
+    "a directory": pathlib.Path.mkdir,
+}
+
+
+@pytest.mark.parametrize(("what", "make"), NO_NAMESPACES.items(), ids=NO_NAMESPACES)
+def test_what_is_no_namespace_and_no_leftover_of_one_is_refused_by_its_name(
+    node: Node, project: Project, what: str, make: t.Callable[[pathlib.Path], object]
+) -> None:
+    path = pathlib.Path("/run/netns/odd")
+    path.parent.mkdir()
+    make(path)
+    open_network(node, "lab")
+    present, absent = {"names": ["odd"]}, {"names": ["odd"], "state": "absent"}
+    wanted = {"attachments": [{"network": "lab", "netns": "odd"}]}
+    played = project.play(
+        [
+            task("foretold", NETNS, present, check_mode=True),
+            task("make", NETNS, present),
+            task("remove", NETNS, absent),
+            task("attach", "cni.node.attachments", wanted),
+            task("look", "cni.node.node_info", {"gather": ["netns"]}),
+        ]
+    )
+    for name in ("foretold", "make", "remove"):
+        assert f"{path} is {what}" in played[name].left_alone().failed()
+    played["attach"].left_alone().failed(f"{path} is not a network namespace")
+    assert played["look"].ok().result["netns"] == []
+
+
+def test_entering_what_is_a_pipe_waits_for_nobody() -> None:
+    path = pathlib.Path("/run/netns/odd")
+    path.parent.mkdir(exist_ok=True)
+    os.mkfifo(path)
+    try:
+        with pytest.raises(OSError, match="Invalid argument"):
+            netns.inside(str(path), lambda: None)
+    finally:
+        path.unlink()

@@ -1,0 +1,60 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A process of another user, or of another user namespace, may have a plugin's environment and is none all the same."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import process_table
+from ansible_collections.cni.node.plugins.module_utils._node import births
+from ansible_collections.cni.node.tests.support.until import until
+
+pytestmark = [pytest.mark.requires_root]
+
+PLUGIN = {"CNI_COMMAND": "ADD", "CNI_CONTAINERID": "blue", "CNI_IFNAME": "eth0"}
+SOMEBODY = 65534
+FOREIGN: dict[str, tuple[str, ...]] = {
+    "another user": ("setpriv", f"--reuid={SOMEBODY}", f"--regid={SOMEBODY}", "--clear-groups"),
+    "real user only": ("setpriv", f"--ruid={SOMEBODY}", "--euid=0"),
+    "root of another user namespace": ("unshare", "--user", "--map-root-user"),
+}
+
+
+@contextlib.contextmanager
+def waiting(*before: str) -> t.Iterator[subprocess.Popen[bytes]]:
+    argv = [*before, "sh", "-c", "echo begun; read forever", "bridge"]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **PLUGIN}, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("before", FOREIGN.values(), ids=FOREIGN)
+def test_a_process_of_others_is_no_plugin_whatever_its_environment(before: tuple[str, ...]) -> None:
+    with waiting(*before) as process:
+        environ = until(pathlib.Path(f"/proc/{process.pid}/environ").read_bytes)
+        assert b"CNI_COMMAND=ADD" in environ
+        assert births.birth() == ""
+        process_table.end({"CNI_CONTAINERID": "blue", "CNI_IFNAME": "eth0"}, ["sh", "bridge"], 0.2)
+        assert process.poll() is None
+
+
+def test_our_own_process_is_one() -> None:
+    with waiting() as process:
+        assert str(process.pid) in births.birth()
+        process_table.end({"CNI_CONTAINERID": "blue", "CNI_IFNAME": "eth0"}, ["sh", "bridge"], 0.2)
+        assert process.wait(60) == -9

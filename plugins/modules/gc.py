@@ -81,7 +81,8 @@ options:
     description:
       - Seconds. What was changed later may belong to an attachment that is just being made, and is kept.
       - The age of chains, rules and links cannot be known. They are kept as long as their address or their other end is in a
-        network namespace that has a name or a process. Those that have neither are kept while any plugin is at ADD.
+        network namespace that has a name or a process, or could be in one that cannot be looked into. Those that have neither
+        are kept while any plugin is at ADD.
     type: float
     default: 300
 

@@ -16,6 +16,8 @@ description:
   - Makes named network namespaces where C(ip netns) finds them, below C(/run/netns), or removes them.
   - A new namespace has nothing but a loopback interface that is down. Its interfaces come with M(cni.node.attachments).
   - Namespaces do not outlive a restart of the node.
+  - An empty file or a link there is what is left of a namespace, and is taken over or removed. A file with content, a pipe or
+    a socket is refused by its name.
 
 extends_documentation_fragment:
   - cni.node._attributes

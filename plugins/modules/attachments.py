@@ -46,8 +46,9 @@ attributes:
     support: full
     details:
       - No ADD and no DEL is run. CHECK is, for it changes nothing.
-      - What another task of the same play would change in a network's file is not in it yet, so that the attachments which
-        the run makes anew for it are not predicted.
+      - What a task with M(cni.node.conflists) would change in a network's file is known from O(planned_conflists). Without
+        it, the attachments that are made anew for such a change are not foretold.
+      - Warnings name the attachments that would be cut off for a while because what is wanted of them has changed.
       - What is made anew may put right what others share with it, such as a bridge that is down. Of several that have drifted for
         it, all are predicted to be made anew, and the run may find some of them as they should be by then.
   diff_mode:
@@ -176,6 +177,38 @@ options:
       - The line goes to standard error, for what is made to be read by a program goes to standard output.
     type: float
     default: 10
+  planned_conflists:
+    description:
+      - What a task with M(cni.node.conflists) before this one has returned as RV(cni.node.conflists#module:conflists).
+      - In check mode, the files are taken as that task would leave them, so that the attachments that follow a changed network
+        are foretold. Otherwise they are read from O(conf_dir), and this is not looked at.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      network:
+        description:
+          - The network's name.
+        type: str
+      path:
+        description:
+          - The file.
+        type: path
+        required: true
+      action:
+        description:
+          - What would be done to it.
+        type: str
+        required: true
+        choices:
+          - created
+          - changed
+          - removed
+          - unchanged
+      content:
+        description:
+          - Its text afterwards.
+        type: str
   _controller:
     description:
       - What the action plugin tells of earlier calls of the same task. Only the action plugin sets it.
@@ -218,6 +251,16 @@ EXAMPLES = r"""
         netns: red
     on_drift: fail
   check_mode: true
+
+- name: Write the networks
+  cni.node.conflists:
+    conflists: "{{ my_networks }}"
+  register: written
+
+- name: Attach, and with --check, say which attachments follow a changed network
+  cni.node.attachments:
+    attachments: "{{ my_attachments }}"
+    planned_conflists: "{{ written.conflists }}"
 
 - name: Have an attachment that comes back after a reboot, before the services that need it
   cni.node.attachments:
@@ -415,6 +458,12 @@ def main() -> t.NoReturn:
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "persist": {"type": "bool", "default": False},
     }
+    planned = {
+        "network": {"type": "str"},
+        "path": {"type": "path", "required": True},
+        "action": {"type": "str", "required": True, "choices": ["created", "changed", "removed", "unchanged"]},
+        "content": {"type": "str"},
+    }
     module = AnsibleModule(
         argument_spec={
             "attachments": {"type": "list", "elements": "dict", "required": True, "options": item},
@@ -427,6 +476,7 @@ def main() -> t.NoReturn:
             "purge": {"type": "bool", "default": False},
             "workers": {"type": "int"},
             "progress": {"type": "float", "default": 10.0},
+            "planned_conflists": {"type": "list", "elements": "dict", "default": [], "options": planned},
             "_controller": {"type": "dict"},
         },
         supports_check_mode=True,

@@ -180,6 +180,12 @@ conflists:
         - changed
         - removed
         - unchanged
+    content:
+      description:
+        - The file's text, in check mode as it would be. Of a removed file, the text that it had.
+        - O(cni.node.attachments#module:planned_conflists) takes it.
+      type: str
+      returned: unless the file is unchanged
 findings:
   description:
     - What was found when the configurations were validated, errors and warnings, as P(cni.node.conflist_findings#filter) returns it.

@@ -83,6 +83,8 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "overlaps-network": (NODE, ERROR),
     "inside-route": (NODE, WARNING),
     "idle-bridge": (NODE, WARNING),
+    "bridge-address-differs": (NODE, ERROR),
+    "bridge-address-replaced": (NODE, WARNING),
     "shadowed-network": (NODE, WARNING),
     "other-file-first": (NODE, WARNING),
     "broken-file": (NODE, WARNING),

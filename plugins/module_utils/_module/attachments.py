@@ -49,7 +49,7 @@ def ensure(module: AnsibleModule) -> _Keys:
     timeout = positive("timeout", params["timeout"])
     stopwatch = Stopwatch(NodeExecutor(params["plugin_dirs"], timeout))
     runtime = Runtime(stopwatch, params["cache_dir"], timeout)
-    networks = conf_dir.load(params["conf_dir"])
+    networks = _networks(module)
     wanted = _wanted(params["attachments"], Restoration(tuple(params["plugin_dirs"]), timeout))
     warn(module, _undeclared(wanted, networks))
     prepares_boot = _prepares_boot(wanted)
@@ -58,12 +58,33 @@ def ensure(module: AnsibleModule) -> _Keys:
     convergence = Convergence(runtime, networks, Policy(params["check"], params["on_drift"], module.check_mode))
     outcomes = converge(convergence, todo.asked, workers, started + _seconds(module, prepares_boot))
     warn(module, (str(outcome.awaited) for outcome in outcomes if outcome.awaited))
+    if module.check_mode:
+        _forecast(module, runtime, networks, outcomes)
     rest = todo.rest(outcomes)
     parts = report.of(outcomes, stopwatch.calls)
     if prepares_boot and not rest:
         _prepare_boot(module, outcomes, parts)
     parts["timing"] = report.timing(outcomes, stopwatch.calls, workers, time.monotonic() - started)
     return {**completed(parts), **({"_controller": rest} if rest else {})}
+
+
+def _networks(module: AnsibleModule) -> conf_dir.ConfDir:
+    """Return the networks of the node; in check mode, as they will be when their files have been written."""
+    found = conf_dir.load(module.params["conf_dir"])
+    if not module.check_mode or not module.params["planned_conflists"]:
+        return found
+    from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import PlannedFile, with_planned
+
+    planned = module.params["planned_conflists"]
+    return with_planned(found, [PlannedFile(one["path"], one["action"], one["content"] or "") for one in planned])
+
+
+def _forecast(
+    module: AnsibleModule, runtime: Runtime, networks: conf_dir.ConfDir, outcomes: t.Sequence[Outcome]
+) -> None:
+    from ansible_collections.cni.node.plugins.module_utils._module.attachments_forecast import interruptions
+
+    warn(module, interruptions(runtime, networks, outcomes))
 
 
 def _workers(params: t.Mapping[str, t.Any]) -> int:

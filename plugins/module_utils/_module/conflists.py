@@ -124,10 +124,16 @@ def _report(changes: t.Sequence[FileChange]) -> dict[str, t.Any]:
     changed = [change for change in changes if change.changed]
     return {
         "changed": bool(changed),
-        "conflists": [{"network": change.network, "path": change.path, "action": change.action} for change in changes],
+        "conflists": [_entry(change) for change in changes],
         "diff": [file_diff(change) for change in changed],
         "msg": f"{len(changed)} of {len(changes)} network configurations changed",
     }
+
+
+def _entry(change: FileChange) -> dict[str, t.Any]:
+    entry = {"network": change.network, "path": change.path, "action": change.action}
+    content = change.before if change.after is None else change.after
+    return {**entry, "content": (content or b"").decode("utf-8", "replace")} if change.changed else entry
 
 
 __all__ = ("VALIDATE", "ensure")

@@ -148,7 +148,14 @@ class Convergence:
             outcome.after = Attached(record.restoration)
         except Exception as exc:
             said = f"the {record.attachment} could not be put back as it was before either: {as_error(exc)}"
-        return failure.followed_by(said)
+        return failure.followed_by("; ".join(filter(None, (said, self._disagreement(record)))))
+
+    def _disagreement(self, record: Record) -> str:
+        """Say that the file of an attachment's network has another configuration than the attachment, or nothing."""
+        current = self._conf_dir.networks.get(record.attachment.network)
+        if current is None or current == record.network():
+            return ""
+        return f"{current.source} has the configuration that could not be attached: correct it, and run again"
 
     def _required(self, attachment: Attachment) -> NetworkConfiguration:
         """Return the network's configuration where both it and the namespace are there."""

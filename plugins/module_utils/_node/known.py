@@ -18,6 +18,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 
+# Why an attachment that could stay is made anew.
+NETWORK_CHANGED: t.Final = "the network's configuration has changed"
+_ARGS_CHANGED: t.Final = "its arguments have changed"
+_CAPABILITY_ARGS_CHANGED: t.Final = "its capability arguments have changed"
+REQUEST_CHANGED: t.Final = frozenset((NETWORK_CHANGED, _ARGS_CHANGED, _CAPABILITY_ARGS_CHANGED))
+
 
 class Known:
     """What is known of attachments: their records, what was begun and not finished, and what to make of both."""
@@ -105,11 +111,11 @@ class Known:
     def _other_wish(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
         was = record.attachment
         if record.config != network.content and record.network() != network:
-            return "the network's configuration has changed"
+            return NETWORK_CHANGED
         if dict(was.args) != dict(attachment.args):
-            return "its arguments have changed"
+            return _ARGS_CHANGED
         if not _is_same_of_capabilities(was.capability_args, attachment.capability_args):
-            return "its capability arguments have changed"
+            return _CAPABILITY_ARGS_CHANGED
         return ""
 
     def _record(self, attachment: Attachment) -> Record | None:
@@ -172,4 +178,4 @@ def _is_one(current: str, other: str) -> bool:
     return bool(current) and current.rpartition(":")[0] == other.rpartition(":")[0]
 
 
-__all__ = ("Known",)
+__all__ = ("NETWORK_CHANGED", "REQUEST_CHANGED", "Known")

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._node import address_findings, file_findings, link_findings
+from ansible_collections.cni.node.plugins.module_utils._node import (
+    address_findings,
+    bridge_findings,
+    file_findings,
+    link_findings,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
 
 
@@ -27,6 +32,7 @@ def findings(prospect: Prospect, *, may_come: bool) -> list[Finding]:
         view = rtnetlink.look()
         found += link_findings.findings(prospect, view, may_come=may_come)
         found += address_findings.findings(prospect, view)
+        found += bridge_findings.findings(prospect, view)
     return [*found, *file_findings.findings(prospect)]
 
 

@@ -77,7 +77,7 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     virgin = predicted.tasks[0].before
     assert virgin.difference(predicted.tasks[-1].after) == ""
     assert not node.conf_dir.exists()
-    assert "no network 'dbnet' in /etc/cni/net.d" in predicted.output.replace("\n", " ")
+    assert "no network 'dbnet' in /etc/cni/net.d" not in predicted.output.replace("\n", " ")
     provisioned = project.run(PROVISION, **variables)
     assert _changing(provisioned) == set(CONCERNS)
     assert _plans(provisioned, *CONCERNS) == _plans(predicted, *CONCERNS)
@@ -125,6 +125,21 @@ def test_a_misspelled_variable_stops_every_playbook_before_the_node_is_asked(nod
     roles = [{"role": "cni.node.cni_verify", "vars": {"cni_verify_network": "kept"}}]
     played = project.play([], roles=roles)
     assert "unknown variable: cni_verify_network (did you mean cni_verify_networks?)" in played.output
+
+
+def test_check_mode_foretells_the_attachments_that_follow_a_changed_network(node: Node, project: Project) -> None:
+    _virgin(node)
+    variables = {**documented(), **UNMANAGED, "cni_node_verify": False}
+    project.run(PROVISION, **variables).succeeded()
+    (given,) = variables["cni_node_conflists"]
+    plugin = {**given["config"]["plugins"][0], "forceAddress": True}
+    variables["cni_node_conflists"] = [{"config": {**given["config"], "plugins": [plugin]}}]
+    predicted = project.run(PROVISION, "--check", **variables).succeeded()
+    attached = predicted["Bring the attachments about"].left_alone()
+    assert attached.actions() == {"red": "recreated", "blue": "recreated"}
+    assert "2 attachments would be cut off and made anew: red (eth0), blue (eth0)" in str(attached.warnings)
+    done = project.run(PROVISION, **variables).succeeded()
+    assert _plans(done, *CONCERNS) == _plans(predicted, *CONCERNS)
 
 
 def _mapped() -> list[Json]:

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine.node import Done, Json, Node, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -34,3 +34,59 @@ def test_the_error_says_how_a_bridge_gets_another_subnet(node: Node, blue: Names
         assert [entry["action"] for entry in node.attach(*items)] == ["checked", "checked"]
         assert all(address.startswith("10.9.0.") for one in (blue, red) for address in one.addresses("eth0"))
         node.detach(*items)
+
+
+def _codes(done: Done) -> dict[str, str]:
+    return {one["code"]: one["severity"] for one in done.result["findings"] if one["code"].startswith("bridge-")}
+
+
+def _write(node: Node, configuration: Json, *, check: bool = False) -> Done:
+    return node.run("conflists", conflists=[{"config": configuration}], _ansible_check_mode=check)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_subnet_that_its_bridge_refuses_is_not_written(node: Node, blue: Namespace, check: bool) -> None:
+    _write(node, _network("10.1.0.0/16")).succeeded()
+    node.attach(attachment("net", blue))
+    before = (node.conf_dir / "10-net.conflist").read_bytes()
+    refused = _write(node, _network("10.9.0.0/16"), check=check)
+    refused.failed("cni0 has the address 10.1.0.1/16", '"forceAddress": true', "(bridge-address-differs)")
+    assert (node.conf_dir / "10-net.conflist").read_bytes() == before
+    assert [entry["action"] for entry in node.attach(attachment("net", blue))] == ["checked"]
+    node.detach(attachment("net", blue))
+
+
+def test_check_mode_names_the_attachments_that_a_changed_network_cuts_off(node: Node, blue: Namespace) -> None:
+    _write(node, _network("10.1.0.0/16")).succeeded()
+    with namespace("red") as red, namespace("green") as green:
+        items = [attachment("net", one) for one in (blue, red)]
+        node.attach(*items, attachment("net", green))
+        changed = _network("10.9.0.0/16", forceAddress=True)
+        planned = _write(node, changed, check=True).succeeded()
+        assert _codes(planned) == {"bridge-address-replaced": "warning"}
+        arguments: Json = {"attachments": items, "planned_conflists": planned.result["conflists"]}
+        predicted = node.run("attachments", **arguments, _ansible_check_mode=True).succeeded()
+        said = "\n".join(map(str, predicted.result["warnings"]))
+        assert "network net: 2 attachments would be cut off and made anew: blue (eth0), red (eth0); " in said
+        assert "attachments that are not listed keep its earlier configuration: green (eth0)" in said
+        assert [entry["action"] for entry in node.attach(*items)] == ["checked", "checked"]
+        written = _write(node, changed).succeeded()
+        done = node.run("attachments", **{**arguments, "planned_conflists": written.result["conflists"]}).succeeded()
+        keys = ("container_id", "action", "reason", "changed")
+        assert [[one[key] for key in keys] for one in predicted.entries] == [
+            [one[key] for key in keys] for one in done.entries
+        ]
+        assert done.result["diff"] == predicted.result["diff"]
+        assert "warnings" not in done.result
+        node.detach(*items, attachment("net", green))
+
+
+def test_an_error_says_that_file_and_attachment_no_longer_agree(node: Node, blue: Namespace) -> None:
+    node.write(_network("10.1.0.0/16"))
+    node.attach(attachment("net", blue))
+    path = node.write(_network("10.9.0.0/16"))
+    refused = node.run("attachments", attachments=[attachment("net", blue)])
+    refused.failed("has been put back as it was before", f"{path} has the configuration that could not be attached")
+    (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
+    assert entry["network_state"] == "changed"
+    node.detach(attachment("net", blue))

@@ -36,15 +36,19 @@ def test_it_writes_and_says_so_once(ensure: Ensure, tmp_path: pathlib.Path) -> N
     assert not (tmp_path / "net.d").exists()
     done = ensure({"config": CONFIG}).ok()
     assert {**predicted, "invocation": 0} == {**done, "invocation": 0}
-    assert done["conflists"] == [{"network": "net", "path": path, "action": "created"}]
+    (entry,) = done["conflists"]
+    assert json.loads(entry.pop("content")) == CONFIG
+    assert entry == {"network": "net", "path": path, "action": "created"}
     assert (done["changed"], done["msg"]) == (True, "1 of 1 network configurations changed")
     (diff,) = done["diff"]
     assert (diff["before"], json.loads(diff["after"])) == ("", CONFIG)
     assert diff["before_header"] == diff["after_header"] == path
     again = ensure({"config": CONFIG}).ok()
+    assert again["conflists"] == [{**entry, "action": "unchanged"}]
     assert (again["changed"], again["diff"], again["msg"]) == (False, [], "0 of 1 network configurations changed")
     removed = ensure({"name": "net", "state": "absent"}).ok()
     assert (removed["conflists"][0]["action"], removed["diff"][0]["after"]) == ("removed", "")
+    assert json.loads(removed["conflists"][0]["content"]) == CONFIG
 
 
 def test_a_change_of_mode_can_be_seen(ensure: Ensure, tmp_path: pathlib.Path) -> None:

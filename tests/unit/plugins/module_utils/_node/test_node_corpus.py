@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, NODE
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node import (
     address_cases,
+    bridge_cases,
     file_cases,
     link_cases,
     plugin_cases,
@@ -23,7 +24,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.node_cas
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugin_cases import PluginCase
 
 C = t.TypeVar("C")
-OF_NODES: t.Final = (link_cases, address_cases, route_cases, file_cases)
+OF_NODES: t.Final = (link_cases, address_cases, bridge_cases, route_cases, file_cases)
 BROKEN: t.Final = {code: cases for table in OF_NODES for code, cases in table.BROKEN.items()}
 FINE: t.Final = {code: cases for table in OF_NODES for code, cases in table.FINE.items()}
 

@@ -1,0 +1,54 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node.known import NETWORK_CHANGED, REQUEST_CHANGED
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
+
+_SHOWN: t.Final = 10
+
+
+def interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[Outcome]) -> t.Iterator[str]:
+    """Say who will be without a network while attachments are made anew, and who keeps an earlier configuration."""
+    groups: dict[tuple[str, str], list[Attachment]] = {}
+    for outcome in outcomes:
+        if outcome.action == "recreated" and outcome.reason in REQUEST_CHANGED:
+            groups.setdefault((outcome.attachment.network, outcome.reason), []).append(outcome.attachment)
+    listed = {outcome.attachment.key for outcome in outcomes}
+    for (name, reason), cut_off in groups.items():
+        number = f"{len(cut_off)} attachment{'s' if len(cut_off) > 1 else ''}"
+        yield f"network {name}: {number} would be cut off and made anew: {_names(cut_off)}; {reason}"
+        if reason == NETWORK_CHANGED:
+            records = runtime.records.read_network(name)[0]
+            network = networks.networks[name]
+            others = [one.attachment for one in records if one.attachment.key not in listed and _differs(one, network)]
+            if others:
+                yield f"network {name}: attachments that are not listed keep its earlier configuration: {_names(others)}"
+
+
+def _names(attachments: t.Sequence[Attachment]) -> str:
+    shown = ", ".join(f"{one.container_id} ({one.ifname})" for one in attachments[:_SHOWN])
+    return f"{shown} and {len(attachments) - _SHOWN} more" if len(attachments) > _SHOWN else shown
+
+
+def _differs(record: Record, network: NetworkConfiguration) -> bool:
+    try:
+        return record.network() != network
+    except CniError:  # the record says what is wrong with it elsewhere
+        return False
+
+
+__all__ = ("interruptions",)

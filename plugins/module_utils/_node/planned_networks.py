@@ -1,0 +1,57 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+
+_WRITTEN: t.Final = ("created", "changed")
+
+
+class PlannedFile(t.NamedTuple):
+    """What another task would do to a file of the directory.
+
+    Attributes:
+        action: ``created``, ``changed``, ``removed`` or ``unchanged``.
+        content: Its text afterwards; of a removed file, the text before.
+    """
+
+    path: str
+    action: str
+    content: str
+
+
+def with_planned(directory: ConfDir, files: t.Iterable[PlannedFile]) -> ConfDir:
+    """Return a directory of network configurations as it will be when another task has changed its files.
+
+    Raises:
+        CniError: A planned file is not a valid network configuration.
+    """
+    changing = [one for one in files if one.action != "unchanged" and os.path.dirname(one.path) == directory.path]
+    paths = {one.path for one in changing}
+    staying = [one for one in (*directory.networks.values(), *directory.shadowed) if one.source not in paths]
+    written = [_parsed(one) for one in changing if one.action in _WRITTEN]
+    networks: dict[str, NetworkConfiguration] = {}
+    shadowed: list[NetworkConfiguration] = []
+    for network in sorted([*staying, *written], key=lambda one: conf_dir.precedence(os.path.basename(one.source))):
+        if networks.setdefault(network.name, network) is not network:
+            shadowed.append(network)
+    broken = {path: error for path, error in directory.broken.items() if path not in paths}
+    return ConfDir(directory.path, networks, tuple(shadowed), broken)
+
+
+def _parsed(one: PlannedFile) -> NetworkConfiguration:
+    network = config.parse(one.content.encode("utf-8", "surrogateescape"), one.path)
+    return conf_dir.complete(network, os.path.dirname(one.path))
+
+
+__all__ = ("PlannedFile", "with_planned")

@@ -252,16 +252,6 @@ EXAMPLES = r"""
     on_drift: fail
   check_mode: true
 
-- name: Write the networks
-  cni.node.conflists:
-    conflists: "{{ my_networks }}"
-  register: written
-
-- name: Attach, and with --check, say which attachments follow a changed network
-  cni.node.attachments:
-    attachments: "{{ my_attachments }}"
-    planned_conflists: "{{ written.conflists }}"
-
 - name: Have an attachment that comes back after a reboot, before the services that need it
   cni.node.attachments:
     attachments:

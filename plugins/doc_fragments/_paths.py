@@ -31,6 +31,13 @@ options:
       - /opt/cni/bin
       - /usr/lib/cni
       - /usr/libexec/cni
+  allow_world_writable_plugins:
+    description:
+      - Whether plugins are run that every user of the node can replace. That is so where the plugin, one of O(plugin_dirs) or
+        a directory that leads there can be written by everybody. A directory with the sticky bit does not count.
+      - Such plugins are refused by default, because they run as root.
+    type: bool
+    default: false
 """
 
     CACHE_DIR = r"""

@@ -106,6 +106,12 @@ plugins:
       description: Why it did not say so, or nothing.
       type: dict
       returned: always
+findings:
+  description:
+    - Directories and plugins that others than root can change, as M(cni.node.conflists) returns findings.
+  returned: when O(gather) has V(plugins)
+  type: list
+  elements: dict
 releases:
   description:
     - The releases of plugins that M(cni.node.plugins) has installed, and those kept to return to, the newest first.
@@ -307,8 +313,8 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.run import run
-from ansible_collections.cni.node.plugins.module_utils._node import address_pools, inventory
+from ansible_collections.cni.node.plugins.module_utils._module.run import run, warn
+from ansible_collections.cni.node.plugins.module_utils._node import address_pools, inventory, plugin_access
 
 GATHER = ["plugins", "releases", "networks", "attachments", "leases", "netns"]
 
@@ -317,7 +323,9 @@ def describe(module: AnsibleModule) -> dict[str, t.Any]:
     params = module.params
     timeout = arguments.positive("timeout", params["timeout"])
     # Plugins take their time to answer; all else is gathered meanwhile.
-    plugins = inventory.plugins(params["plugin_dirs"] if "plugins" in params["gather"] else (), timeout)
+    allowed = params["allow_world_writable_plugins"]
+    plugin_dirs = params["plugin_dirs"] if "plugins" in params["gather"] else ()
+    plugins = inventory.plugins(plugin_dirs, timeout, allow_world_writable=allowed)
     pools = address_pools.pools(params["conf_dir"]) if "leases" in params["gather"] else []
     gatherers: dict[str, t.Callable[[], t.Any]] = {
         "plugins": plugins,
@@ -330,6 +338,11 @@ def describe(module: AnsibleModule) -> dict[str, t.Any]:
     gathered = {name: gatherers[name]() for name in reversed(GATHER) if name in params["gather"]}
     facts = {name: gathered[name] for name in GATHER if name in gathered}
     counted = ", ".join(_counted(name, entries) for name, entries in facts.items())
+    types = sorted({entry["type"] for entry in facts.get("plugins", ())})
+    found = plugin_access.findings(plugin_dirs, types, allow_world_writable=allowed)
+    warn(module, map(str, found))
+    if "plugins" in params["gather"]:
+        facts["findings"] = [finding.as_dict() for finding in found]
     warnings = [pool.warning for pool in pools if pool.warning]
     return {"changed": False, "msg": "\n".join([*warnings, counted or "nothing asked for"]), **facts}
 

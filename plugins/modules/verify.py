@@ -123,6 +123,12 @@ networks:
       description: Time that ADD, CHECK and DEL took.
       type: float
       returned: always
+findings:
+  description:
+    - Directories and plugins of these networks that others than root can change, as M(cni.node.conflists) returns findings.
+  returned: unless the task is refused as a whole
+  type: list
+  elements: dict
 error:
   description:
     - C(code), C(msg) and C(details) of what went wrong with the whole, as the specification has them.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -86,6 +86,17 @@ def test_plugin_directories_are_joined_in_their_order(node: Node) -> None:
     directories = [str(node.plugins.path), "/nowhere", "/at/all"]
     Runtime(ProcessExecutor(directories, 30), str(node.cache), 0).add(network, node.attachment())
     assert node.calls("ADD")[0].env["CNI_PATH"].split(":") == directories
+
+
+def test_what_every_user_can_replace_is_not_run_differs_from_libcni(node: Node) -> None:
+    node.network("a")
+    node.plugins.path.chmod(0o777)
+    try:
+        with pytest.raises(CniError, match="is not run"):
+            node.new_runtime().add(node.network("a"), node.attachment())
+    finally:
+        node.plugins.path.chmod(0o755)
+    assert node.calls("ADD") == []
 
 
 def test_no_variable_is_given_twice(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

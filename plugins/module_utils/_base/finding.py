@@ -75,6 +75,8 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "missing-plugin": (NODE, ERROR),
     "broken-plugin": (NODE, ERROR),
     "incompatible-plugin": (NODE, ERROR),
+    "unsafe-plugin": (NODE, ERROR),
+    "writable-plugin": (NODE, WARNING),
     "missing-link": (NODE, ERROR),
     "missing-device": (NODE, WARNING),
     "mtu-above-master": (NODE, ERROR),

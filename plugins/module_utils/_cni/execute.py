@@ -42,6 +42,10 @@ class NotFound(CniError):
     """A plugin is not there, or is no executable."""
 
 
+class UnsafePlugin(CniError):
+    """A plugin is not run, because every user of the node could have put it there or changed it."""
+
+
 class Executor(t.Protocol):
     """Finds and runs plugins, as processes or in another way."""
 
@@ -50,6 +54,7 @@ class Executor(t.Protocol):
 
         Raises:
             NotFound: ``INVALID_CONFIG``.
+            UnsafePlugin: ``INVALID_ENVIRONMENT``.
         """
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
@@ -63,11 +68,12 @@ class Executor(t.Protocol):
 class ProcessExecutor:
     """Runs plugins as the specification says: an executable, an environment, JSON on standard input."""
 
-    def __init__(self, plugin_dirs: t.Sequence[str], timeout: float) -> None:
+    def __init__(self, plugin_dirs: t.Sequence[str], timeout: float, *, allow_world_writable: bool = False) -> None:
         """
         Args:
             plugin_dirs: Absolute paths, looked through in order; they become CNI_PATH.
             timeout: Seconds that one plugin may run.
+            allow_world_writable: Run plugins that every user of the node can replace.
         """
         for path in plugin_dirs:
             if not os.path.isabs(path) or ":" in path:
@@ -79,19 +85,41 @@ class ProcessExecutor:
         process.prepare()
         self._plugin_dirs = tuple(plugin_dirs)
         self._timeout = timeout
+        self._allow_world_writable = allow_world_writable
+        self._safe: set[str] = set()
         self._environment = _encoded(_inherited_environment())
 
     def require(self, plugin_type: str) -> str:
         check_plugin_type(plugin_type, "plugin type")
         for directory in self._plugin_dirs:
             path = os.path.join(directory, plugin_type)
-            if _is_regular(path):
+            mode = _mode(path)
+            if stat.S_ISREG(mode):
+                self._require_safe(path, mode)
                 return _executable(path)
         raise NotFound(
             Code.INVALID_CONFIG,
             f"plugin {plugin_type!r} is not installed",
             f"looked in {', '.join(self._plugin_dirs) or 'no directory at all'}; install it, or name its directory",
         )
+
+    def _require_safe(self, path: str, mode: int) -> None:
+        """Look at directories once; plugins look for the plugins that they run themselves in all of them."""
+        if self._allow_world_writable or (path in self._safe and not mode & stat.S_IWOTH):
+            return
+        # Most runs find every attachment as wanted, and run no plugin.
+        from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
+
+        for place in (*(one for one in self._plugin_dirs if one not in self._safe), path):
+            exposed = next((one for one in exposures(place) if one.is_world_writable), None)
+            if exposed:
+                raise UnsafePlugin(
+                    Code.INVALID_ENVIRONMENT,
+                    f"plugin {path} is not run: {exposed}",
+                    f"it would run as root; see what is there, then run chmod o-w {exposed.path}, or set "
+                    "allow_world_writable_plugins to true",
+                )
+            self._safe.add(place)
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
         path = self.require(plugin_type)
@@ -140,11 +168,12 @@ def _protocol_environment(parameters: Parameters, plugin_dirs: t.Sequence[str]) 
     return environment
 
 
-def _is_regular(path: str) -> bool:
+def _mode(path: str) -> int:
+    """Return a file's type and mode; 0 where there is none."""
     try:
-        return stat.S_ISREG(os.stat(path).st_mode)
+        return os.stat(path).st_mode
     except OSError:
-        return False
+        return 0
 
 
 def _executable(path: str) -> str:
@@ -215,4 +244,4 @@ def _last_lines(output: bytes) -> str:
     return "\n".join(text.strip().split("\n")[-_STDERR_LINES:])
 
 
-__all__ = ("Executor", "NotFound", "Parameters", "ProcessExecutor")
+__all__ = ("Executor", "NotFound", "Parameters", "ProcessExecutor", "UnsafePlugin")

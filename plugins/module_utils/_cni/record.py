@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.version import requi
 _KIND: t.Final = "cniCacheV1"
 _OWN_KEY: t.Final = "cni.node"
 RESTORE_KEY: t.Final = "restore"
+_ALLOW_KEY: t.Final = "allowWorldWritablePlugins"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,15 +33,18 @@ class Restoration:
     Attributes:
         plugin_dirs: Where its plugins are looked for.
         timeout: Seconds that one plugin may run.
+        allow_world_writable: Whether plugins are run that every user of the node can replace.
         addresses: Those that it had. They are asked for while it is made again, and not part of what is wanted.
     """
 
     plugin_dirs: tuple[str, ...]
     timeout: float
     addresses: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+    allow_world_writable: bool = False
 
     def as_dict(self) -> dict[str, t.Any]:
-        return {"pluginDirs": self.plugin_dirs, "timeout": self.timeout, "addresses": self.addresses}
+        allowed = {_ALLOW_KEY: True} if self.allow_world_writable else {}
+        return {"pluginDirs": self.plugin_dirs, "timeout": self.timeout, "addresses": self.addresses, **allowed}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +185,7 @@ def _restoration(document: dict[str, t.Any], source: str) -> Restoration | None:
     plugin_dirs, timeout, addresses = given["pluginDirs"], given["timeout"], given.get("addresses") or []
     if not all(isinstance(text, str) for text in (*plugin_dirs, *addresses)) or not timeout > 0:
         raise TypeError(f"under {RESTORE_KEY!r}, directories, a time and addresses were expected: {given}")
-    return Restoration(tuple(plugin_dirs), timeout, tuple(addresses))
+    return Restoration(tuple(plugin_dirs), timeout, tuple(addresses), given.get(_ALLOW_KEY) is True)
 
 
 def _result(document: dict[str, t.Any], source: str) -> Result | None:

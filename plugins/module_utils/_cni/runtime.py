@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import request, resu
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters, UnsafePlugin
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
@@ -120,6 +120,24 @@ class Runtime:
         for plugin_type in network.plugin_types:
             self._executor.require(plugin_type)
 
+    def require_safe_plugins(self, record: Record) -> None:
+        """Look up every plugin of an attachment's network, and pass over those that are missing.
+
+        Raises:
+            UnsafePlugin: One is not run, because every user of the node can replace it.
+        """
+        try:
+            plugin_types = record.network().plugin_types
+        except CniError:  # DEL is going to say so
+            return
+        for plugin_type in plugin_types:
+            try:
+                self._executor.require(plugin_type)
+            except UnsafePlugin:
+                raise
+            except CniError:
+                continue
+
     def check(self, record: Record, excuses: Excuses = _no_excuse) -> Checked:
         """Ask every plugin whether an attachment is as ADD left it ("Checking an attachment").
 
@@ -164,6 +182,7 @@ class Runtime:
         Raises:
             CniError: Of every plugin that failed.
         """
+        self.require_safe_plugins(record)
         with self.exclusion.attachment(record.attachment.validated()):
             # The record is on disk already; this only tells a later run that it is not to be trusted any more.
             intent = dataclasses.replace(record, command="DEL", restoration=restoration)

@@ -16,7 +16,12 @@ Spec = dict[str, dict[str, t.Any]]
 # Kept in step with plugins/doc_fragments/_paths.py.
 CONF_DIR: t.Final[Spec] = {"conf_dir": {"type": "path", "default": "/etc/cni/net.d"}}
 PLUGIN_DIRS: t.Final[Spec] = {
-    "plugin_dirs": {"type": "list", "elements": "path", "default": ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"]}
+    "plugin_dirs": {
+        "type": "list",
+        "elements": "path",
+        "default": ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"],
+    },
+    "allow_world_writable_plugins": {"type": "bool", "default": False},
 }
 CACHE_DIR: t.Final[Spec] = {"cache_dir": {"type": "path", "default": "/var/lib/cni"}}
 TIMEOUT: t.Final[Spec] = {"timeout": {"type": "float", "default": 60.0}}

@@ -47,10 +47,13 @@ def ensure(module: AnsibleModule) -> _Keys:
     started = time.monotonic()
     params = module.params
     timeout = positive("timeout", params["timeout"])
-    stopwatch = Stopwatch(NodeExecutor(params["plugin_dirs"], timeout))
+    allowed = params["allow_world_writable_plugins"]
+    stopwatch = Stopwatch(NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed))
     runtime = Runtime(stopwatch, params["cache_dir"], timeout)
     networks = _networks(module)
-    wanted = _wanted(params["attachments"], Restoration(tuple(params["plugin_dirs"]), timeout))
+    wanted = _wanted(
+        params["attachments"], Restoration(tuple(params["plugin_dirs"]), timeout, allow_world_writable=allowed)
+    )
     warn(module, _undeclared(wanted, networks))
     prepares_boot = _prepares_boot(wanted)
     todo = batch(module, runtime, wanted)

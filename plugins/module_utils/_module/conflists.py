@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
 from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure, warn
-from ansible_collections.cni.node.plugins.module_utils._node import node_level
+from ansible_collections.cni.node.plugins.module_utils._node import node_level, plugin_access
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import ConflistDirectory, Wanted, to_content
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_findings import PluginProbe
@@ -86,11 +86,16 @@ def _validated(module: AnsibleModule, prospect: Prospect) -> list[Finding]:
     """Find what of the node stands in the way; in check mode, another task may be about to bring what is missing."""
     params = module.params
     found: list[Finding] = []
+    allowed, is_asked = params["allow_world_writable_plugins"], NODE in params["validate"]["levels"]
+    if params["probe"] or is_asked:
+        exposed = plugin_access.of_networks(prospect.wanted, params["plugin_dirs"], allow_world_writable=allowed)
+        found += exposed if is_asked else errors(exposed)
     if params["probe"]:
-        executor = ProcessExecutor(params["plugin_dirs"], positive("timeout", params["timeout"]))
+        timeout = positive("timeout", params["timeout"])
+        executor = ProcessExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
         probe = PluginProbe(executor, may_come=module.check_mode)
         found += [finding for network in prospect.wanted for finding in probe.findings(network)]
-    if NODE in params["validate"]["levels"]:
+    if is_asked:
         found += node_level.findings(prospect, may_come=module.check_mode)
     return found
 

@@ -30,7 +30,9 @@ def collect(module: AnsibleModule) -> dict[str, t.Any]:
     timeout = positive("timeout", params["timeout"])
     names = [check_network_name(name, f"networks[{position}]") for position, name in enumerate(params["networks"])]
     scope = Scope(params["min_age"] and positive("min_age", params["min_age"]), module.check_mode)
-    runtime = Runtime(NodeExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
+    allowed = params["allow_world_writable_plugins"]
+    executor = NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
+    runtime = Runtime(executor, params["cache_dir"], timeout)
     networks = conf_dir.load(params["conf_dir"])
     garbage = Garbage(runtime, params["cache_dir"], networks, _valid(params["valid_attachments"]), scope, timeout)
     leaks = garbage.collect(names)

@@ -15,7 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
-from ansible_collections.cni.node.plugins.module_utils._module.run import counted
+from ansible_collections.cni.node.plugins.module_utils._module.run import counted, warn
+from ansible_collections.cni.node.plugins.module_utils._node import plugin_access
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.verification import Trial, Verification
 
@@ -27,7 +28,9 @@ def verify(module: AnsibleModule) -> dict[str, t.Any]:
     """Do what the module `verify` is asked for and return its result."""
     params = module.params
     timeout = positive("timeout", params["timeout"])
-    runtime = Runtime(NodeExecutor(params["plugin_dirs"], timeout), params["cache_dir"], timeout)
+    allowed = params["allow_world_writable_plugins"]
+    executor = NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
+    runtime = Runtime(executor, params["cache_dir"], timeout)
     gateway_timeout = params["gateway_timeout"] and positive("gateway_timeout", params["gateway_timeout"])
     verification = Verification(runtime, conf_dir.load(params["conf_dir"]), gateway_timeout)
     trials = verification.plan(params["networks"])
@@ -37,7 +40,11 @@ def verify(module: AnsibleModule) -> dict[str, t.Any]:
         lock = os.path.join(params["cache_dir"], OWN_DIRECTORY, "locks", "verify")
         with locked(lock, exclusive=True, timeout=timeout, what="verification"):
             verification.carry_out(trials)
-    return _report(trials)
+    found = plugin_access.of_networks(
+        verification.networks(trials), params["plugin_dirs"], allow_world_writable=allowed
+    )
+    warn(module, map(str, found))
+    return {**_report(trials), "findings": [finding.as_dict() for finding in found]}
 
 
 def _report(trials: t.Sequence[Trial]) -> dict[str, t.Any]:

@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import UnsafePlugin
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -243,6 +244,8 @@ class Convergence:
     def _rehearse(self, network: NetworkConfiguration, outcome: Outcome) -> None:
         try:
             self._runtime.require_plugins(network)
+        except UnsafePlugin:
+            raise
         except CniError as exc:
             outcome.awaited = exc
 
@@ -267,6 +270,7 @@ class Convergence:
             raise exc.within(f"it stays, for the {heir.attachment} cannot take its place") from exc
 
     def _delete(self, record: Record, outcome: Outcome, successor: Wanted | None = None) -> None:
+        self._runtime.require_safe_plugins(record)
         if not self._policy.dry_run:
             try:
                 self._detach(record, successor)

@@ -28,7 +28,9 @@ from ansible_collections.cni.node.plugins.module_utils._node import plugin_manif
 _Facts = dict[str, t.Any]
 
 
-def plugins(plugin_dirs: t.Sequence[str], timeout: float) -> t.Callable[[], list[_Facts]]:
+def plugins(
+    plugin_dirs: t.Sequence[str], timeout: float, *, allow_world_writable: bool = False
+) -> t.Callable[[], list[_Facts]]:
     """Begin to ask every executable of the plugin directories for the versions it supports.
 
     Returns:
@@ -37,7 +39,12 @@ def plugins(plugin_dirs: t.Sequence[str], timeout: float) -> t.Callable[[], list
     pool = concurrent.futures.ThreadPoolExecutor(default_workers())
     # What an earlier directory has is found there first, so each directory is asked by itself.
     answers = [
-        pool.map(functools.partial(_plugin, directory, ProcessExecutor([directory], timeout)), _executables(directory))
+        pool.map(
+            functools.partial(
+                _plugin, directory, ProcessExecutor([directory], timeout, allow_world_writable=allow_world_writable)
+            ),
+            _executables(directory),
+        )
         for directory in plugin_dirs
     ]
 

@@ -12,7 +12,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, NotFound
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, NotFound, UnsafePlugin
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._node.delegates import Executable, executables
 
@@ -37,7 +37,7 @@ class PluginProbe:
         answers = [self._ask(one.type) for one in found]
         faults = [self._fault(network, one, answer) for one, answer in zip(found, answers)]
         yield from (fault for fault in faults if fault)
-        if not any(faults):
+        if not any(faults) and not any(isinstance(answer, UnsafePlugin) for answer in answers):
             yield from _nothing_common(network, found, t.cast("list[tuple[str, ...]]", answers))
 
     def _ask(self, plugin_type: str) -> _Answer:
@@ -49,6 +49,8 @@ class PluginProbe:
         return self._answers[plugin_type]
 
     def _fault(self, network: NetworkConfiguration, one: Executable, answer: _Answer) -> Finding | None:
+        if isinstance(answer, UnsafePlugin):
+            return None  # `plugin_access` finds the directory or file itself, once for all plugins
         if isinstance(answer, CniError):
             is_missing = isinstance(answer, NotFound)
             code = "missing-plugin" if is_missing else "broken-plugin"

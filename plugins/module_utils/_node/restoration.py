@@ -99,7 +99,8 @@ def _restore(
     workers: int,
 ) -> list[Outcome]:
     try:
-        runtime = Runtime(NodeExecutor(means.plugin_dirs, means.timeout), cache_dir, means.timeout)
+        executor = NodeExecutor(means.plugin_dirs, means.timeout, allow_world_writable=means.allow_world_writable)
+        runtime = Runtime(executor, cache_dir, means.timeout)
     except CniError as exc:
         return [Outcome(one.attachment, "failed", error=exc) for one in wanted]
     return converge(_AsRecorded(runtime, records), wanted, workers)

@@ -16,6 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import UnsafePlugin
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import echo, netns
@@ -84,12 +86,20 @@ class Verification:
                 trial.action, trial.reason = "skipped", f"{_TAKES_A_DEVICE} would take a device away from the node"
         return trials
 
+    def networks(self, trials: t.Iterable[Trial]) -> list[NetworkConfiguration]:
+        """Return the configurations of those networks that are there."""
+        names = (trial.network for trial in trials)
+        return [self._conf_dir.networks[name] for name in names if name in self._conf_dir.networks]
+
     def rehearse(self, trials: t.Sequence[Trial]) -> None:
         """Try none of them, and say what would fail unless another task is about to make it."""
         for trial in trials:
             try:
                 self._runtime.require_plugins(self._conf_dir.get(trial.network))
                 reason = trial.reason or "check mode"
+            except UnsafePlugin as exc:
+                trial.fail(exc)
+                continue
             except CniError as exc:
                 reason = str(exc)
             trial.action, trial.reason, trial.error = "skipped", reason, None

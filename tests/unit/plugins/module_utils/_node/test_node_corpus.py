@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, NODE
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node import (
+    access_cases,
     address_cases,
     bridge_cases,
     file_cases,
@@ -20,6 +21,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node import (
     plugin_cases,
     route_cases,
 )
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.access_cases import AccessCase
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.node_case import Case, check
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugin_cases import PluginCase
 
@@ -45,19 +47,29 @@ def test_what_only_looks_wrong_has_none(case: Case, tmp_path: pathlib.Path, monk
     check(case.findings(tmp_path / "net.d", monkeypatch), [])
 
 
-@pytest.mark.parametrize("case", named(plugin_cases.BROKEN))
-def test_plugins_that_are_of_no_use_have_exactly_these_findings(case: PluginCase, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("case", named({**plugin_cases.BROKEN, **access_cases.BROKEN}))
+def test_plugins_that_are_of_no_use_have_exactly_these_findings(
+    case: PluginCase | AccessCase, tmp_path: pathlib.Path
+) -> None:
     check(case.findings(tmp_path), case.said)
 
 
-@pytest.mark.parametrize("case", named(plugin_cases.FINE))
-def test_plugins_that_do_have_none(case: PluginCase, tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("case", named({**plugin_cases.FINE, **access_cases.FINE}))
+def test_plugins_that_do_have_none(case: PluginCase | AccessCase, tmp_path: pathlib.Path) -> None:
     check(case.findings(tmp_path), [])
 
 
 def test_each_code_is_found_in_five_ways_and_two_only_look_like_it() -> None:
-    broken: dict[str, t.Mapping[str, Case | PluginCase]] = {**BROKEN, **plugin_cases.BROKEN}
-    fine: dict[str, t.Mapping[str, Case | PluginCase]] = {**FINE, **plugin_cases.FINE}
+    broken: dict[str, t.Mapping[str, Case | PluginCase | AccessCase]] = {
+        **BROKEN,
+        **plugin_cases.BROKEN,
+        **access_cases.BROKEN,
+    }
+    fine: dict[str, t.Mapping[str, Case | PluginCase | AccessCase]] = {
+        **FINE,
+        **plugin_cases.FINE,
+        **access_cases.FINE,
+    }
     own = {code for code, (level, dummy) in CODES.items() if level == NODE}
     for code in own:
         wrong = {repr(one) for one in broken.get(code, {}).values() if code in {told.code for told in one.said}}

@@ -26,7 +26,7 @@ def lab(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     """Its namespaces pass for named ones."""
     monkeypatch.setattr(netns, "DIRECTORY", str(lab.netns))
     monkeypatch.setattr(netns, "create", lab.make_namespace)
-    monkeypatch.setattr(restoration, "NodeExecutor", lambda *dummy: lab.executor)
+    monkeypatch.setattr(restoration, "NodeExecutor", lambda *dummy, **keys: lab.executor)
     return lab
 
 

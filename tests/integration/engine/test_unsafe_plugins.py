@@ -1,0 +1,118 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Plugins that others than root can change: every user's are refused, and all are found."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.booting import REQUIRES_SYSTEMD, boot, item, make, swept
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+pytestmark = pytest.mark.requires_root
+
+RESULT = {"ips": [{"address": "10.9.0.2/24"}]}
+LAB: Json = {"type": "lab", "ipam": {"type": "delegated"}}
+ALLOWED = {"allow_world_writable_plugins": True}
+
+
+@pytest.fixture
+def lab(node: Node) -> t.Iterator[Node]:
+    for name in ("lab", "delegated"):
+        node.plugins.write(name, ADD=Answer(result=RESULT))
+    node.write(networks.network(LAB, version="1.1.0"))
+    with swept(node):
+        yield node
+
+
+def red() -> Json:
+    return {"network": "net", "netns": "red"}
+
+
+def codes(findings: list[Json]) -> dict[str, str]:
+    return {one["file"]: one["code"] for one in findings}
+
+
+def commands(node: Node) -> list[str]:
+    return [call.command for call in node.plugins.calls()]
+
+
+@pytest.mark.parametrize(("where", "mode"), [("", 0o777), ("..", 0o777), ("lab", 0o757), ("delegated", 0o757)])
+def test_what_every_user_can_replace_is_refused_before_anything_is_done(lab: Node, where: str, mode: int) -> None:
+    make(lab, "red")
+    exposed = pathlib.Path(os.path.normpath(lab.plugins.path / where))
+    usual = exposed.stat().st_mode & 0o7777
+    exposed.chmod(mode)
+    try:
+        fragments = ("is not run", str(exposed), "chmod o-w", "allow_world_writable_plugins")
+        before = lab.state()
+        for check_mode in (True, False):
+            options = {"_ansible_check_mode": check_mode}
+            lab.run("attachments", attachments=[red()], **options).failed("attachments: 1 failed", *fragments)
+            lab.run("verify", **options).failed(*fragments)
+        assert (commands(lab), before.difference(lab.state())) == ([], "")
+        lab.attach(red(), **ALLOWED)
+        for check_mode in (True, False):
+            options = {"_ansible_check_mode": check_mode}
+            gone = lab.run("attachments", attachments=[{**red(), "state": "absent"}], **options)
+            gone.failed("attachments: 1 failed", *fragments)
+            assert not gone.result["changed"]
+        assert ("DEL" in commands(lab), lab.intents()) == (False, [])
+        lab.detach(red(), **ALLOWED)
+    finally:
+        exposed.chmod(usual)
+    lab.attach(red())
+
+
+def test_it_is_found_by_what_looks_at_plugins(lab: Node) -> None:
+    path = str(lab.plugins.path)
+    conflists = {"conflists": [{"config": networks.network(LAB, version="1.1.0")}]}
+    os.chmod(path, 0o777)
+    assert codes(lab.run("node_info").succeeded().result["findings"]) == {path: "unsafe-plugin"}
+    for levels in ([], ["node"]):
+        refused = lab.run("conflists", **conflists, validate={"levels": levels})
+        refused.failed("unsafe-plugin", path)
+        assert codes(refused.result["findings"]) == {path: "unsafe-plugin"}
+    assert commands(lab) == []
+    assert codes(lab.run("conflists", **conflists, **ALLOWED).succeeded().result["findings"]) == {
+        path: "writable-plugin"
+    }
+    os.chmod(path, 0o755)
+    os.chown(f"{path}/delegated", 1000, 1000)
+    expected = {f"{path}/delegated": "writable-plugin"}
+    assert codes(lab.run("node_info").succeeded().result["findings"]) == expected
+    assert codes(lab.run("conflists", **conflists).succeeded().result["findings"]) == expected
+    assert codes(lab.run("verify", gateway_timeout=0).succeeded().result["findings"]) == expected
+
+
+def test_a_sticky_directory_and_one_of_another_owner_are_found_and_not_refused(lab: Node) -> None:
+    make(lab, "red")
+    os.chmod(lab.plugins.path, 0o1777)
+    os.chown(lab.plugins.path.parent, 1000, 1000)
+    lab.attach(red())
+    found = codes(lab.run("node_info").succeeded().result["findings"])
+    assert found == dict.fromkeys([str(lab.plugins.path), str(lab.plugins.path.parent)], "writable-plugin")
+
+
+@REQUIRES_SYSTEMD
+@pytest.mark.requires_plugins
+def test_restoration_refuses_it_unless_it_was_allowed(lab: Node) -> None:
+    make(lab, "blue")
+    lab.attach(item())
+    record = lab.record_of({**item(), "container_id": "blue", "ifname": "eth0"})
+    os.chmod(lab.plugins.path, 0o777)
+    lab.run("attachments", attachments=[item()], **ALLOWED, check="never").succeeded()
+    assert "allowWorldWritablePlugins" in record.read_text(encoding="utf-8")
+    lab.run("netns", names=["blue"], state="absent").succeeded()
+    assert "recreated" in boot()
+    lab.run("attachments", attachments=[item()], check="never").succeeded()
+    lab.run("netns", names=["blue"], state="absent").succeeded()
+    assert "is not run" in boot(status=1)

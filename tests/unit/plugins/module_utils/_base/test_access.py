@@ -1,0 +1,79 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
+
+
+@pytest.fixture
+def plugin(tmp_path: pathlib.Path) -> pathlib.Path:
+    (tmp_path / "bin").mkdir(mode=0o755)
+    path = tmp_path / "bin" / "plugin"
+    path.write_text("")
+    path.chmod(0o755)
+    return path
+
+
+def found(path: pathlib.Path, root: pathlib.Path) -> dict[str, bool]:
+    """By its path below a root, whether every user can write it."""
+    below = [one for one in exposures(str(path)) if one.path.startswith(str(root))]
+    return {os.path.relpath(one.path, root): one.is_world_writable for one in below}
+
+
+def test_what_only_root_can_write_is_no_exposure(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    assert found(plugin, tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("where", "mode", "expected"),
+    [
+        ("bin/plugin", 0o757, {"bin/plugin": True}),
+        ("bin/plugin", 0o775, {"bin/plugin": False}),
+        ("bin", 0o777, {"bin": True}),
+        ("bin", 0o1777, {}),
+        ("bin", 0o775, {"bin": False}),
+        (".", 0o777, {".": True}),
+        (".", 0o1777, {}),
+    ],
+)
+def test_a_plugin_and_its_directories(
+    plugin: pathlib.Path, tmp_path: pathlib.Path, where: str, mode: int, expected: dict[str, bool]
+) -> None:
+    (tmp_path / where).chmod(mode)
+    assert found(plugin, tmp_path) == expected
+
+
+def test_in_a_sticky_plugin_directory_others_can_add_files(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    plugin.parent.chmod(0o1777)
+    assert found(plugin.parent, tmp_path) == {"bin": False}
+
+
+def test_what_a_link_leads_through_counts(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "real").write_text("")
+    other.chmod(0o777)
+    (tmp_path / "bin" / "linked").symlink_to("../other/real")
+    assert found(tmp_path / "bin" / "linked", tmp_path) == {"other": True}
+
+
+def test_a_link_to_itself_ends(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert found(tmp_path / "loop", tmp_path) == {}
+
+
+def test_what_is_missing_is_passed_over(tmp_path: pathlib.Path) -> None:
+    assert found(tmp_path / "missing" / "plugin", tmp_path) == {}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_another_owner_is_an_exposure(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    os.chown(plugin, 1000, 1000)
+    assert found(plugin, tmp_path) == {"bin/plugin": False}

@@ -133,9 +133,22 @@ def link(name: str, path: str = "") -> Link | None:
     """
     encoded = name.encode("utf-8", "surrogateescape") + b"\0"
     asked = ATTRIBUTE.pack(ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
-    with _asking("the link", name), _connected(path) as connection:
+    return _asked_link(_LINK.pack(0, 0, 0, 0, 0) + asked, name, path)
+
+
+def link_by_index(ifindex: int) -> Link | None:
+    """Return the link with this number in the network namespace of this thread, or None.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    return _asked_link(_LINK.pack(0, 0, ifindex, 0, 0), f"number {ifindex}", "") if ifindex else None
+
+
+def _asked_link(asked: bytes, what: str, path: str) -> Link | None:
+    with _asking("the link", what), _connected(path) as connection:
         try:
-            return _link(*connection.get(_RTM_GETLINK, _LINK.pack(0, 0, 0, 0, 0) + asked + _NO_STATISTICS))
+            return _link(*connection.get(_RTM_GETLINK, asked + _NO_STATISTICS))
         except OSError as exc:
             if exc.errno in (errno.ENODEV, errno.ERANGE):
                 return None
@@ -231,4 +244,4 @@ def _text(answer: bytes, place: tuple[int, int]) -> str:
     return answer[slice(*place)].rstrip(b"\0").decode("utf-8", "surrogateescape")
 
 
-__all__ = ("MAIN_TABLE", "Address", "Link", "Route", "View", "link", "links", "look")
+__all__ = ("MAIN_TABLE", "Address", "Link", "Route", "View", "link", "link_by_index", "links", "look")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 
@@ -87,6 +88,27 @@ def test_what_has_drifted_is_named_and_mended_without_a_plugin_being_asked(
         assert said.format(host=host) in str(failed.error)
         action, changed, reason = told(engine.ensure(item, check="drift"))
         assert (action, changed, said.format(host=host) in reason) == ("recreated", True, True)
+
+
+def test_the_gateway_link_of_a_vlan_is_no_port_itself(node: Node, engine: Engine, blue: Namespace) -> None:
+    """As bridge makes it where the kernel filters VLANs: both ends of the pair are on the node."""
+    node.write(networks.network(networks.bridge()))
+    item = attachment("net", blue)
+    engine.ensure(item)
+    for command in (
+        "link add cni0.100 type veth peer name port100",
+        "link set port100 up master cni0",
+        "link set cni0.100 up",
+    ):
+        subprocess.run(["ip", *command.split()], check=True)
+    path = node.record_of(item)
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["result"]["interfaces"].append({"name": "cni0.100"})
+    path.write_text(json.dumps(record), encoding="utf-8")
+    assert told(engine.ensure(item)) == ("checked", False, "")
+    subprocess.run(["ip", "link", "set", "port100", "nomaster"], check=True)
+    failed = engine.ensure(item, check="drift", on_drift="fail")
+    assert "interface cni0.100 of the node does not lead to a port of cni0" in str(failed.error)
 
 
 def test_a_false_alarm_does_not_hide_what_is_gone(node: Node, engine: Engine, blue: Namespace) -> None:

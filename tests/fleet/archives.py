@@ -21,7 +21,7 @@ import typing as t
 
 from ansible_collections.cni.node.tests.fleet.place import Refused
 
-INSTALLED = ("/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni")
+INSTALLED = ("/usr/lib/cni", "/usr/libexec/cni")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 # By version, what is added to each file, and which are missing. The first is what Debian 12 has; the second was never
 # released under this number.

@@ -11,7 +11,6 @@ may write what belongs to its network. It may not load kernel modules, set the c
 
 from __future__ import annotations
 
-import glob
 import os
 import pathlib
 import shutil
@@ -27,16 +26,8 @@ from ansible_collections.cni.node.tests.support.sandbox import MS_BIND, MS_NODEV
 PR_CAPBSET_DROP = 24
 CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_SYS_TIME = 16, 17, 22, 25
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "net/tun")
-# A node has never seen CNI, whatever the machine has been used for.
-UNSEEN = (
-    "/etc/cni",
-    "/opt/cni",
-    "/var/lib/cni",
-    "/usr/lib/cni",
-    "/usr/libexec/cni",
-    "/etc/sysctl.d/*cni*",
-    "/etc/modules-load.d/*cni*",
-)
+# A node has never seen CNI, whatever the machine has been used for, and gets its plugins by the collection only.
+UNSEEN = (*sandbox.CNI_PATHS, "/usr/lib/cni", "/usr/libexec/cni")
 SSHD_CONFIG = """\
 Port 22
 HostKey /run/fleet/host_key
@@ -106,9 +97,7 @@ def forget_cni(root: pathlib.Path) -> None:
     marker = root.parent / "started"
     if marker.exists():
         return
-    for pattern in UNSEEN:
-        for path in glob.glob(f"{root}{pattern}"):
-            shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
+    sandbox.remove_paths(UNSEEN, str(root))
     marker.touch()
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ import stat
 import typing as t
 
 from ansible_collections.cni.node.tests.fleet.life import pid_of
+from ansible_collections.cni.node.tests.fleet.node import UNSEEN
 from ansible_collections.cni.node.tests.fleet.place import Place, Refused, machine
 from ansible_collections.cni.node.tests.support import sandbox
 from ansible_collections.cni.node.tests.support.state import State, file_line, node_state
@@ -49,22 +51,27 @@ def _counting(whole: State, pattern: str, without: t.Sequence[str]) -> State:
 
 
 def state(node: Place) -> State:
-    """The files told are those that differ from the machine's."""
-    return State({**_inside(node), "files": files(node.upper, machine(node.fleet))})
+    """The files told are those that differ from the machine's, of which a node has never seen what belongs to CNI."""
+    return State({**_inside(node), "files": files(node.upper, machine(node.fleet), UNSEEN)})
 
 
 def _kept(node: Place) -> pathlib.Path:
     return node.top / "snapshot.json"
 
 
-def files(upper: pathlib.Path, lower: pathlib.Path) -> list[str]:
-    """A line for each path at which an overlay's upper layer makes another file than the lower has."""
+def files(upper: pathlib.Path, lower: pathlib.Path, unseen: t.Sequence[str] = ()) -> list[str]:
+    """A line for each path at which an overlay's upper layer makes another file than the lower has.
+
+    `unseen` are patterns of absolute paths that were removed before the node was first used, and so count as if the
+    lower layer had never had them.
+    """
+    hidden = re.compile("|".join(fnmatch.translate(one) for path in unseen for one in (path, f"{path}/*")) or r"(?!)")
     lines = []
     for directory, below, names in os.walk(upper):
         inside = os.path.relpath(directory, upper)
         found = {*below, *names, *(_listed(lower / inside) if _is_opaque(directory) else ())}
         for path in (os.path.normpath(os.path.join(inside, name)) for name in found):
-            before, now = _line(lower, path), _line(upper, path)
+            before, now = "" if hidden.match(f"/{path}") else _line(lower, path), _line(upper, path)
             if before != now and not INCIDENTAL.search(path):
                 lines.append(now or f"{path} is gone")
     return sorted(lines)

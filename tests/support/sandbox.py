@@ -6,6 +6,7 @@
 
 Inside, /etc, /opt, /var and /tmp read as on the host and what is written there is lost; /run and /dev/shm are empty;
 `lo` is up and nothing else is connected; /proc/sys and /sys can be written only where they belong to the network.
+What the host has of CNI in /etc, /opt and /var is not there, nor are the variables with which CNI programs are called.
 Everything else of the file system, and the kernel's modules, are the host's. Inside, CNI_SANDBOX=1 is set.
 
 CNI_SANDBOX_OUT=DIR names one existing directory that stays the host's own, for what shall be kept.
@@ -20,17 +21,36 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import fnmatch
+import glob
 import os
 import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import struct
 import sys
 import typing as t
 
-SHADOWED = ("/etc", "/opt", "/var", "/tmp", "/etc/cni", "/opt/cni", "/var/lib/cni")
+SHADOWED = ("/etc", "/opt", "/var", "/tmp", "/var/lib")
+# A throw-away node has never seen CNI, whatever the machine has been used for.
+CNI_PATHS = (
+    "/etc/cni",
+    "/etc/netns",
+    "/opt/cni",
+    "/var/lib/cni",
+    "/etc/sysctl.d/*cni*",
+    "/etc/modules-load.d/*cni*",
+    "/etc/systemd/system/cni-node-*",
+    "/etc/systemd/system/*.wants/cni-node-*",
+)
+CNI_VARIABLES = (
+    *(f"CNI_{name}" for name in ("COMMAND", "CONTAINERID", "NETNS", "NETNS_OVERRIDE", "IFNAME", "ARGS", "PATH")),
+    "NETCONFPATH",
+    "CAP_ARGS",
+)
 # A mount of another kind below a shadowed directory (a FUSE, an automount, a network file system) is hidden instead.
 SHADOWED_FILE_SYSTEMS = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "ramfs", "overlay"}
 PASSED_ON = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2}
@@ -81,8 +101,31 @@ def shadowed_mounts() -> dict[str, int]:
         if os.path.isdir(top) and not any(f"{top}/".startswith(f"{other}/") for other in tops):
             tops.append(top)
     mounts = [mount for top in tops for mount in mount_points(top)]
-    below = [path for path, kind in mounts if kind in SHADOWED_FILE_SYSTEMS and os.path.exists(path)]
+    below = [
+        path
+        for path, kind in mounts
+        if kind in SHADOWED_FILE_SYSTEMS and os.path.exists(path) and not is_cni_path(path)
+    ]
     return {path: os.open(path, os.O_PATH) for path in sorted({*tops, *below})}
+
+
+def is_cni_path(path: str) -> bool:
+    """Return whether the path, free of symbolic links, is one of CNI_PATHS or below one."""
+    for pattern in CNI_PATHS:
+        directory, name = os.path.split(pattern)
+        plain = f"{os.path.realpath(directory)}/{name}"
+        if fnmatch.fnmatchcase(path, plain) or fnmatch.fnmatchcase(path, f"{plain}/*"):
+            return True
+    return False
+
+
+def remove_paths(patterns: t.Iterable[str], root: str = "") -> None:
+    """Remove files and directories below `root`, a file system whose changes the host does not see."""
+    for path in [path for pattern in patterns for path in glob.glob(f"{root}{pattern}")]:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
 
 
 def shadow(path: str, host: int, layers: str) -> None:
@@ -117,6 +160,7 @@ def make_file_systems() -> None:
     mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700")
     for path, host in hosts.items():
         shadow(path, host, "/run")
+    remove_paths(CNI_PATHS)
     # The overlays hold on to their layers; nobody else needs to see them.
     call("umount2", b"/run", MNT_DETACH, doing="hide the overlays' layers")
     mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
@@ -239,6 +283,8 @@ def main(arguments: list[str]) -> t.NoReturn:
             raise Refused(f"it is made of Linux namespaces, and this is {sys.platform}: use a Linux machine")
         if os.geteuid() != 0:
             raise Refused("it makes namespaces and mounts, which needs root: run it with sudo")
+        for name in CNI_VARIABLES:
+            os.environ.pop(name, None)
         os.environ["CNI_SANDBOX"] = "1"
         end_like(sandboxed(arguments))
     except Refused as error:

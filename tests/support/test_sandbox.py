@@ -148,6 +148,34 @@ def test_a_mount_below_a_shadowed_directory_is_shadowed_too(tmp_path: pathlib.Pa
     assert done.stdout.split() == ["directory", "file", "new", "1", "directory"]
 
 
+# A machine that a container runtime uses: configurations, plugins and records, some of them on a disk of its own.
+INHABIT = """
+set -e
+mount -t tmpfs tmpfs /opt
+cp -a /etc /opt/etc
+mount --bind /opt/etc /etc
+mount -t tmpfs tmpfs /var/lib
+mkdir -p /etc/cni/net.d /etc/netns/blue /opt/cni/bin /var/lib/cni/results /var/lib/cni/networks
+mount -t tmpfs tmpfs /var/lib/cni/networks
+ln -s /opt/cni /etc/sysctl.d/90-cni.conf
+touch /etc/cni/net.d/stranger.conf /opt/cni/bin/stranger /var/lib/cni/results/stranger-c1-eth0 /var/lib/cni/networks/10.99.0.5
+"""
+FIND = "find /etc/cni /etc/netns /opt/cni /var/lib/cni /etc/sysctl.d/*cni* 2>/dev/null"
+
+
+def test_what_the_machine_has_of_cni_is_not_inside() -> None:
+    script = f"{INHABIT}\n{SANDBOX} sh -c '{FIND}; env | grep ^CNI_; echo $NETCONFPATH'; {FIND} | grep -c stranger"
+    argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+    environment = {
+        "CNI_PATH": "/opt/nowhere",
+        "CNI_ARGS": "A=1",
+        "CNI_CONTAINERID": "c1",
+        "NETCONFPATH": "/etc/nowhere",
+    }
+    done = subprocess.run(argv, check=True, capture_output=True, text=True, env={**os.environ, **environment})
+    assert done.stdout.split() == ["CNI_SANDBOX=1", "3"]
+
+
 def test_the_named_directory_stays_the_hosts(tmp_path: pathlib.Path) -> None:
     assert (
         sandbox(

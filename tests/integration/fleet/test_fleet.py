@@ -80,6 +80,39 @@ def test_a_node_has_never_seen_cni(top: pathlib.Path) -> None:
     )
 
 
+# On a machine that a container runtime uses, and with a node that makes the same directories. $1: where the machine's
+# root file system is put together, $2: the program, $3: the fleet's directory.
+INHABITED = """
+set -e
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
+mkdir -p "$1/root/etc/cni/net.d" "$1/root/opt/cni/bin" "$1/root/var/lib/cni/results"
+touch "$1/root/etc/cni/net.d/10-foreign.conflist" "$1/root/opt/cni/bin/foreign" "$1/root/var/lib/cni/results/foreign-c1-eth0"
+for directory in /dev /proc /run /sys; do mount --rbind "$directory" "$1/root$directory"; done
+cd "$1/root"
+pivot_root . mnt
+umount --lazy /mnt
+"$2" --dir "$3" up 1
+"$2" --dir "$3" snapshot
+mkdir -p "/proc/$(cut -d " " -f 1 "$3/nodes/node1/process")/root/var/lib/cni/results"
+"$2" --dir "$3" compare --without records || :
+"$2" --dir "$3" down
+"""
+
+
+@pytest.mark.skipif(
+    subprocess.run(["stat", "-f", "-c", "%T", "/"], capture_output=True, text=True, check=True).stdout == "overlayfs\n",
+    reason="the machine's root is an overlay, and with a third one they are stacked too deep",
+)
+def test_what_the_machine_has_of_cni_does_not_count(top: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    script = ["sh", "-c", INHABITED, "sh", str(tmp_path), str(PROGRAM), str(top)]
+    argv = ["unshare", "--mount", "--propagation", "private", *script]
+    done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=60)
+    changes = [line for line in done.stdout.splitlines() if line[:1] in "+-"]
+    assert changes[2:] == ["+var/lib/cni drwxr-xr-x 0:0", "+var/lib/cni/results drwxr-xr-x 0:0"]
+
+
 def test_what_a_node_does_stays_there(top: pathlib.Path) -> None:
     fleet(top, "up", "2")
     mess = "ip netns add red; ip link add cni0 type bridge; touch /etc/mess /var/mess /tmp/mess; sysctl -w net.ipv4.ip_forward=1"

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route, View
 
 _Object = t.Mapping[str, t.Any]
 
@@ -27,6 +27,8 @@ MAKE_INTERFACES: t.Final = _HAVE_VETHS | {"dummy", "host-device", "ipvlan", "mac
 _KEEP_THEIR_WORD: t.Final = MAKE_INTERFACES | {"loopback"}
 # It changes the MTU of an interface, and not the result.
 _SETS_MTU: t.Final = "tuning"
+# They move the routes of an interface to a table of their own, those to its networks included.
+_MOVE_ROUTES: t.Final = frozenset(("sbr", "vrf"))
 # With this key, bridge leaves the interface down for somebody else.
 _LEAVES_DOWN: t.Final = "disableContainerInterface"
 
@@ -49,11 +51,16 @@ def drift(record: Record, network: NetworkConfiguration) -> tuple[str, ...] | No
     result = record.result.to("1.1.0").keys
     if any(map(_is_no_link, result.get("interfaces") or ())):
         return None
-    view = rtnetlink.look(record.attachment.netns, routes=bool(result.get("routes")))
+    view = rtnetlink.look(record.attachment.netns, routes=moves_routes(network) or bool(result.get("routes")))
     found = _Inside(view, network, _sandbox(result, record.attachment)).compared(result)
     if first in _HAVE_VETHS:
         found += _on_the_node(_interfaces(result, ""))
     return tuple(found)
+
+
+def moves_routes(network: NetworkConfiguration) -> bool:
+    """Return whether the routes of an interface are not in the main table, where plugins look for them."""
+    return any(plugin.type in _MOVE_ROUTES for plugin in network.plugins)
 
 
 class _Inside:
@@ -65,6 +72,8 @@ class _Inside:
         self._links = {link.name: link for link in view.links}
         self._knows_mtu = all(plugin.type != _SETS_MTU for plugin in network.plugins)
         self._is_to_be_up = not any(plugin.keys.get(_LEAVES_DOWN) for plugin in network.plugins)
+        # The plugins' own CHECK does not find those that were moved.
+        self._are_routes_moved = moves_routes(network)
 
     def compared(self, result: _Object) -> list[str]:
         interfaces = _interfaces(result, self._sandbox)
@@ -74,9 +83,20 @@ class _Inside:
         addresses = {address.interface for address in self._view.addresses}
         wanted = _addresses(result, self._sandbox)
         found += [f"address {text} is missing" for text in wanted if ipaddress.ip_interface(text) not in addresses]
-        destinations = {route.destination for route in self._view.routes}
-        routes = [str(route["dst"]) for route in result.get("routes") or ()]
-        return found + [f"the route to {text} is missing" for text in routes if _network(text) not in destinations]
+        return found + self._missing_routes(wanted, result.get("routes") or ())
+
+    def _missing_routes(self, addresses: t.Iterable[str], routes: t.Iterable[_Object]) -> list[str]:
+        there: dict[rtnetlink.IpNetwork, list[Route]] = {}
+        for found in self._view.routes:
+            there.setdefault(found.destination, []).append(found)
+        connected = [_network(text) for text in addresses] if self._are_routes_moved else []
+        missing = [str(one) for one in connected if one.prefixlen < one.max_prefixlen and one not in there]
+        for route in routes:
+            destination = _network(str(route["dst"]))
+            gateway = route.get("gw") if destination.prefixlen else ""  # CHECK takes any of a default route
+            if not any(_is_route(one, gateway, route.get("table")) for one in there.get(destination, ())):
+                missing.append(_described(route, gateway))
+        return [f"the route to {one} is missing" for one in missing]
 
     def _faults(self, interface: _Object) -> list[str]:
         name, mac = interface["name"], str(interface.get("mac") or "").lower()
@@ -105,9 +125,31 @@ def _faults_on_the_node(name: str, link: Link | None, bridge: Link | None) -> li
     if link is None:
         return [f"interface {name} of the node is gone"]
     found = [] if link.is_up else [f"interface {name} of the node is down"]
-    if link.kind == "veth" and bridge and link.master != bridge.ifindex:
+    if link.kind != "veth" or bridge is None:
+        return found
+    if name.startswith(f"{bridge.name}."):
+        if not _leads_to_port(link, bridge):
+            found.append(f"interface {name} of the node does not lead to a port of {bridge.name}")
+    elif link.master != bridge.ifindex:
         found.append(f"interface {name} of the node is no port of {bridge.name}")
     return found
+
+
+def _leads_to_port(link: Link, bridge: Link) -> bool:
+    """Return whether the other end of a veth is a port: the gateway of a VLAN has the end that is none."""
+    port = rtnetlink.link_by_index(link.peer)
+    return port is not None and port.peer == link.ifindex and port.master == bridge.ifindex
+
+
+def _is_route(found: Route, gateway: str | None, table: int | None) -> bool:
+    # One with several ways has its gateways elsewhere.
+    is_way = not gateway or not found.link or found.gateway == ipaddress.ip_address(gateway)
+    return is_way and (not table or found.table == table)
+
+
+def _described(route: _Object, gateway: str | None) -> str:
+    via = f" via {gateway}" if gateway else ""
+    return f"{route['dst']}{via}" + (f" in table {route['table']}" if route.get("table") else "")
 
 
 def _sandbox(result: _Object, attachment: Attachment) -> str:
@@ -142,4 +184,4 @@ def _network(text: str) -> rtnetlink.IpNetwork:
     return ipaddress.ip_network(text, strict=False)
 
 
-__all__ = ("MAKE_INTERFACES", "drift")
+__all__ = ("MAKE_INTERFACES", "drift", "moves_routes")

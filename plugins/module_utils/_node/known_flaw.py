@@ -33,8 +33,16 @@ def _has_no_ipam(record: Record, plugin: PluginConfiguration) -> bool:
     return not plugin.delegated_type
 
 
-def _has_source_routing(record: Record, plugin: PluginConfiguration) -> bool:
-    return any(other.type == "sbr" for other in record.network().plugins)
+def _has_moved_routes(record: Record, plugin: PluginConfiguration) -> bool:
+    # Only a run that looks closer loads it.
+    from ansible_collections.cni.node.plugins.module_utils._node.drift import moves_routes
+
+    return moves_routes(record.network())
+
+
+def _has_ipv4_host_address(record: Record, plugin: PluginConfiguration) -> bool:
+    result = record.result.to("1.0.0").keys if record.result else {}
+    return any(ip["address"].endswith("/32") and ":" not in ip["address"] for ip in result.get("ips") or ())
 
 
 # Patterns are text here: most runs have nothing to complain of and need none of them compiled.
@@ -71,7 +79,9 @@ _SEVERAL: t.Final = r": (\d+) failures$"
 _REFUSAL_CODES: t.Final = (Code.UNSUPPORTED_FIELD, Code.DECODE_FAILURE, Code.INVALID_CONFIG)
 
 
-# Plugin type, what it says, and the fact that makes it wrong.
+# Stands for every reference plugin that makes an interface: they share the code that looks for addresses and routes.
+_MAKES_INTERFACE: t.Final = ""
+# Plugin type, what it says, and the fact that makes it wrong. What is behind it is looked at in the kernel before.
 _KNOWN: t.Final[tuple[tuple[str, str, _Knows], ...]] = (
     # portmap 1.1 and before look for the rules of both families whenever both kinds of iptables are installed.
     ("portmap", r"could not check ipv6 dnat", _has_no_address("6")),
@@ -87,17 +97,30 @@ _KNOWN: t.Final[tuple[tuple[str, str, _Knows], ...]] = (
     ),
     # bridge hands CHECK on to an IPAM plugin that a network of layer 2 does not have.
     ("bridge", r"no plugin name provided", _has_no_ipam),
-    # sbr moves the routes to a table of its own, where the plugin that made them does not look.
-    ("bridge", r"Expected Route|Failed to find Gateway", _has_source_routing),
+    # sbr and vrf move the routes to a table of their own, where the plugin that made them does not look.
+    (_MAKES_INTERFACE, r"Expected Route|Failed to find Gateway", _has_moved_routes),
+    # Nor does it look in the table that a route was given.
+    (_MAKES_INTERFACE, r"Expected Route .* Table:(?!254 )\d+ .*not found", _whatever_it_has),
+    # 1.2.0 and before give the container's gateway to a route that has none, and look for one without a gateway then.
+    (_MAKES_INTERFACE, r"Expected Route .* GW:<nil>\} not found", _whatever_it_has),
+    # The kernel has a route to an address's network in the table where they look, and this one has no network.
+    (_MAKES_INTERFACE, r"Failed to find Gateway", _has_ipv4_host_address),
 )
 
 
 def is_false_alarm(record: Record, plugin: PluginConfiguration, error: CniError) -> bool:
     """Tell the complaints of released reference plugins that are wrong whenever they are made."""
+    types = (plugin.type, _MAKES_INTERFACE) if _makes_interface(plugin) else (plugin.type,)
     return any(
-        plugin.type == known_type and re.search(pattern, str(error)) and knows(record, plugin)
+        known_type in types and re.search(pattern, str(error)) and knows(record, plugin)
         for known_type, pattern, knows in _KNOWN
     )
+
+
+def _makes_interface(plugin: PluginConfiguration) -> bool:
+    from ansible_collections.cni.node.plugins.module_utils._node.drift import MAKE_INTERFACES
+
+    return plugin.type in MAKE_INTERFACES
 
 
 def is_to_be_repeated(error: CniError) -> bool:

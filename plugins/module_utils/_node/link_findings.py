@@ -16,7 +16,6 @@ from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.delegates import Configured, configured
 from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
-from ansible_collections.cni.node.plugins.module_utils._node.segment import DEFAULT_BRIDGE
 
 # Plugins that put a link on one of the node's.
 _ON_MASTER: t.Final = ("ipvlan", "macvlan", "vlan")
@@ -30,18 +29,10 @@ def findings(prospect: Prospect, view: View, *, may_come: bool) -> t.Iterator[Fi
     Args:
         may_come: Another task may be about to make what is missing.
     """
-    bridges = {
-        str(plugin.keys.get("bridge") or DEFAULT_BRIDGE)
-        for network in (*prospect.wanted, *prospect.others)
-        for plugin in configured(network)
-        if plugin.type == "bridge"
-    }
     for network in prospect.wanted:
         for plugin in configured(network):
             if plugin.type in _ON_MASTER and not plugin.keys.get("linkInContainer"):
                 yield from _on_master(network, plugin, view, may_come=may_come)
-            elif plugin.type == "tap" and str(plugin.keys.get("bridge")) not in bridges:
-                yield from _named(network, plugin, "bridge", view, may_come=may_come)
             elif plugin.type == "host-device" and prospect.is_new(network):
                 # Once something is attached, the device is inside of it.
                 yield from _device(network, plugin, view)
@@ -49,7 +40,7 @@ def findings(prospect: Prospect, view: View, *, may_come: bool) -> t.Iterator[Fi
 
 def _on_master(network: NetworkConfiguration, plugin: Configured, view: View, *, may_come: bool) -> t.Iterator[Finding]:
     if plugin.keys.get("master"):
-        yield from _named(network, plugin, "master", view, may_come=may_come)
+        yield from _named_master(network, plugin, view, may_come=may_come)
         master = _link(plugin.keys["master"], view)
     elif plugin.type == "vlan" or plugin.place:  # the schema speaks of the one; the other has the link before it
         return
@@ -65,15 +56,15 @@ def _on_master(network: NetworkConfiguration, plugin: Configured, view: View, *,
         yield _finding("mtu-above-master", network, plugin, "/mtu", message, hint, mtu)
 
 
-def _named(
-    network: NetworkConfiguration, plugin: Configured, key: str, view: View, *, may_come: bool
+def _named_master(
+    network: NetworkConfiguration, plugin: Configured, view: View, *, may_come: bool
 ) -> t.Iterator[Finding]:
-    name = plugin.keys.get(key)
-    if isinstance(name, str) and name and _link(name, view) is None:
+    name = plugin.keys["master"]
+    if isinstance(name, str) and _link(name, view) is None:
         there = sorted(link.name for link in view.links if link.name != "lo" and link.name[:4] != "veth")
         hint = f"it has {', '.join(there[:_SHOWN])}{', ...' if there[_SHOWN:] else ''}" if there else ""
         message = f"the node has no link {name!r}"
-        yield _finding("missing-link", network, plugin, f"/{key}", message, hint, name, may_come=may_come)
+        yield _finding("missing-link", network, plugin, "/master", message, hint, name, may_come=may_come)
 
 
 def _device(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:

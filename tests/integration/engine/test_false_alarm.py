@@ -67,12 +67,62 @@ def test_an_attachment_of_both_families_is_not_made_again_and_again(node: Node, 
     assert (entry["action"], entry["changed"], entry["error"]) == ("checked", False, None)
 
 
-def test_routes_that_sbr_has_moved_are_not_missed(node: Node, engine: Engine, blue: Namespace) -> None:
-    """bridge looks for them in the main table."""
-    node.write(networks.network(networks.bridge(), {"type": "sbr"}))
+BRIDGE: Json = {"type": "bridge", "isGateway": True}
+PTP: Json = {"type": "ptp"}
+MACVLAN: Json = {"type": "macvlan", "master": networks.UPLINK}
+HOST_DEVICE: Json = {"type": "host-device", "device": networks.UPLINK}
+SBR: Json = {"type": "sbr"}
+WAYS = {
+    "moved by sbr": ([SBR], networks.host_local("10.1.0.0/16", "fd00:1::/64")),
+    "without gw": ([], networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=[{"dst": "10.9.0.0/16"}])),
+}
+
+
+@pytest.mark.parametrize("plugin", [BRIDGE, PTP, MACVLAN, HOST_DEVICE], ids=lambda plugin: str(plugin["type"]))
+@pytest.mark.parametrize(("behind", "ipam"), WAYS.values(), ids=WAYS)
+def test_routes_that_no_plugin_finds_are_not_missed_and_lost_ones_are(
+    node: Node, engine: Engine, blue: Namespace, plugin: Json, behind: list[Json], ipam: Json
+) -> None:
+    """They look in the main table alone; and before 1.3.0, for a route that has no gateway."""
+    networks.make_uplink()
+    missing = networks.missing_kind([plugin])
+    if missing:
+        pytest.skip(f"this kernel has no {missing}")
+    node.write(networks.network({**plugin, "ipam": ipam}, *behind))
+    item = attachment("net", blue)
+    assert told(engine.ensure(item)) == ("added", True, "")
+    before = engine.result(item)["ips"]
+    again = engine.ensure(item)
+    assert (told(again), engine.result(item)["ips"]) == (("checked", False, ""), before)
+    (alarm,) = again.false_alarms or [None]
+    if alarm is None:
+        pytest.skip("no false alarm here: the plugins are newer")
+    assert f"plugin {plugin['type']} failed (CHECK)" in alarm.msg
+    lost = "10.9.0.0/16" if ipam.get("routes") else "10.1.0.0/16"
+    table = "100" if behind else "main"
+    blue.run("ip", "route", "delete", lost, "table", table)
+    failed = engine.ensure(item, on_drift="fail")
+    assert f"the route to {lost} is missing" in str(failed.error)
+
+
+@pytest.mark.parametrize("plugin", [BRIDGE, MACVLAN], ids=lambda plugin: str(plugin["type"]))
+def test_an_ipv4_address_without_a_network_has_no_route_to_be_missed(
+    node: Node, engine: Engine, blue: Namespace, plugin: Json
+) -> None:
+    networks.make_uplink()
+    missing = networks.missing_kind([plugin])
+    if missing:
+        pytest.skip(f"this kernel has no {missing}")
+    ipam = {"type": "static", "addresses": [{"address": "10.1.0.2/32"}]}
+    node.write(networks.network({**plugin, "isGateway": False, "ipam": ipam}))
+    item = attachment("net", blue)
+    assert told(engine.ensure(item)) == ("added", True, "")
+    assert told(engine.ensure(item)) == ("checked", False, "")
+
+
+def test_an_address_that_is_gone_is_missed_behind_sbr(node: Node, engine: Engine, blue: Namespace) -> None:
+    node.write(networks.network(networks.bridge(), SBR))
     moved = attachment("net", blue)
     assert told(engine.ensure(moved)) == ("added", True, "")
-    (alarm,) = engine.ensure(moved).false_alarms
-    assert "plugin bridge failed (CHECK)" in alarm.msg
     blue.run("ip", "address", "flush", "dev", "eth0")
     assert told(engine.ensure(moved))[0] == "recreated"

@@ -42,11 +42,6 @@ BROKEN: t.Final[Corpus] = {
             {"type": "vlan", "master": "bond0", "vlanId": 100},
             said=[said("missing-link", "/plugins/0/master", "'bond0'")],
         ),
-        "the bridge of tap": on(
-            DOCKER,
-            {"type": "tap", "bridge": "br0"},
-            said=[said("missing-link", "/plugins/0/bridge", "'br0'", "docker0")],
-        ),
         "no default route to take a master from": on(
             NO_WAY_OUT,
             {"type": "macvlan"},
@@ -149,11 +144,7 @@ FINE: t.Final[Corpus] = {
         "an alternative name": on(CLOUD, {"type": "macvlan", "master": "enp0s5"}),
         "a master inside of the container": on(PLAIN, {"type": "macvlan", "master": "net1", "linkInContainer": True}),
         "the link that the plugin before has made": on(NO_WAY_OUT, bridge("10.1.0.0/16"), {"type": "ipvlan"}),
-        "a bridge that another file makes": on(
-            PLAIN,
-            {"type": "tap", "bridge": "br0"},
-            files={"20-lab.conflist": network("lab", bridge("10.1.0.0/16", "br0"))},
-        ),
+        "the bridge of tap, which is inside of the container": on(PLAIN, {"type": "tap", "bridge": "br0"}),
         "a bridge that the plugin itself makes": on(PLAIN, bridge("10.1.0.0/16", "br-pods")),
         "the key of a plugin that means something else by it": on(PLAIN, {"type": "acme", "master": "eth7"}),
     },

@@ -35,8 +35,13 @@ ETH0 = Link(ifindex=2, name="eth0", mac=MAC, mtu=1500, is_up=True, master=0, pee
 INSIDE = View(
     links=(ETH0,),
     addresses=tuple(Address(2, ipaddress.ip_interface(text)) for text in ("10.1.0.2/16", "fd00::2/64")),
-    routes=tuple(Route(ipaddress.ip_network(text), None, 2, 254) for text in ("0.0.0.0/0", "10.9.0.0/16")),
+    routes=tuple(
+        Route(ipaddress.ip_network(text), ipaddress.ip_address("10.1.0.1"), 2, 254)
+        for text in ("0.0.0.0/0", "10.9.0.0/16")
+    ),
 )
+# What the kernel makes of the addresses.
+CONNECTED = tuple(Route(ipaddress.ip_network(text), None, 2, 254) for text in ("10.1.0.0/16", "fd00::/64"))
 CNI0 = Link(ifindex=3, name="cni0", mac="02:00:00:00:00:0a", mtu=1500, is_up=True, master=0, peer=0, kind="bridge")
 VETH = Link(ifindex=7, name="veth7", mac="02:00:00:00:00:0b", mtu=1500, is_up=True, master=3, peer=2, kind="veth")
 
@@ -54,6 +59,9 @@ class Kernel:
     def link(self, name: str) -> Link | None:
         return self.node.get(name)
 
+    def link_by_index(self, ifindex: int) -> Link | None:
+        return next((link for link in self.node.values() if link.ifindex == ifindex), None)
+
     def found(self, result: Json | None = None, *plugins: Json, **keys: object) -> tuple[str, ...] | None:
         document = {"cniVersion": "1.1.0", "name": "net", "plugins": plugins or [{"type": "bridge"}], **keys}
         network = config.parse(json.dumps(document).encode(), "net")
@@ -67,6 +75,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel()
     monkeypatch.setattr(rtnetlink, "look", made.look)
     monkeypatch.setattr(rtnetlink, "link", made.link)
+    monkeypatch.setattr(rtnetlink, "link_by_index", made.link_by_index)
     return made
 
 
@@ -89,6 +98,10 @@ INSIDE_DRIFT = {
         "address 10.1.0.2/16 is missing",
     ),
     "a route less": (INSIDE._replace(routes=INSIDE.routes[1:]), "the route to 0.0.0.0/0 is missing"),
+    "another gateway": (
+        INSIDE._replace(routes=(INSIDE.routes[0], INSIDE.routes[1]._replace(gateway=ipaddress.ip_address("10.1.0.9")))),
+        "the route to 10.9.1.1/16 via 10.1.0.1 is missing",
+    ),
 }
 
 
@@ -115,6 +128,33 @@ def test_what_is_missing_or_changed_on_the_node_is_named(kernel: Kernel, node: d
     assert kernel.found() == (said,)
 
 
+# What bridge makes for a VLAN with a gateway: a veth pair, both ends on the node, one of them a port of the bridge.
+VLAN_RESULT: Json = {**RESULT, "interfaces": [*RESULT["interfaces"], {"name": "cni0.100", "mac": "02:00:00:00:00:0c"}]}
+VLAN_LINK = VETH._replace(ifindex=8, name="cni0.100", master=0, peer=9)
+VLAN_PORT = VETH._replace(ifindex=9, name="veth9", master=3, peer=8)
+VLAN_DRIFT: dict[str, tuple[list[Link], list[str]]] = {
+    "as it was made": ([VLAN_LINK, VLAN_PORT], []),
+    "gone": ([], ["interface cni0.100 of the node is gone"]),
+    "down": ([VLAN_LINK._replace(is_up=False), VLAN_PORT], ["interface cni0.100 of the node is down"]),
+    "its port off the bridge": (
+        [VLAN_LINK, VLAN_PORT._replace(master=0)],
+        ["interface cni0.100 of the node does not lead to a port of cni0"],
+    ),
+    "its port in another namespace": (
+        [VLAN_LINK],
+        ["interface cni0.100 of the node does not lead to a port of cni0"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("links", "said"), VLAN_DRIFT.values(), ids=VLAN_DRIFT)
+def test_the_link_of_a_vlan_is_paired_with_a_port_of_the_bridge(
+    kernel: Kernel, links: list[Link], said: list[str]
+) -> None:
+    kernel.node.update({link.name: link for link in links})
+    assert kernel.found(VLAN_RESULT, {"type": "bridge", "vlan": 100, "isGateway": True}) == tuple(said)
+
+
 def test_all_that_has_drifted_is_named_at_once(kernel: Kernel) -> None:
     kernel.inside = INSIDE._replace(links=(ETH0._replace(is_up=False),), routes=())
     kernel.node = {}
@@ -137,7 +177,19 @@ NOT_PROMISED = {
     "routes in a table of their own": (
         RESULT,
         [{"type": "bridge"}, {"type": "sbr"}],
-        INSIDE._replace(routes=tuple(route._replace(table=100) for route in INSIDE.routes)),
+        INSIDE._replace(routes=tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED))),
+        {"cni0": CNI0, "veth7": VETH},
+    ),
+    "the gateway of a default route": (
+        {**RESULT, "routes": [{"dst": "0.0.0.0/0", "gw": "10.1.0.7"}]},
+        [{"type": "bridge"}],
+        INSIDE,
+        {"cni0": CNI0, "veth7": VETH},
+    ),
+    "a gateway of a route with several": (
+        RESULT,
+        [{"type": "bridge"}],
+        INSIDE._replace(routes=(INSIDE.routes[0], INSIDE.routes[1]._replace(gateway=None, link=0))),
         {"cni0": CNI0, "veth7": VETH},
     ),
 }
@@ -149,6 +201,22 @@ def test_what_the_result_does_not_promise_is_no_drift(
 ) -> None:
     kernel.inside, kernel.node = inside, node
     assert kernel.found(result, *plugins) == ()
+
+
+@pytest.mark.parametrize("mover", ["sbr", "vrf"])
+def test_what_check_cannot_see_in_another_table_is_looked_for_there(kernel: Kernel, mover: str) -> None:
+    moved = tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED))
+    kernel.inside = INSIDE._replace(routes=moved[:-1])
+    chain: list[Json] = [{"type": "bridge"}, {"type": mover}]
+    assert kernel.found(RESULT, *chain) == ("the route to fd00::/64 is missing",)
+    assert kernel.found({**RESULT, "routes": []}, *chain) == ("the route to fd00::/64 is missing",)
+
+
+def test_a_route_with_a_table_is_looked_for_in_that_table(kernel: Kernel) -> None:
+    result = {**RESULT, "routes": [{"dst": "10.9.0.0/16", "gw": "10.1.0.1", "table": 200}]}
+    assert kernel.found(result) == ("the route to 10.9.0.0/16 via 10.1.0.1 in table 200 is missing",)
+    kernel.inside = INSIDE._replace(routes=(INSIDE.routes[1]._replace(table=200),))
+    assert kernel.found(result) == ()
 
 
 DEVICE = {"name": "net1", "sandbox": "/run/netns/blue", "pciID": "0000:00:01.0"}

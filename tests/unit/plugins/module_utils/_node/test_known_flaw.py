@@ -24,6 +24,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import (
 
 V4, V6 = "10.1.0.2/16", "fd00::2/64"
 MISSED_V6, MISSED_V4 = "could not check ipv6 dnat: rule [...]", "could not check ipv4 dnat: rule [...]"
+# As the plugins print a route; before 1.4.0, a gateway was the last that it had.
+TO_9, GW, MORE = "Dst:{IP:10.9.0.0 Mask:ffff0000}", "10.1.0.1", "MTU:0 AdvMSS:0 Priority:0 Table:"
 IPAM: dict[str, object] = {"ipam": {"type": "host-local"}}
 
 
@@ -124,6 +126,28 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None, dict[str, object
         ("bridge",), (V4,), IPAM, "Interface eth0 Mac a:b doesn't match container Mac: c:d", False
     ),
     "bridge without sbr": (("bridge",), (V4,), IPAM, "Expected Route {...} not found", False),
+    "macvlan behind sbr": (("macvlan", "sbr"), (V4,), IPAM, "Failed to find Gateway 10.1.0.1", True),
+    "bridge behind vrf": (("bridge", "tuning", "vrf"), (V4,), IPAM, "Failed to find Gateway 10.1.0.1", True),
+    "ptp behind sbr, another complaint": (
+        ("ptp", "sbr"), (V4,), IPAM, "Failed to match addr 10.1.0.2/16 on interface eth0", False
+    ),
+    "a plugin that is not known, behind sbr": (("calico", "sbr"), (V4,), {}, "Expected Route {...} not found", False),
+    "a route with a table": (("ipvlan",), (V4,), IPAM, f"Expected Route {{{TO_9} GW:{GW} {MORE}200 Scope:<nil>}} not found", True),
+    "a route of the main table": (
+        ("ipvlan",), (V4,), IPAM, f"Expected Route {{{TO_9} GW:{GW} {MORE}254 Scope:<nil>}} not found", False
+    ),
+    "a route without a table": (
+        ("ipvlan",), (V4,), IPAM, f"Expected Route {{{TO_9} GW:<nil> {MORE}<nil> Scope:<nil>}} not found", False
+    ),
+    "a route without gw, 1.2.0 and before": (
+        ("host-device",), (V4,), IPAM, f"Expected Route {{{TO_9} GW:<nil>}} not found in routing table", True
+    ),
+    "a route with gw, 1.2.0 and before": (
+        ("host-device",), (V4,), IPAM, f"Expected Route {{{TO_9} GW:{GW}}} not found in routing table", False
+    ),
+    "an IPv4 address without a network": (("tap",), ("10.1.0.2/32",), IPAM, "Failed to find Gateway <nil>", True),
+    "an IPv6 address without a network": (("tap",), ("fd00::2/128",), IPAM, "Failed to find Gateway <nil>", False),
+    "an address with a network": (("tap",), (V4,), IPAM, "Failed to find Gateway <nil>", False),
 }  # fmt: skip
 
 

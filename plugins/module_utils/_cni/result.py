@@ -19,6 +19,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kin
 _Object = dict[str, t.Any]
 
 _ADDED_IN_1_0_0: t.Final = ("mtu", "socketPath", "pciID")
+# 0.3.0 replaced the former by the latter. In the other form they have no meaning, and any type.
+_BEFORE_0_3_0: t.Final = ("ip4", "ip6")
+_SINCE_0_3_0: t.Final = ("interfaces", "ips", "routes")
 _ROUTE_NUMBERS: t.Final = ("mtu", "advmss", "priority", "table", "scope")
 _DNS_LISTS: t.Final = ("nameservers", "search", "options")
 # What programs that decode a result into an integer take.
@@ -30,7 +33,8 @@ class Result:
     """What a successful ADD returns (section 5), in one version of the specification.
 
     Attributes:
-        keys: The JSON object, ``cniVersion`` included; keys that the specification does not name are kept.
+        keys: The JSON object, ``cniVersion`` included; keys that no version of the specification names are kept, those
+            of another version's form are not.
     """
 
     version: str
@@ -58,6 +62,8 @@ class Result:
             keys = _from_families(keys)
         elif _is_old(wanted) and not _is_old(self.version):
             keys = _to_families(keys)
+        if not _is_old(self.version) and not version.at_least(self.version, "1.0.0"):
+            keys = _without_additions_of_1_0_0(keys)
         if not _is_old(wanted):
             keys = (
                 _with_family_numbers(keys) if not version.at_least(wanted, "1.0.0") else _without_family_numbers(keys)
@@ -85,8 +91,10 @@ def from_keys(keys: object, implied_version: str, what: str) -> Result:
     named = _expect_optional(document.get("cniVersion"), str, f"{what}: /cniVersion") or implied_version
     own = version.require_known(named, f"{what}: /cniVersion")
     document["cniVersion"] = own
+    for key in _SINCE_0_3_0 if _is_old(own) else _BEFORE_0_3_0:
+        document.pop(key, None)
     if _is_old(own):
-        for family in ("ip4", "ip6"):
+        for family in _BEFORE_0_3_0:
             _check_family(document.get(family), f"{what}: /{family}")
     else:
         _check_lists(document, what, version.at_least(own, "1.0.0"))
@@ -194,7 +202,7 @@ def _family(address: str) -> int:
 
 
 def _from_families(keys: _Object) -> _Object:
-    rest = _absent(keys, "ip4", "ip6", "ips", "routes", "interfaces")
+    rest = _absent(keys, *_BEFORE_0_3_0, *_SINCE_0_3_0)
     families = [family for family in (keys.get("ip4"), keys.get("ip6")) if family]
     ips = [{"address": family["ip"], **_present(family, "gateway")} for family in families]
     routes = [route for family in families for route in family.get("routes") or ()]
@@ -202,7 +210,7 @@ def _from_families(keys: _Object) -> _Object:
 
 
 def _to_families(keys: _Object) -> _Object:
-    rest = _absent(keys, "ip4", "ip6", "ips", "routes", "interfaces")
+    rest = _absent(keys, *_BEFORE_0_3_0, *_SINCE_0_3_0)
     families: dict[int, _Object] = {}
     for ip in keys.get("ips") or ():
         families.setdefault(_family(ip["address"]), {"ip": ip["address"], **_present(ip, "gateway")})
@@ -219,9 +227,13 @@ def _with_family_numbers(keys: _Object) -> _Object:
     changed: _Object = {}
     if keys.get("ips"):
         changed["ips"] = [{**ip, "version": str(_family(ip["address"]))} for ip in keys["ips"]]
-    if keys.get("interfaces"):
-        changed["interfaces"] = [_absent(interface, *_ADDED_IN_1_0_0) for interface in keys["interfaces"]]
-    return {**keys, **changed}
+    return _without_additions_of_1_0_0({**keys, **changed})
+
+
+def _without_additions_of_1_0_0(keys: _Object) -> _Object:
+    if not keys.get("interfaces"):
+        return keys
+    return {**keys, "interfaces": [_absent(interface, *_ADDED_IN_1_0_0) for interface in keys["interfaces"]]}
 
 
 def _without_family_numbers(keys: _Object) -> _Object:

@@ -42,6 +42,8 @@ _ROUTE: t.Final = struct.Struct("=BBBBBBBBI")
 _NUMBER: t.Final = struct.Struct("=I")
 _NO_STATISTICS: t.Final = ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + _NUMBER.pack(_RTEXT_FILTER_SKIP_STATS)
 
+# IFNAMSIZ: bytes, with the NUL in the end.
+_NAME_SIZE: t.Final = 16
 # RT_TABLE_MAIN
 MAIN_TABLE: t.Final = 254
 
@@ -132,6 +134,8 @@ def link(name: str, path: str = "") -> Link | None:
         CniError: ``IO_FAILURE``.
     """
     encoded = name.encode("utf-8", "surrogateescape") + b"\0"
+    if not 1 < len(encoded) <= _NAME_SIZE or b"\0" in encoded[:-1]:
+        return None  # the kernel has none of such a name, and would cut it off
     asked = ATTRIBUTE.pack(ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
     return _asked_link(_LINK.pack(0, 0, 0, 0, 0) + asked, name, path)
 

@@ -29,7 +29,9 @@ class ChainLeaks:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
-    def of(self, networks: t.Collection[str], claims: Claims, at_first: iptables.Listing, *, every: bool) -> list[Leak]:
+    def of(
+        self, networks: t.Collection[str], claims: Claims, at_first: iptables.Listing, *, every: bool
+    ) -> t.Iterator[Leak]:
         """Collect them.
 
         Args:
@@ -40,20 +42,18 @@ class ChainLeaks:
         """
         unreached = _unreached(at_first)
         if not unreached:
-            return []
+            return
         from ansible_collections.cni.node.plugins.module_utils._node.births import birth
 
         making = birth()
         # Whatever was being made at first, rules lead to it by now; what is new may be being made.
         found = {key: rules for key, rules in _unreached(iptables.listing()).items() if key in unreached}
         owned = _owned(networks, claims)
-        leaks = []
         for (family, chain), rules in found.items():
             network, container_id = _owner(chain, rules)
             if chain not in owned and (every or network in networks):
                 doubt = claims.doubt(container_id, nat.destinations(rules)) or making
-                leaks.append(self._chain(family, chain, network, doubt))
-        return leaks
+                yield self._chain(family, chain, network, doubt)
 
     def _chain(self, family: int, chain: str, network: str, doubt: str) -> Leak:
         evidence = "no rule leads to it, and its name is that of no recorded attachment's"

@@ -29,7 +29,7 @@ class FirewallLeaks:
         self._scope = scope
         self._at_first = _found(at_first)
 
-    def of(self, claims: Claims) -> list[Leak]:
+    def of(self, claims: Claims) -> t.Iterator[Leak]:
         """Collect them.
 
         Args:
@@ -37,11 +37,11 @@ class FirewallLeaks:
                 what is made later may be for a container that they do not know.
         """
         if not self._at_first:
-            return []
+            return
         recorded = {address for record in claims.records for address in record.addresses}
         found = {address: pair for address, pair in self._at_first.items() if address not in recorded}
         now = _found(iptables.listing()) if found and not self._scope.dry_run else found
-        return [self._rules(claims, address, *pair) for address, pair in found.items() if now.get(address) == pair]
+        yield from (self._rules(claims, address, *pair) for address, pair in found.items() if now.get(address) == pair)
 
     def _rules(self, claims: Claims, address: str, family: int, rules: tuple[str, str]) -> Leak:
         from ansible_collections.cni.node.plugins.module_utils._node.births import birth

@@ -11,7 +11,7 @@ import contextlib
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
@@ -78,7 +78,11 @@ class Garbage:
         told = {leak.subject for leak in leaks}
         leaks += [leak for leak in unreadable if leak.subject not in told and not names]
         gone = {leak.subject for leak in leaks if leak.collected} if self._scope.dry_run else set()
-        return leaks + leftovers.collect(gone)
+        with _reported(
+            leaks, Leak("network", "", "all networks", "not all of this collection's files could be looked at")
+        ):
+            leaks += leftovers.collect(gone)
+        return leaks
 
     def _every_network(self, attachments: t.Iterable[Attachment]) -> list[str]:
         recorded = {attachment.network for attachment in attachments}
@@ -94,31 +98,37 @@ class Garbage:
         return locked(path, exclusive=True, timeout=self._timeout, what="garbage collection")
 
     def _collect(self, name: str, leaks: list[Leak], *, may_ask: bool) -> None:
-        try:
-            with contextlib.nullcontext() if self._scope.dry_run else self._runtime.exclusion.network(name):
-                found, claims = self._records.of(name)
-                leaks += found
+        def part() -> t.ContextManager[None]:
+            return _reported(leaks, Leak("network", name, name, "not all of it could be looked at"))
+
+        with part(), contextlib.nullcontext() if self._scope.dry_run else self._runtime.exclusion.network(name):
+            claims = self._records.of(name, leaks)
+            with part():
                 leaks += self._leases.of(claims, self._networks.networks.get(name), self._doubt(name))
+            with part():
                 leaks += self._rules.of(claims)
+            with part():
                 leaks += self._nft.of(claims)
-                if may_ask and not self._scope.dry_run:
-                    self._ask_plugins(claims)
-        except CniError as exc:
-            leaks.append(Leak("network", name, name, "not all of it could be looked at").fail(exc))
+            if may_ask and not self._scope.dry_run:
+                self._ask_plugins(claims)
 
     def _collect_shared(self, names: t.Collection[str], leaks: list[Leak], *, every: bool) -> None:
         """Collect what does not tell its network."""
-        claims = self._records.everywhere()
-        configured = [network for name, network in self._networks.networks.items() if name in names]
-        recorded = [network for network in claims.configurations() if network.name in names]
-        try:
-            listed = iptables.listing() if any(leak.collected for leak in leaks) else self._listed
-            leaks += self._chains.of(names, claims, listed, every=every)
-            if every:
-                leaks += [*self._nft.without_network(claims), *self._firewall.of(claims), *self._ifbs.of(claims)]
+
+        def part() -> t.ContextManager[None]:
+            return _reported(leaks, Leak("network", "", "all networks", "not all that they share could be looked at"))
+
+        with part():
+            claims = self._records.everywhere()
+            configured = [network for name, network in self._networks.networks.items() if name in names]
+            recorded = [network for network in claims.configurations() if network.name in names]
+            with part():
+                listed = iptables.listing() if any(leak.collected for leak in leaks) else self._listed
+                leaks += self._chains.of(names, claims, listed, every=every)
+            for find in (self._nft.without_network, self._firewall.of, self._ifbs.of) if every else ():
+                with part():
+                    leaks += find(claims)
             leaks += self._links.of([*configured, *recorded], claims)
-        except CniError as exc:
-            leaks.append(Leak("network", "", "all networks", "not all that they share could be looked at").fail(exc))
 
     def _ask_plugins(self, claims: Claims) -> None:
         network = self._networks.networks.get(claims.network)
@@ -131,6 +141,17 @@ class Garbage:
             return f"a configuration that cannot be read may be this network's: {next(iter(self._networks.broken))}"
         usual = conf_dir.load(_USUAL_CONF_DIR).networks
         return f"{usual[name].source} is a configuration of this network" if name in usual else ""
+
+
+@contextlib.contextmanager
+def _reported(leaks: list[Leak], part: Leak) -> t.Iterator[None]:
+    """Report an error, foreseen or not, beside what has been found and done until then; once where several parts have it."""
+    try:
+        yield
+    except Exception as exc:
+        part.fail(as_error(exc))
+        if not any((leak.subject, str(leak.error)) == (part.subject, str(part.error)) for leak in leaks):
+            leaks.append(part)
 
 
 def _locks(attachments: t.Iterable[Attachment], networks: t.Iterable[str]) -> set[str]:

@@ -24,7 +24,7 @@ class IfbLeaks:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
-    def of(self, claims: Claims) -> list[Leak]:
+    def of(self, claims: Claims) -> t.Iterator[Leak]:
         """Collect them.
 
         Args:
@@ -33,14 +33,14 @@ class IfbLeaks:
         names = {name for dummy, name in socket.if_nameindex() if _NAME.fullmatch(name)}
         recorded = {rule_names.ifb(*record.attachment.key[:2]) for record in claims.records} if names else set()
         if names <= recorded:
-            return []
+            return
         from ansible_collections.cni.node.plugins.module_utils._linux import ifb
         from ansible_collections.cni.node.plugins.module_utils._node.births import birth
 
         unclaimed = [name for name in ifb.names() if name in names - recorded]
         # One that is being made has no link yet that sends to it, or has got one before this is asked for.
         making, targets = birth(), ifb.targets()
-        return [self._link(name, claims, making, targets) for name in unclaimed]
+        yield from (self._link(name, claims, making, targets) for name in unclaimed)
 
     def _link(self, name: str, claims: Claims, making: str, targets: set[str] | None) -> Leak:
         leak = Leak("link", "", name, "its name is that of no recorded attachment's")

@@ -11,7 +11,7 @@ import dataclasses
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 
 KEPT: t.Final = "kept"
 DELETED: t.Final = "deleted"
@@ -76,8 +76,8 @@ class Scope:
         try:
             if not self.dry_run:
                 collect()
-        except CniError as exc:
-            leak.fail(exc)
+        except Exception as exc:
+            leak.fail(as_error(exc))
         return leak
 
 

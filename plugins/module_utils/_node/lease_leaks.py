@@ -26,22 +26,21 @@ class LeaseLeaks:
         self._scope = scope
         self._timeout = timeout
 
-    def of(self, claims: Claims, configured: NetworkConfiguration | None, doubt: str) -> list[Leak]:
+    def of(self, claims: Claims, configured: NetworkConfiguration | None, doubt: str) -> t.Iterator[Leak]:
         """Collect what there is of a network.
 
         Args:
             doubt: Why the network may be configured although it is not found.
         """
         known = [*claims.configurations(), *([configured] if configured else [])]
-        leaks: list[Leak] = []
         for directory in host_local.directories(claims.network, known):
             look = _Directory(directory, claims, configured is not None, doubt)
-            found = look.collect(dataclasses.replace(self._scope, dry_run=True))
+            found = list(look.collect(dataclasses.replace(self._scope, dry_run=True)))
             if not self._scope.dry_run and any(leak.collected for leak in found):
                 with host_local.exclusive(directory, self._timeout):
-                    found = look.collect(self._scope)
-            leaks += found
-        return leaks
+                    yield from look.collect(self._scope)
+            else:
+                yield from found
 
 
 class _Directory(t.NamedTuple):
@@ -50,17 +49,19 @@ class _Directory(t.NamedTuple):
     configured: bool
     doubt: str
 
-    def collect(self, scope: Scope) -> list[Leak]:
+    def collect(self, scope: Scope) -> t.Iterator[Leak]:
         leases = host_local.leases(self.path)
         youngest = 0.0 if self.configured else host_local.youngest(self.path)
         freed = {lease.path for lease in leases if self.claims.frees(lease.container_id, lease.ifname)}
         unclaimed = [one for one in leases if not self.claims.has(one.container_id, one.ifname)]
-        leaks = [self._lease(lease, scope) for lease in unclaimed if lease.path not in freed]
-        gone = {*freed, *(leak.subject for leak in leaks if leak.collected)}
+        gone = set(freed)
+        for lease in (lease for lease in unclaimed if lease.path not in freed):
+            leak = self._lease(lease, scope)
+            gone |= {leak.subject} if leak.collected else set()
+            yield leak
         if not self.configured and not self.claims.staying and not host_local.others(self.path, gone):
             # A DEL that a dry run does not run would have changed it.
-            leaks.append(self._itself(scope.now if freed else youngest, scope))
-        return leaks
+            yield self._itself(scope.now if freed else youngest, scope)
 
     def _lease(self, lease: Lease, scope: Scope) -> Leak:
         leak = Leak("lease", self.claims.network, lease.path, f"no runtime has a record of {lease}")

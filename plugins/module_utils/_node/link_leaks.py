@@ -38,7 +38,7 @@ class LinkLeaks:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
-    def of(self, networks: t.Iterable[NetworkConfiguration], claims: Claims) -> list[Leak]:
+    def of(self, networks: t.Iterable[NetworkConfiguration], claims: Claims) -> t.Iterator[Leak]:
         """Collect the ports of the bridges that these networks name.
 
         Args:
@@ -48,7 +48,7 @@ class LinkLeaks:
         claimed = {name for record in claims.records if not _is_going(record, claims) for name in _host_ends(record)}
         names = {name for dummy, name in socket.if_nameindex() if _NAME.fullmatch(name)} if bridges else set()
         if names <= claimed:
-            return []
+            return
         from ansible_collections.cni.node.plugins.module_utils._linux import veth
 
         unclaimed = [one for one in veth.veths() if one.master in bridges and one.name in names - claimed]
@@ -57,7 +57,7 @@ class LinkLeaks:
         found = [(one, ends.found.get((one.peer_index, one.index), "")) for one in unclaimed]
         unseen = next(iter(ends.unseen.values()), None)
         # Old results do not tell the node's end, and a DEL that a dry run does not run would take it away.
-        return [self._port(one, inside, unseen, claims) for one, inside in found if _inode(inside) not in attached]
+        yield from (self._port(one, inside, unseen, claims) for one, inside in found if _inode(inside) not in attached)
 
     def _port(self, port: Veth, inside: str, unseen: CniError | None, claims: Claims) -> Leak:
         evidence = f"no runtime has a record of this port of {port.master}"

@@ -37,7 +37,7 @@ class NftLeaks:
         """Return the networks that have rules; those of port mappings do not tell theirs."""
         return {named[2] for named in map(_named, self._at_first) if named}
 
-    def of(self, claims: Claims) -> list[Leak]:
+    def of(self, claims: Claims) -> t.Iterator[Leak]:
         """Collect the rules of a network that masquerade."""
         staying = {rule_names.instance(claims.network, *names) for names in claims.staying}
         going = {rule_names.instance(claims.network, *names) for names in claims.going}
@@ -47,13 +47,13 @@ class NftLeaks:
             lambda rule: _network(rule) != claims.network or _owner(rule) in staying | going,
         )
 
-    def without_network(self, claims: Claims) -> list[Leak]:
+    def without_network(self, claims: Claims) -> t.Iterator[Leak]:
         """Collect the rules that map ports, by all attachments of the node."""
         return self._collect(
             rule_names.PORTS_TABLE, claims, lambda rule: claims.has(rule.comment) or claims.frees(rule.comment)
         )
 
-    def _collect(self, table: str, claims: Claims, is_claimed: t.Callable[[NftRule], bool]) -> list[Leak]:
+    def _collect(self, table: str, claims: Claims, is_claimed: t.Callable[[NftRule], bool]) -> t.Iterator[Leak]:
         rules = [rule for rule in self._at_first if rule.table == table and not is_claimed(rule)]
         if rules and not self._scope.dry_run:
             # DEL may have removed some since. What is new may be that of a container that claims do not know.
@@ -62,7 +62,7 @@ class NftLeaks:
         by_owner: dict[tuple[str, str], list[NftRule]] = {}
         for rule in rules:
             by_owner.setdefault((rule.family, rule.comment), []).append(rule)
-        return [self._rules(claims, owned) for owned in by_owner.values()]
+        yield from (self._rules(claims, owned) for owned in by_owner.values())
 
     def _rules(self, claims: Claims, rules: list[NftRule]) -> Leak:
         first, named = rules[0], _named(rules[0])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import typing as t
 
@@ -41,23 +42,24 @@ class OwnLeftovers:
         unknown = [os.path.join(self._lock_dir, name) for name in names]
         self._locks = [path for path in unknown if not scope.is_young(changed(path)) and not _is_held(path)]
 
-    def collect(self, gone: t.Collection[str]) -> list[Leak]:
+    def collect(self, gone: t.Collection[str]) -> t.Iterator[Leak]:
         """Collect what there is.
 
         Args:
             gone: What a dry run would have removed by now.
         """
         self._drop(set(self._below()) - set(self._directories))
-        leaks = [self._temporary(path) for path in self._temporaries()]
-        leaks += [self._lock(path) for path in self._locks]
-        away = {*gone, *(leak.subject for leak in leaks if leak.collected)}
+        away = set(gone)
+        for leak in itertools.chain(map(self._temporary, self._temporaries()), map(self._lock, self._locks)):
+            away |= {leak.subject} if leak.collected else set()
+            yield leak
         if not _left(self._results, away):
             for path in sorted(self._directories, reverse=True):
-                leaks += self._directory(path, away)
-                away |= {leak.subject for leak in leaks if leak.collected}
+                for leak in self._directory(path, away):
+                    away |= {leak.subject} if leak.collected else set()
+                    yield leak
             self._drop_locks()
             self._drop(path for path in (self._lock_dir, self._top) if not self._is_young(path))
-        return leaks
 
     def _below(self) -> list[str]:
         return [path for path, dummy, dummy in os.walk(self._top)]

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.files import changed
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
@@ -40,8 +40,12 @@ class RecordLeaks:
         unreadable += [_unreadable("intent", "", *one) for one in broken_intents.items()]
         return [record.attachment for record in (*records, *begun)], unreadable
 
-    def of(self, network: str) -> tuple[list[Leak], Claims]:
-        """Collect what there is of a network; return that, and who owns the rest."""
+    def of(self, network: str, leaks: list[Leak]) -> Claims:
+        """Collect what there is of a network; return who owns the rest.
+
+        Args:
+            leaks: Takes each leak as soon as it is known, so that none is lost over the next.
+        """
         ours, elsewhere, broken = self._ledger.of(network)
         pending, broken_intents = self._runtime.intents.read_network(network)
         begun = {intent.attachment.key: intent for intent in pending}
@@ -49,24 +53,25 @@ class RecordLeaks:
             if broken_intents.pop(self._runtime.intents.path_of(attachment.key), None):
                 # A loss of power may leave an empty one of DEL's, which is not waited for to be on disk.
                 begun[attachment.key] = Record(attachment, b"", command="DEL")
-        leaks = [_unreadable("record", network, *one) for one in broken.items()]
+        leaks += [_unreadable("record", network, *one) for one in broken.items()]
         leaks += [_unreadable("intent", network, *one) for one in broken_intents.items()]
         staying: set[Names] = {record.attachment.key[1:] for record in elsewhere}
         for record in ours:
-            leak = self._record(record, begun.pop(record.attachment.key, None))
+            intent = begun.pop(record.attachment.key, None)
+            leak = _guarded(record, functools.partial(self._record, intent=intent))
             if leak is None or leak.action != DELETED:
                 staying.add(record.attachment.key[1:])
             leaks += [leak] if leak else []
         for intent in begun.values():
-            leak = self._intent(intent)
-            if leak.action != DELETED:
+            leak = _guarded(intent, self._intent)
+            if leak is None or leak.action != DELETED:
                 staying.add(intent.attachment.key[1:])
-            leaks.append(leak)
+            leaks += [leak] if leak else []
         every = (*ours, *elsewhere, *pending)
         going = {record.attachment.key[1:] for record in every} - staying if self._scope.dry_run else set()
         self._going |= {(network, *names) for names in going}
         staying |= self._valid.of(network)
-        return leaks, self._claims(network, staying, going, broken, every)
+        return self._claims(network, staying, going, broken, every)
 
     def elsewhere(self, network: str) -> set[Names]:
         """Return the attachments that other runtimes have recorded at their own places by now.
@@ -161,6 +166,16 @@ class RecordLeaks:
     def _why_invalid(self, record: Record) -> str:
         lacks = record.is_own and self._valid.lacks(record.attachment.key)
         return "valid_attachments does not have it" if lacks else ""
+
+
+def _guarded(record: Record, examine: t.Callable[[Record], Leak | None]) -> Leak | None:
+    """Return the leak that a record is, or None. An unexpected error becomes a failed leak, and the attachment stays."""
+    try:
+        return examine(record)
+    except Exception as exc:
+        kind = "intent" if record.command else "record"
+        evidence = f"the {record.attachment}: it could not be examined"
+        return Leak(kind, record.attachment.network, str(record.attachment), evidence).fail(as_error(exc))
 
 
 def _unreadable(kind: str, network: str, path: str, error: CniError) -> Leak:

@@ -11,7 +11,7 @@ import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._node import resolv_conf
@@ -30,8 +30,8 @@ def main(cache_dirs: t.Sequence[str]) -> int:
 def _attempt(step: t.Callable[[T], bool], subject: T) -> bool:
     try:
         return step(subject)
-    except CniError as exc:
-        _say(f"failed: {exc}")
+    except Exception as exc:
+        _say(f"failed: {as_error(exc)}")
         return False
 
 

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat
 from ansible_collections.cni.node.plugins.module_utils._linux.nat import Rule
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
@@ -33,12 +35,12 @@ class RuleLeaks:
         """Return the networks that have such chains."""
         return set(self._at_first)
 
-    def of(self, claims: Claims) -> list[Leak]:
+    def of(self, claims: Claims) -> t.Iterator[Leak]:
         """Collect what there is of a network."""
         found = _unclaimed(self._at_first, claims)
         if found and not self._scope.dry_run:
             found = _still(found, _unclaimed(_by_network(iptables.listing()), claims))
-        return [self._chain(claims, owner[0], rules) for owner, rules in found.items()]
+        yield from (self._chain(claims, owner[0], rules) for owner, rules in found.items())
 
     def _chain(self, claims: Claims, container_id: str, rules: list[Rule]) -> Leak:
         evidence = f"no runtime has a record of container {container_id}, which its comment names"

@@ -12,7 +12,7 @@ import functools
 import hashlib
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
@@ -113,7 +113,10 @@ class Verification:
         namespaces.ensure([trial.netns for trial in due], present=True, dry_run=False)
         for trial, outcome in zip(due, self._converge(due, present=True)):
             if outcome.error is None:
-                self._look_at(trial, outcome)
+                try:
+                    self._look_at(trial, outcome)
+                except Exception as exc:  # whatever it is, the attachment is removed
+                    trial.fail(as_error(exc))
         removed = [
             trial.netns for trial, outcome in zip(due, self._converge(due, present=False)) if outcome.error is None
         ]

@@ -9,86 +9,16 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import typing as t
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
-from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, program
-from ansible_collections.cni.node.plugins.module_utils._node import claims, garbage, host_local
-from ansible_collections.cni.node.plugins.module_utils._node.claims import Valid
-from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
-from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak
 from ansible_collections.cni.node.plugins.module_utils._node.lease_leaks import LeaseLeaks
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
-
-Actions = dict[str, str]
-
-
-class Yard:
-    """A laboratory with leases; nothing of the machine is looked at."""
-
-    def __init__(self, lab: Laboratory, leases: pathlib.Path) -> None:
-        self.lab = lab
-        self.leases = leases
-
-    def lease(self, address: str, content: str, network: str = "net", age: float = 3600) -> pathlib.Path:
-        path = self.leases / network / address
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode("utf-8"))
-        os.utime(path, (path.stat().st_mtime - age,) * 2)
-        return path
-
-    def attach(self, *containers: str) -> None:
-        """Each with the lease that host-local would have given it."""
-        for container in containers:
-            self.lab.make_namespace(container)
-            assert self.lab.ensure(self.lab.wanted(container)).action == "added"
-            self.lease(f"10.1.0.{len(container)}", f"{container}\r\neth0")
-
-    def collect(
-        self, *names: str, dry_run: bool = False, min_age: float = 60, valid: t.Collection[Key] | None = None
-    ) -> list[Leak]:
-        runtime = self.lab.runtime(lock_timeout=0)
-        networks = conf_dir.load(str(self.lab.conf_dir))
-        keys = Valid(None if valid is None else frozenset(valid))
-        scope = Scope(min_age, dry_run)
-        return Garbage(runtime, str(self.lab.cache_dir), networks, keys, scope, 0).collect(names)
-
-    def foretold(self, **options: t.Any) -> Actions:
-        """What a run has done, which a dry run has said before and a second run finds done."""
-        before = self.files()
-        predicted = self.collect(dry_run=True, **options)
-        assert self.files() == before
-        done = self.collect(**options)
-        assert [vars(leak) for leak in predicted] == [vars(leak) for leak in done]
-        assert not any(leak.collected for leak in self.collect(**options))
-        return actions(done)
-
-    def files(self) -> dict[str, bytes]:
-        tops = (self.lab.cache_dir, self.leases, self.lab.conf_dir)
-        return {str(path): path.read_bytes() for top in tops for path in top.rglob("*") if path.is_file()}
-
-
-def actions(leaks: t.Iterable[Leak]) -> Actions:
-    return {f"{leak.kind} {os.path.basename(leak.subject)}": leak.action for leak in leaks}
-
-
-@pytest.fixture
-def yard(lab: Laboratory, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
-    leases = tmp_path / "networks"
-    monkeypatch.setattr(host_local, "DATA_DIR", str(leases))
-    monkeypatch.setattr(claims, "_STATE_DIR", str(tmp_path))
-    monkeypatch.setattr(garbage, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
-    monkeypatch.setattr(live_namespaces, "live", dict)
-    monkeypatch.setattr(netns, "DIRECTORY", str(lab.netns))
-    return Yard(lab, leases)
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard, actions
 
 
 def test_what_is_attached_is_nobodys_garbage(yard: Yard) -> None:

@@ -92,8 +92,9 @@ def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
 
 
 def subjects(leaks: t.Iterable[Leak]) -> list[str]:
-    assert {leak.action for leak in leaks} <= {REMOVED}
-    return [leak.subject for leak in leaks]
+    found = list(leaks)
+    assert {leak.action for leak in found} <= {REMOVED}
+    return [leak.subject for leak in found]
 
 
 def masqueraded(container: str, address: str) -> str:
@@ -113,7 +114,7 @@ def test_a_rule_that_is_made_after_records_were_read_stays(tools: Tools) -> None
 
 def test_a_rule_that_has_gone_since_is_not_told(tools: Tools) -> None:
     tools.list_table("nat", first=masqueraded("lost", "10.1.0.9"), later=masqueraded("new", "10.1.0.8"))
-    assert RuleLeaks(SCOPE, iptables.listing()).of(NOBODY) == []
+    assert list(RuleLeaks(SCOPE, iptables.listing()).of(NOBODY)) == []
     assert tools.done == ""
 
 
@@ -199,7 +200,7 @@ def test_a_port_is_kept_where_a_namespace_cannot_be_asked_for_its_other_end(
     monkeypatch.setattr(live_namespaces, "live", lambda: {os.stat(own).st_ino: own})
     monkeypatch.setattr(netns, "inside", lambda path, look: look())
     monkeypatch.setattr(rtnetlink, "links", Ports())
-    (leak,) = LinkLeaks(SCOPE).of([BRIDGED], NOBODY)
+    (leak,) = list(LinkLeaks(SCOPE).of([BRIDGED], NOBODY))
     assert (leak.action, leak.error) == (KEPT, None)
     assert leak.evidence.endswith("its other end may be where nobody can look: the kernel does not say")
     assert tools.done == ""
@@ -232,4 +233,4 @@ def test_an_interface_of_a_result_may_have_no_name(tools: Tools, monkeypatch: py
     result = Result("1.0.0", {"interfaces": [{"mac": "02:00:00:00:00:01"}, {"name": PORT_NAME}]})
     record = Record(Attachment("net", "blue", "eth0"), b"", result)
     monkeypatch.setattr(rtnetlink, "links", lambda: PORT)
-    assert LinkLeaks(SCOPE).of([BRIDGED], Claims("", frozenset(), frozenset(), (), (record,))) == []
+    assert list(LinkLeaks(SCOPE).of([BRIDGED], Claims("", frozenset(), frozenset(), (), (record,)))) == []

@@ -143,3 +143,14 @@ def test_a_record_of_elsewhere_fails_and_the_program_says_so_on_one_line(
 def test_what_is_said_of_an_attachment_is_one_line_of_text(capsys: pytest.CaptureFixture[str]) -> None:
     restore._say("failed: caf\udce9\x1b[2J\nmore\r\n")
     assert capsys.readouterr().out == "failed: caf\\udce9\\x1b[2J; more\\r\n"
+
+
+def test_an_error_that_nothing_is_prepared_for_is_a_line_of_the_journal(
+    lab: Laboratory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def breaks(*dummy: t.Any) -> t.NoReturn:
+        raise ValueError("never foreseen")
+
+    monkeypatch.setattr(restore, "restore", breaks)
+    assert restore.main([str(lab.cache_dir)]) == 1
+    assert capsys.readouterr().out.startswith("failed: unexpected ValueError: never foreseen; in breaks")

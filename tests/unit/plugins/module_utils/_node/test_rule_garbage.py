@@ -137,15 +137,15 @@ BY_HAND = {
 @pytest.mark.parametrize("rules", BY_HAND.values(), ids=BY_HAND)
 def test_what_the_plugin_firewall_does_not_write_is_not_its_garbage(tools: Tools, rules: tuple[str, ...]) -> None:
     tools.print_table("filter", *rules)
-    assert FirewallLeaks(DRY, iptables.listing()).of(claims()) == []
+    assert list(FirewallLeaks(DRY, iptables.listing()).of(claims())) == []
 
 
 def test_the_rules_of_an_address_are_garbage_when_no_record_has_it(tools: Tools) -> None:
     tools.print_table("filter", *PAIR)
     assert told(FirewallLeaks(DRY, iptables.listing()).of(claims("blue"))) == {"10.1.0.9": "removed"}
     names = [f"c{number}" for number in range(8)]
-    assert FirewallLeaks(DRY, iptables.listing()).of(claims(*names)) == []
-    assert FirewallLeaks(DRY, iptables.listing()).of(claims(going=names)) == []
+    assert list(FirewallLeaks(DRY, iptables.listing()).of(claims(*names))) == []
+    assert list(FirewallLeaks(DRY, iptables.listing()).of(claims(going=names))) == []
 
 
 def test_an_attachment_that_was_begun_may_have_any_address(tools: Tools) -> None:
@@ -185,7 +185,7 @@ def test_the_kernel_is_not_asked_where_no_link_is_called_so_or_an_attachment_has
 ) -> None:
     links("eth0", "ifb0", LINK)
     monkeypatch.setattr(rtnetlink, "links", None)
-    assert IfbLeaks(DRY).of(claims("lost")) == []
+    assert list(IfbLeaks(DRY).of(claims("lost"))) == []
 
 
 def test_a_link_that_something_sends_to_is_kept(links: Links, tmp_path: pathlib.Path) -> None:

@@ -1,0 +1,166 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Any JSON may stand in a cached record: nothing that reads records fails over it without saying which file."""
+
+from __future__ import annotations
+
+import base64
+import json
+import typing as t
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._node import inventory, namespaces, restoration, restore
+from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak
+from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.verification import Trial, Verification
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import RESULTS, encoded
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call, succeeds
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import (
+    changed,
+    json_objects,
+    json_values,
+    versions,
+)
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.test_drift import INSIDE
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard
+
+PLUGINS: list[Json] = [
+    {"type": "bridge", "ipMasq": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}},
+    {"type": "portmap", "capabilities": {"portMappings": True}},
+]
+NETWORK: Json = {"cniVersion": "1.0.0", "name": "net", "plugins": PLUGINS}
+PORTS: Json = {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}
+FAMILY: Json = {"ip": "10.1.0.2/16", "gateway": "10.1.0.1", "routes": [{"dst": "0.0.0.0/0"}]}
+INTERFACE: Json = {"name": "eth0", "mac": "02:00:00:00:00:01", "sandbox": "/run/netns/blue", "mtu": 1500}
+# What each form of a result names, whatever the version of this one is.
+KEYS: Json = {
+    "ip4": FAMILY,
+    "interfaces": [{"name": "veth00000001"}, INTERFACE],
+    "ips": [{"address": "10.1.0.2/16", "gateway": "10.1.0.1", "interface": 1}],
+    "routes": [{"dst": "0.0.0.0/0", "gw": "10.1.0.1"}],
+    "dns": {"nameservers": ["10.1.0.1"]},
+}
+
+
+@st.composite
+def cached_results(draw: st.DrawFn) -> t.Any:
+    """Nearly a result, of every version, or anything at all."""
+    document = {**draw(st.sampled_from([*RESULTS, KEYS])), "cniVersion": draw(versions)}
+    for key in draw(st.sets(st.sampled_from(sorted(KEYS)), max_size=2)):
+        document[key] = draw(json_values | st.lists(json_objects, min_size=1, max_size=2))
+    kind = draw(st.sampled_from(["document", "changed", "any"]))
+    if kind == "changed":
+        return json.loads(draw(changed(document)))
+    return document if kind == "document" else draw(json_values)
+
+
+@st.composite
+def cached_records(draw: st.DrawFn) -> Json:
+    """A record of which something is any JSON, the recorded configuration included."""
+    config = draw(st.just(encoded(NETWORK)) | changed(NETWORK))
+    document = record(draw(cached_results()), config, is_own=draw(st.booleans()))
+    return t.cast(Json, json.loads(draw(changed(document))))
+
+
+def makes_an_interface(call: Call) -> Json | None:
+    return {"cniVersion": call.request["cniVersion"], **KEYS} if call.command == "ADD" else None
+
+
+@pytest.fixture
+def lab(make: t.Callable[..., Laboratory], monkeypatch: pytest.MonkeyPatch) -> Laboratory:
+    plugins: dict[str, Answer] = {"bridge": makes_an_interface, "portmap": succeeds, "host-local": succeeds}
+    made = make(**plugins)
+    made.write(plugins=PLUGINS)
+
+    def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
+        for name in names:
+            (made.make_namespace if present else made.drop_namespace)(name)
+        return list(names)
+
+    monkeypatch.setattr(namespaces, "ensure", ensure)
+    monkeypatch.setattr(netns, "create", made.make_namespace)
+    monkeypatch.setattr(rtnetlink, "look", lambda path, *, routes: INSIDE)
+    monkeypatch.setattr(restoration, "NodeExecutor", lambda *dummy: made.executor)
+    return made
+
+
+def put(yard: Yard, document: Json, name: str) -> None:
+    """A record of a container of this name."""
+    path = yard.lab.cache_dir / "results" / f"net-{name}-eth0"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    own = {"containerId": name, "netns": str(yard.lab.netns / name)}
+    path.write_text(json.dumps({**document, **own}), encoding="utf-8")
+
+
+def record(result: t.Any, config: bytes, *, is_own: bool) -> Json:
+    """A record with this result, ours or of another runtime."""
+    means = {"pluginDirs": ["/opt/cni/bin"], "timeout": 60.0}
+    own = {"cni.node": {"cniVersion": "1.0.0", "netns": "", "command": "", "restore": means}} if is_own else {}
+    return {
+        "kind": "cniCacheV1",
+        "config": base64.b64encode(config).decode("ascii"),
+        "ifName": "eth0",
+        "networkName": "net",
+        "capabilityArgs": PORTS,
+        "result": result,
+        **own,
+    }
+
+
+def errors(*found: Leak | Outcome | Trial | CniError) -> list[CniError]:
+    return [one for one in (each if isinstance(each, CniError) else each.error for each in found) if one is not None]
+
+
+def everything(yard: Yard) -> t.Iterator[CniError]:
+    """The errors of all that reads records; what is raised is a failure by itself."""
+    lab = yard.lab
+    inventory.attachments(str(lab.cache_dir), str(lab.conf_dir))
+    for dry_run in (True, False):
+        yield from errors(*yard.collect(min_age=0, dry_run=dry_run))
+    for policy in ({"on_drift": "fail"}, {"check": "drift"}, {}):
+        yield from errors(lab.ensure(lab.wanted(capability_args=PORTS), **policy))
+    trials = [Trial("net")]
+    Verification(lab.runtime(), conf_dir.load(str(lab.conf_dir)), 0).carry_out(trials)
+    yield from errors(*trials)
+    outcomes, broken = restoration.restore(str(lab.cache_dir), 1)
+    yield from errors(*outcomes, *broken)
+    assert restore.main([str(lab.cache_dir)]) in (0, 1)
+    yield from errors(lab.ensure(lab.wanted(), present=False))
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(cached_results(), st.booleans())
+def test_any_cached_result_is_read_or_named(yard: Yard, result: t.Any, is_own: bool) -> None:
+    yard.lab.make_namespace("blue")
+    for name in ("blue", "gone", Trial("net").netns):
+        put(yard, record(result, encoded(NETWORK), is_own=is_own), name)
+    for error in everything(yard):
+        assert error.code != Code.INTERNAL, str(error)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(cached_records())
+def test_any_record_is_read_or_named(yard: Yard, document: Json) -> None:
+    yard.lab.make_namespace("blue")
+    for name in ("blue", "gone", Trial("net").netns):
+        put(yard, document, name)
+    for error in everything(yard):
+        assert error.code != Code.INTERNAL, str(error)
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
+def test_interfaces_of_a_version_that_names_none_are_passed_over(yard: Yard, version: str) -> None:
+    yard.lab.make_namespace("blue")
+    result = {"cniVersion": version, "ip4": FAMILY, "interfaces": 5, "ips": "x", "routes": {}}
+    put(yard, record(result, encoded(NETWORK), is_own=False), "blue")
+    assert yard.collect(min_age=0) == []
+    assert yard.lab.ensure(yard.lab.wanted(capability_args=PORTS), check="drift").action == "checked"

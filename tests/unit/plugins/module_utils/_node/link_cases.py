@@ -12,7 +12,6 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.example_
     ALL_BY_VPN,
     CLOUD,
     CORPORATE,
-    DOCKER,
     NO_WAY_OUT,
     PLAIN,
     VPN,

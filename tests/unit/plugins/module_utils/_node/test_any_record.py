@@ -89,7 +89,7 @@ def lab(make: t.Callable[..., Laboratory], monkeypatch: pytest.MonkeyPatch) -> L
     monkeypatch.setattr(namespaces, "ensure", ensure)
     monkeypatch.setattr(netns, "create", made.make_namespace)
     monkeypatch.setattr(rtnetlink, "look", lambda path, *, routes: INSIDE)
-    monkeypatch.setattr(restoration, "NodeExecutor", lambda *dummy: made.executor)
+    monkeypatch.setattr(restoration, "NodeExecutor", lambda *dummy, **options: made.executor)
     return made
 
 
@@ -126,7 +126,8 @@ def everything(yard: Yard) -> t.Iterator[CniError]:
     inventory.attachments(str(lab.cache_dir), str(lab.conf_dir))
     for dry_run in (True, False):
         yield from errors(*yard.collect(min_age=0, dry_run=dry_run))
-    for policy in ({"on_drift": "fail"}, {"check": "drift"}, {}):
+    policies: tuple[Json, ...] = ({"on_drift": "fail"}, {"check": "drift"}, {})
+    for policy in policies:
         yield from errors(lab.ensure(lab.wanted(capability_args=PORTS), **policy))
     trials = [Trial("net")]
     Verification(lab.runtime(), conf_dir.load(str(lab.conf_dir)), 0).carry_out(trials)

@@ -10,6 +10,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._node import garbage, lease_leaks, record_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak
@@ -105,8 +106,8 @@ def test_what_cannot_be_removed_for_an_unexpected_reason_stops_nothing(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (yard.lease(f"10.1.9.{number}", "nobody\r\neth0") for number in (1, 2))
-    remove = lease_leaks.durable.remove
-    monkeypatch.setattr(lease_leaks.durable, "remove", breaks_at(1, remove))
+    remove = durable.remove
+    monkeypatch.setattr(durable, "remove", breaks_at(1, remove))
     leaks = yard.collect("net")
     assert [leak.action for leak in leaks] == ["failed", "removed"]
     assert (first.exists(), second.exists()) == (True, False)

@@ -72,11 +72,18 @@ _ADVICE: t.Final = (
     ),
 )
 
-# What plugins say of a configuration, of arguments or of values that they cannot make sense of, before they do anything.
-_REFUSAL: t.Final = r"(?i)unmarshal|failed to parse|failed to load \w*conf|invalid (?!argument)|unknown args"
+# What plugins say of a version, a configuration, arguments or values that they cannot make sense of, before they do anything.
+_REFUSAL: t.Final = (
+    r"(?i)unmarshal|failed to parse|failed to load \w*conf|invalid (?!argument)|unknown args|incompatible CNI versions"
+)
 _COMPLAINT: t.Final = r"plugin \S+ failed \(DEL\): "
 _SEVERAL: t.Final = r": (\d+) failures$"
-_REFUSAL_CODES: t.Final = (Code.UNSUPPORTED_FIELD, Code.DECODE_FAILURE, Code.INVALID_CONFIG)
+_REFUSAL_CODES: t.Final = (
+    Code.INCOMPATIBLE_VERSION,
+    Code.UNSUPPORTED_FIELD,
+    Code.DECODE_FAILURE,
+    Code.INVALID_CONFIG,
+)
 
 
 # Stands for every reference plugin that makes an interface: they share the code that looks for addresses and routes.

@@ -83,3 +83,15 @@ def speaks(*versions: str) -> Answer:
     return lambda call: (
         {"cniVersion": "1.1.0", "supportedVersions": list(versions)} if call.command == "VERSION" else None
     )
+
+
+def speaks_only(*versions: str) -> Answer:
+    """As the reference plugins do, which look at the version before anything else."""
+
+    def answer(call: Call) -> Json | str | CniError | None:
+        if call.command == "VERSION" or call.request["cniVersion"] in versions:
+            return speaks(*versions)(call)
+        said = f"plugin {call.plugin} failed ({call.command}): incompatible CNI versions"
+        return CniError(Code.INCOMPATIBLE_VERSION, said, f"plugin supports {list(versions)}")
+
+    return answer

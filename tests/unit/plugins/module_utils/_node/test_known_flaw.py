@@ -76,11 +76,21 @@ def test_a_del_that_failed_for_its_chain_is_known_by_its_words(text: str, expect
 DEL = "DEL of the attachment: {}"
 PARSE = "plugin portmap failed (DEL): failed to parse config: json: cannot unmarshal object"
 ARGS = 'plugin tuning failed (DEL): ARGS: unknown args ["A=1"]'
+VERSION = 'plugin {} failed (DEL): incompatible CNI versions; config is "1.1.0", plugin supports ["0.4.0" "1.0.0"]'
 BUSY = "plugin bridge failed (DEL): failed to delete: device or resource busy"
 REFUSALS = {
     "one": (CniError(999, DEL.format(PARSE)), True),
     "all": (CniError(999, DEL.format("2 failures"), f"{PARSE}; exit status 1\n{ARGS}; exit status 1"), True),
     "by its code": (CniError(7, DEL.format("plugin lab failed (DEL): no")), True),
+    "a version": (CniError(1, DEL.format("plugin lab failed (DEL): not that one")), True),
+    "a version that several do not speak": (
+        CniError(1, DEL.format("2 failures"), f"{VERSION.format('tuning')}\n{VERSION.format('bridge')}"),
+        True,
+    ),
+    "a version, and another reason": (
+        CniError(1, DEL.format("2 failures"), f"{VERSION.format('tuning')}\n{BUSY}"),
+        False,
+    ),
     "another reason": (CniError(999, DEL.format(BUSY)), False),
     "of the kernel": (CniError(999, DEL.format("plugin lab failed (DEL): invalid argument")), False),
     "one of two": (CniError(999, DEL.format("2 failures"), f"{PARSE}\n{BUSY}"), False),

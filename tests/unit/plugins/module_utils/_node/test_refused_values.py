@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Wanted
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call, speaks_only
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
 
@@ -96,6 +96,17 @@ def test_what_a_refused_configuration_has_spoiled_is_ended_with_the_one_that_rep
     assert "the DEL that followed failed too" in str(lab.ensure(lab.wanted()).error)
     lab.write()
     assert lab.ensure(lab.wanted()).action == "recreated"
+
+
+@pytest.mark.parametrize("other", ["b", "a"], ids=["one plugin", "every plugin"])
+def test_what_a_version_has_spoiled_is_ended_with_the_one_that_replaces_it(make: Make, other: str) -> None:
+    lab = make(**{"b": speaks_only("0.4.0", "1.0.0"), other: speaks_only("0.4.0", "1.0.0")})
+    lab.write(cniVersion="1.1.0")
+    lab.make_namespace()
+    assert "the DEL that followed failed too" in str(lab.ensure(lab.wanted()).error)
+    lab.write(cniVersion="1.0.0")
+    outcome = lab.ensure(lab.wanted())
+    assert (outcome.action, outcome.error, lab.intent()) == ("recreated", None, None)
 
 
 def test_what_may_have_begun_is_not_ended_with_other_values(make: Make) -> None:

@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 # What is looked at of an attachment that was there before.
 _LOOKS: t.Final = ("always", "drift")
 # What could not be found out, or not now, is nothing that making it anew would mend.
-_NO_EVIDENCE: t.Final = (Code.IO_FAILURE, Code.TRY_AGAIN)
+_NO_EVIDENCE: t.Final = (Code.INCOMPATIBLE_VERSION, Code.IO_FAILURE, Code.TRY_AGAIN)
 
 
 class Examination:

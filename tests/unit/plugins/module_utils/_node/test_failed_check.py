@@ -88,7 +88,7 @@ def test_a_failed_check_of_what_is_there(
     assert lab.commands() == (asked[on_drift] if check == "always" else [])
 
 
-@pytest.mark.parametrize("code", [Code.TRY_AGAIN, Code.IO_FAILURE])
+@pytest.mark.parametrize("code", [Code.TRY_AGAIN, Code.IO_FAILURE, Code.INCOMPATIBLE_VERSION])
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_check_that_could_not_find_out_takes_nothing_away(
     lab: Laboratory, plugin: Plugin, code: Code, dry_run: bool

@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import request, result, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.conversation import Conversation
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters, UnsafePlugin
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
@@ -141,6 +142,8 @@ class Runtime:
     def check(self, record: Record, excuses: Excuses = _no_excuse) -> Checked:
         """Ask every plugin whether an attachment is as ADD left it ("Checking an attachment").
 
+        Where plugins refuse the version of ADD, it goes on in another that the record's configuration allows, as DEL does.
+
         Args:
             excuses: Says whether a plugin's complaint is known to be wrong; the other plugins are asked then.
 
@@ -148,25 +151,23 @@ class Runtime:
             CniError: Of the first plugin that finds a fault; ``DECODE_FAILURE`` for a record without a result.
         """
         record.attachment.validated()
-        network = record.network()
-        selected = record.spoken(network)
-        if network.disable_check or not version.has_check(selected):
+        conversation = Conversation(self._executor, self.versions, record)
+        if conversation.network.disable_check or not conversation.has_check:
             return Checked(False)
         if record.result is None:
             raise CniError(
                 Code.DECODE_FAILURE, f"{record.attachment}: its record has no result", "CHECK cannot do without"
             )
-        prev_result = record.result.to(selected).keys
         excused = []
         with self.exclusion.attachment(record.attachment):
-            for plugin in network.plugins:
+            for plugin in conversation.network.plugins:
                 try:
-                    self._attach("CHECK", network, plugin, selected, record.attachment, prev_result)
+                    conversation.ask("CHECK", plugin, record.attachment)
                 except CniError as exc:
                     if not excuses(record, plugin, exc):
                         raise
                     excused.append(exc)
-        return Checked(True, tuple(excused))
+        return Checked(conversation.has_check, tuple(excused))
 
     def delete(
         self, record: Record, restoration: Restoration | None = None, clean_up: CleanUp = _nothing_to_clean_up
@@ -269,7 +270,9 @@ class Runtime:
                     intent = dataclasses.replace(intent, result=last)
                     self.intents.write(intent, flush=intent.restoration is not None)
                 prev_result = None if last is None else last.keys
-                output = self._attach("ADD", network, plugin, intent.version, intent.attachment, prev_result)
+                capability_args = intent.attachment.capability_args
+                content = request.for_attachment(network, plugin, intent.version, capability_args, prev_result)
+                output = self._executor.execute(plugin.type, content, Parameters("ADD", intent.attachment))
                 last = result.decode(output, intent.version, f"the result of plugin {plugin.type}").to(intent.version)
             if last is None:
                 raise CniError(Code.INVALID_CONFIG, f"network {network.name} has no plugin")
@@ -312,34 +315,18 @@ class Runtime:
             clean_up(None)
 
     def _delete(self, record: Record) -> None:
-        network = record.network()
-        selected = record.spoken(network)
+        conversation = Conversation(self._executor, self.versions, record)
         attachment = record.attachment.with_netns(_netns_for_delete(record))
-        prev_result = None
-        if record.result is not None and version.has_prev_result_on_delete(selected):
-            prev_result = record.result.to(selected).keys
 
         def delete_from(plugin: PluginConfiguration) -> None:
             try:
-                self._attach("DEL", network, plugin, selected, attachment, prev_result)
+                conversation.ask("DEL", plugin, attachment)
             except CniError as exc:
                 # "The runtime does not need to perform any container network cleanup" (section 5, "Error").
                 if exc.code != Code.UNKNOWN_CONTAINER:
                     raise
 
-        _raise_all(f"DEL of the {record.attachment}", _errors_of(delete_from, reversed(network.plugins)))
-
-    def _attach(
-        self,
-        command: str,
-        network: NetworkConfiguration,
-        plugin: PluginConfiguration,
-        selected: str,
-        attachment: Attachment,
-        prev_result: t.Mapping[str, t.Any] | None,
-    ) -> bytes:
-        content = request.for_attachment(network, plugin, selected, attachment.capability_args, prev_result)
-        return self._executor.execute(plugin.type, content, Parameters(command, attachment))
+        _raise_all(f"DEL of the {record.attachment}", _errors_of(delete_from, reversed(conversation.network.plugins)))
 
     def _gc(self, network: NetworkConfiguration, valid: t.Iterable[tuple[str, str]]) -> bool:
         selected = self.versions.select(network)

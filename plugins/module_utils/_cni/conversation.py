@@ -1,0 +1,90 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import request, version
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.config import PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
+from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+
+
+class Conversation:
+    """CHECK or DEL of a recorded attachment, in the version of its ADD for as long as its plugins speak that.
+
+    A plugin that does not has done nothing. Where the recorded configuration allows a version that all plugins speak by
+    now, it is asked again in that, and so are those after it.
+
+    Attributes:
+        network: The recorded configuration.
+        version: The one spoken now.
+    """
+
+    def __init__(self, executor: Executor, versions: PluginVersions, record: Record) -> None:
+        """
+        Raises:
+            CniError: The recorded configuration cannot be read.
+        """
+        self._executor = executor
+        self._versions = versions
+        self._record = record
+        self.network = record.network()
+        self.version = record.spoken(self.network)
+
+    @property
+    def has_check(self) -> bool:
+        """Whether the version spoken now has CHECK."""
+        return version.has_check(self.version)
+
+    def ask(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
+        """Run one plugin; CHECK is left out where the version spoken by now has none.
+
+        Raises:
+            CniError: The plugin's own, or why it could not be run.
+        """
+        try:
+            self._send(command, plugin, attachment)
+        except CniError as exc:
+            if exc.code != Code.INCOMPATIBLE_VERSION or not self._agrees_on_another(exc):
+                raise
+            self._send(command, plugin, attachment)
+
+    def _send(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
+        if command == "CHECK" and not self.has_check:
+            return
+        capability_args, prev_result = attachment.capability_args, self._prev_result()
+        content = request.for_attachment(self.network, plugin, self.version, capability_args, prev_result)
+        self._executor.execute(plugin.type, content, Parameters(command, attachment))
+
+    def _prev_result(self) -> t.Mapping[str, t.Any] | None:
+        """Return the recorded result as the version has it: CHECK came with the one in which DEL got it."""
+        if self._record.result is None or not version.has_prev_result_on_delete(self.version):
+            return None
+        return self._record.result.to(self.version).keys
+
+    def _agrees_on_another(self, refusal: CniError) -> bool:
+        """Ask the plugins what they speak by now, and go on in that.
+
+        Raises:
+            CniError: The refusal, with what each plugin speaks, or why it does not say so.
+        """
+        if len(self.network.versions) == 1:
+            return False
+        try:
+            agreed = self._versions.require(self.network)
+        except CniError as exc:
+            raise refusal.followed_by(str(exc)) from exc
+        before, self.version = self.version, agreed
+        return agreed != before
+
+
+__all__ = ("Conversation",)

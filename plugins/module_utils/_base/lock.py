@@ -21,7 +21,9 @@ _LONGEST_PAUSE = 0.05
 
 
 @contextlib.contextmanager
-def locked(path: str, *, exclusive: bool, timeout: float, what: str, keep: bool = False) -> t.Iterator[None]:
+def locked(
+    path: str, *, exclusive: bool, timeout: float, what: str, keep: bool = False, within: int | None = None
+) -> t.Iterator[None]:
     """Hold a lock between processes and between threads.
 
     The kernel drops it with the process, so a killed run leaves a free lock behind. An exclusive
@@ -31,11 +33,12 @@ def locked(path: str, *, exclusive: bool, timeout: float, what: str, keep: bool 
         timeout: Seconds to wait for other holders.
         what: What the lock is for, as the error names it.
         keep: Leave the file where it is: others wait for its lock in their own way.
+        within: Its directory, opened, where others may put another one, or a link, in its place.
 
     Raises:
         CniError: ``TRY_AGAIN`` when the time is over, ``IO_FAILURE`` when the file cannot be had.
     """
-    descriptor = _acquire(path, exclusive, time.monotonic() + timeout, what, timeout)
+    descriptor = _acquire(path, exclusive, time.monotonic() + timeout, what, timeout, within)
     try:
         yield
     finally:
@@ -45,10 +48,10 @@ def locked(path: str, *, exclusive: bool, timeout: float, what: str, keep: bool 
         os.close(descriptor)
 
 
-def _acquire(path: str, exclusive: bool, deadline: float, what: str, timeout: float) -> int:
+def _acquire(path: str, exclusive: bool, deadline: float, what: str, timeout: float, within: int | None) -> int:
     pause = _FIRST_PAUSE
     while True:
-        descriptor = _try(path, exclusive)
+        descriptor = _try(path, exclusive, within)
         if descriptor is not None:
             return descriptor
         if time.monotonic() >= deadline:
@@ -61,11 +64,11 @@ def _acquire(path: str, exclusive: bool, deadline: float, what: str, timeout: fl
         pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def _try(path: str, exclusive: bool) -> int | None:
-    descriptor = _open(path)
+def _try(path: str, exclusive: bool, within: int | None) -> int | None:
+    descriptor = _open(path) if within is None else _open_within(path, within)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-        if _is_still_at(path, descriptor):
+        if _is_still_at(path, descriptor, within):
             return descriptor
     except BlockingIOError:
         pass
@@ -88,9 +91,19 @@ def _open(path: str) -> int:
         raise io_error("open the lock", path, exc) from exc
 
 
-def _is_still_at(path: str, descriptor: int) -> bool:
+def _open_within(path: str, directory: int) -> int:
+    """Open it in this very directory, and follow no link that somebody has put there."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+        return os.open(os.path.basename(path), flags, 0o600, dir_fd=directory)
+    except OSError as exc:
+        raise io_error("open the lock", path, exc) from exc
+
+
+def _is_still_at(path: str, descriptor: int, within: int | None) -> bool:
+    try:
+        name = path if within is None else os.path.basename(path)
+        return os.path.samestat(os.stat(name, dir_fd=within), os.fstat(descriptor))
     except FileNotFoundError:
         return False
 

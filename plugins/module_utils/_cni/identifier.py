@@ -53,11 +53,16 @@ def check_ifname(ifname: object) -> str:
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
     """
-    valid = isinstance(ifname, str) and ifname not in (".", "..") and not _IFNAME_FORBIDDEN.search(ifname)
-    if not valid or not 0 < _bytes_of(ifname) <= _IFNAME_BYTES:
+    if not isinstance(ifname, str) or not is_ifname(ifname):
         rule = f"1 to {_IFNAME_BYTES} bytes, neither '.' nor '..', without '/', ':', white space or control characters"
         raise _invalid(Code.INVALID_ENVIRONMENT, "CNI_IFNAME", ifname, "an interface name", rule)
-    return t.cast(str, ifname)
+    return ifname
+
+
+def is_ifname(text: str) -> bool:
+    """Tell whether the kernel would take a text for an interface's name."""
+    valid = text not in (".", "..") and not _IFNAME_FORBIDDEN.search(text)
+    return valid and 0 < _bytes_of(text) <= _IFNAME_BYTES
 
 
 def check_netns(netns: object) -> str:
@@ -141,5 +146,6 @@ __all__ = (
     "check_netns",
     "check_network_name",
     "check_plugin_type",
+    "is_ifname",
     "is_name",
 )

@@ -10,13 +10,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_name
-from ansible_collections.cni.node.plugins.module_utils._node import host_local
+from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname, is_name
+from ansible_collections.cni.node.plugins.module_utils._node import host_local, lease_directory
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims
-from ansible_collections.cni.node.plugins.module_utils._node.host_local import Lease
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.lease_directory import Lease, LeaseDirectory
 
 
 class LeaseLeaks:
@@ -33,25 +32,29 @@ class LeaseLeaks:
             doubt: Why the network may be configured although it is not found.
         """
         known = [*claims.configurations(), *([configured] if configured else [])]
-        for directory in host_local.directories(claims.network, known):
-            look = _Directory(directory, claims, configured is not None, doubt)
-            found = list(look.collect(dataclasses.replace(self._scope, dry_run=True)))
-            if not self._scope.dry_run and any(leak.collected for leak in found):
-                with host_local.exclusive(directory, self._timeout):
-                    yield from look.collect(self._scope)
-            else:
-                yield from found
+        for path in host_local.directories(claims.network, known):
+            with lease_directory.opened(path) as directory:
+                if directory is not None:
+                    yield from self._within(directory, _Look(directory, claims, configured is not None, doubt))
+
+    def _within(self, directory: LeaseDirectory, look: _Look) -> t.Iterator[Leak]:
+        found = list(look.collect(dataclasses.replace(self._scope, dry_run=True)))
+        if not self._scope.dry_run and any(leak.collected for leak in found):
+            with directory.exclusive(self._timeout):
+                yield from look.collect(self._scope)
+        else:
+            yield from found
 
 
-class _Directory(t.NamedTuple):
-    path: str
+class _Look(t.NamedTuple):
+    directory: LeaseDirectory
     claims: Claims
     configured: bool
     doubt: str
 
     def collect(self, scope: Scope) -> t.Iterator[Leak]:
-        leases = host_local.leases(self.path)
-        youngest = 0.0 if self.configured else host_local.youngest(self.path)
+        leases = self.directory.leases()
+        youngest = 0.0 if self.configured else self.directory.youngest()
         freed = {lease.path for lease in leases if self.claims.frees(lease.container_id, lease.ifname)}
         unclaimed = [one for one in leases if not self.claims.has(one.container_id, one.ifname)]
         gone = set(freed)
@@ -59,7 +62,7 @@ class _Directory(t.NamedTuple):
             leak = self._lease(lease, scope)
             gone |= {leak.subject} if leak.collected else set()
             yield leak
-        if not self.configured and not self.claims.staying and not host_local.others(self.path, gone):
+        if not self.configured and not self.claims.staying and not self.directory.others(gone):
             # A DEL that a dry run does not run would have changed it.
             yield self._itself(scope.now if freed else youngest, scope)
 
@@ -67,18 +70,18 @@ class _Directory(t.NamedTuple):
         leak = Leak("lease", self.claims.network, lease.path, f"no runtime has a record of {lease}")
         if not lease.container_id:
             leak.kind, leak.evidence = "empty lease", "it names no container, so no DEL will ever free the address"
-        elif not is_name(lease.container_id):
+        elif not is_name(lease.container_id) or not is_ifname(lease.ifname or "eth0"):
             leak.evidence = "what it holds is no container's id; did somebody write it by hand?"
             return leak
         doubt = scope.young(lease.changed) or self.claims.doubt(lease.container_id, [lease.address])
         leak.evidence += "" if doubt else ", and its address is in use nowhere"
-        return scope.settle(leak, doubt, lambda: durable.remove(lease.path, flush=False))
+        return scope.settle(leak, doubt, lambda: self.directory.free(lease))
 
     def _itself(self, youngest: float, scope: Scope) -> Leak:
         evidence = "the network has neither a configuration nor an attachment, and no address of it is given away"
-        leak = Leak("lease directory", self.claims.network, self.path, evidence)
+        leak = Leak("lease directory", self.claims.network, self.directory.path, evidence)
         doubt = self.doubt or self.claims.doubt("", ()) or scope.young(youngest)
-        return scope.settle(leak, doubt, lambda: host_local.remove(self.path))
+        return scope.settle(leak, doubt, self.directory.remove)
 
 
 __all__ = ("LeaseLeaks",)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import socket
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._node import lease_directory
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak
 from ansible_collections.cni.node.plugins.module_utils._node.lease_leaks import LeaseLeaks
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard, actions
 
@@ -229,6 +232,95 @@ def test_what_forbids_gc_keeps_what_does_not_tell_its_network(yard: Yard, config
     (tools / "iptables-save").chmod(0o755)
     (leak,) = (leak for leak in yard.collect() if leak.kind == "rule")
     assert (leak.action, "disableGC of network net, whose it may be" in leak.evidence) == ("kept", True)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "socket", "directory", "long"])
+def test_only_a_short_regular_file_is_a_lease(yard: Yard, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lease = yard.lease("10.1.9.1", "a" * 5000)
+    if kind != "long":
+        lease.unlink()
+    if kind == "fifo":
+        os.mkfifo(lease)
+    elif kind == "directory":
+        lease.mkdir()
+    elif kind == "socket":
+        monkeypatch.chdir(lease.parent)  # the path of a socket has 107 bytes at most
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(lease.name)
+    assert yard.foretold(min_age=0) == {}
+    assert lease.exists()
+
+
+@pytest.mark.parametrize("content", ["secret", "secret\r\neth0", ""])
+def test_a_link_is_no_lease_and_what_it_leads_to_is_neither_shown_nor_removed(
+    yard: Yard, tmp_path: pathlib.Path, content: str
+) -> None:
+    target = tmp_path / "token"
+    target.write_text(content, encoding="ascii")
+    link = yard.link("10.1.9.1", target)
+    assert yard.foretold(min_age=0) == {}
+    assert (link.is_symlink(), target.exists()) == (True, True)
+
+
+def test_what_follows_a_containers_id_is_not_shown_where_it_is_no_interface(yard: Yard) -> None:
+    yard.lease("10.1.9.1", "nobody\r\na secret of many words")
+    (leak,) = yard.collect()
+    assert (leak.action, "secret" in leak.evidence) == ("kept", False)
+
+
+@pytest.mark.parametrize("name", ["lock", "last_reserved_ip.0"])
+def test_what_is_no_file_of_host_locals_keeps_its_directory(yard: Yard, tmp_path: pathlib.Path, name: str) -> None:
+    yard.link(name, tmp_path / "elsewhere", network="other")
+    assert yard.foretold(min_age=0) == {}
+
+
+def test_a_lock_that_is_a_link_makes_no_file_elsewhere(yard: Yard, tmp_path: pathlib.Path) -> None:
+    lease = yard.lease("10.1.9.1", "nobody\r\neth0")
+    yard.link("lock", tmp_path / "elsewhere")
+    (failed,) = yard.collect()
+    assert (failed.action, "cannot open the lock" in str(failed.error)) == ("failed", True)
+    assert (lease.exists(), (tmp_path / "elsewhere").exists()) == (True, False)
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_directory_that_is_a_link_is_not_entered_though_its_parents_may_be(
+    yard: Yard, tmp_path: pathlib.Path, above: bool
+) -> None:
+    lease = yard.lease("10.1.9.1", "nobody\r\neth0")
+    data_dir = tmp_path / "elsewhere"
+    if above:
+        data_dir.symlink_to(yard.leases)
+    else:
+        data_dir.mkdir()
+        (data_dir / "net").symlink_to(yard.leases / "net")
+    with lease_directory.opened(str(data_dir / "net")) as found:
+        assert [one.container_id for one in found.leases()] == ["nobody"] if found else not above
+    assert lease.exists()
+
+
+def test_what_is_removed_is_what_was_read_wherever_its_path_leads_by_then(yard: Yard, tmp_path: pathlib.Path) -> None:
+    mine, precious = yard.lease("10.1.9.1", "nobody\r\neth0"), yard.lease("10.1.9.1", "a\r\neth0", network="other")
+    with lease_directory.opened(str(mine.parent)) as directory:
+        assert directory is not None
+        (lease,) = directory.leases()
+        mine.parent.rename(tmp_path / "moved")
+        mine.parent.symlink_to(precious.parent)
+        with directory.exclusive(0):
+            directory.free(lease)
+        directory.remove()
+    assert (precious.exists(), mine.parent.is_symlink()) == (True, True)
+    assert not (tmp_path / "moved" / "10.1.9.1").exists()
+
+
+def test_a_lease_that_was_written_anew_meanwhile_stays(yard: Yard) -> None:
+    path = yard.lease("10.1.9.1", "nobody\r\neth0")
+    with lease_directory.opened(str(path.parent)) as directory:
+        assert directory is not None
+        (lease,) = directory.leases()
+        path.write_text("somebody\r\neth0", encoding="ascii")
+        assert f"{path} was changed after it was read" in str(error_of(directory.free, lease))
+        path.unlink()
+        directory.free(lease)
 
 
 @pytest.mark.parametrize("name", [os.fsdecode(b"\xff"), "a b", ".hidden"])

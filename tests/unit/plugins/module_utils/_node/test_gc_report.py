@@ -10,10 +10,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._node import garbage, lease_leaks, record_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak
+from ansible_collections.cni.node.plugins.module_utils._node.lease_directory import LeaseDirectory
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard, actions
 
 FINDERS = (
@@ -73,7 +73,7 @@ def test_what_was_removed_before_an_unexpected_error_is_reported(yard: Yard, mon
     yard.lab.write("other")
     other = yard.lease("10.1.9.1", "nobody\r\neth0", network="other")
     # Each lease is looked at before the lock of host-local is asked for, and again while it is held.
-    monkeypatch.setattr(lease_leaks._Directory, "_lease", breaks_at(6, lease_leaks._Directory._lease))
+    monkeypatch.setattr(lease_leaks._Look, "_lease", breaks_at(6, lease_leaks._Look._lease))
     leaks = yard.collect("net", "other")
     assert [leak.subject for leak in leaks if leak.collected] == [str(paths[0]), str(other)]
     assert [path.exists() for path in (*paths, other)] == [False, True, True, True, False]
@@ -106,8 +106,7 @@ def test_what_cannot_be_removed_for_an_unexpected_reason_stops_nothing(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (yard.lease(f"10.1.9.{number}", "nobody\r\neth0") for number in (1, 2))
-    remove = durable.remove
-    monkeypatch.setattr(durable, "remove", breaks_at(1, remove))
+    monkeypatch.setattr(LeaseDirectory, "free", breaks_at(1, LeaseDirectory.free))
     leaks = yard.collect("net")
     assert [leak.action for leak in leaks] == ["failed", "removed"]
     assert (first.exists(), second.exists()) == (True, False)

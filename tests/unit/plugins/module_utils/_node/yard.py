@@ -34,6 +34,14 @@ class Yard:
         os.utime(path, (path.stat().st_mtime - age,) * 2)
         return path
 
+    def link(self, address: str, target: pathlib.Path, network: str = "net") -> pathlib.Path:
+        """A symbolic link where a lease would be, old enough to be collected."""
+        path = self.leases / network / address
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(target)
+        os.utime(path, (path.lstat().st_mtime - 3600,) * 2, follow_symlinks=False)
+        return path
+
     def attach(self, *containers: str) -> None:
         """Each with the lease that host-local would have given it."""
         for container in containers:

@@ -39,6 +39,16 @@ class Noop:
         ]
         return self.node.network(*plugins, version=version, **keys)
 
+    def know(self, *versions: str) -> None:
+        """The first speaks these versions only, whatever release it is of; which takes CNI_ARGS, also at VERSION."""
+        self.first.write(result="{}", versions=versions)
+        program = self.node.plugins.path / "noop0"
+        program.rename(program.with_name("told"))
+        program.write_text(
+            f"#!/bin/sh\nCNI_ARGS='DEBUG={self.first.path}' exec '{program.with_name('told')}'\n", encoding="utf-8"
+        )
+        program.chmod(0o755)
+
     def add(self, version: str) -> Result:
         return self.node.runtime.add(self.network(version), self.node.attachment())
 
@@ -133,12 +143,14 @@ def test_it_takes_a_del_without_a_namespace(double: Noop) -> None:
 
 
 def test_a_version_that_it_does_not_speak_is_refused_in_its_words(double: Noop) -> None:
+    double.know(*SPOKEN)
     error = error_of(double.add, "1.1.0")
     assert (error.code, "incompatible CNI versions" in error.msg) == (Code.INCOMPATIBLE_VERSION, True)
     assert 'config is "1.1.0"' in error.details
 
 
 def test_the_choice_of_a_version_takes_it_into_account_differs_from_libcni(double: Noop) -> None:
+    double.know(*SPOKEN)
     network = double.network("0.4.0", cniVersions=["1.0.0", "1.1.0"])
     assert double.node.runtime.add(network, double.node.attachment()).version == "1.0.0"
     assert double.node.runtime.versions.supported("noop0")[-1] == "1.0.0"

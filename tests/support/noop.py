@@ -5,7 +5,8 @@
 """The reference test double `noop`: told by a debug file what to answer, it writes into it what it was sent.
 
 Its configuration names the file with the key `debugFile`, or CNI_ARGS does with `DEBUG=FILE`; only then does it obey at
-VERSION too. It writes at ADD, CHECK and DEL, knows versions up to 1.0.0, and keeps the last call only.
+VERSION too. It writes at ADD, CHECK and DEL, and keeps the last call only. Up to release 1.1 it knows versions up to
+1.0.0, later ones know 1.1.0 and write at GC and STATUS too.
 """
 
 from __future__ import annotations

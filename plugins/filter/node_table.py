@@ -109,7 +109,7 @@ def _troubles(facts: _Facts) -> t.Iterator[str]:
 
 
 def _of_attachment(attachment: _Facts) -> t.Iterator[str]:
-    if attachment["netns_state"] != "present":
+    if attachment["netns_state"] not in ("present", "unknown"):
         yield f"netns {attachment['netns_state']}"
     if attachment["network_state"] not in ("same", "unknown"):
         yield f"network {attachment['network_state']}"

@@ -204,11 +204,13 @@ attachments:
       type: str
       returned: when the record can be read
     netns:
-      description: Path of the network namespace.
+      description: Path of the network namespace; empty where the record does not tell.
       type: str
       returned: when the record can be read
     netns_state:
-      description: Whether the namespace is V(present), V(gone), or V(replaced) by another one of the same path.
+      description:
+        - Whether the namespace is V(present), V(gone), V(replaced) by another one of the same path, or V(unknown) because
+          the record, of another runtime, does not tell.
       type: str
       returned: when the record can be read
     network_state:

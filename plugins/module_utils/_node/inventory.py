@@ -134,17 +134,12 @@ def _network(network: NetworkConfiguration, *, shadowed: bool) -> _Facts:
 
 def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> _Facts:
     attachment = record.attachment
-    identity = netns_identity(attachment.netns)
     return {
         "network": attachment.network,
         "container_id": attachment.container_id,
         "ifname": attachment.ifname,
         "netns": attachment.netns,
-        "netns_state": "gone"
-        if not identity
-        else "replaced"
-        if record.netns_identity not in ("", identity)
-        else "present",
+        "netns_state": _netns_state(record),
         "network_state": _network_state(record, directory),
         "own": record.is_own,
         "persist": record.restoration is not None,
@@ -152,6 +147,15 @@ def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> _F
         "result": record.result.keys if record.result else None,
         "error": None,
     }
+
+
+def _netns_state(record: Record) -> str:
+    if not record.attachment.netns:
+        return "unknown"
+    identity = netns_identity(record.attachment.netns)
+    if not identity:
+        return "gone"
+    return "present" if record.netns_identity in ("", identity) else "replaced"
 
 
 def _network_state(record: Record, directory: ConfDir) -> str:

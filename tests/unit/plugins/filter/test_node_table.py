@@ -47,6 +47,7 @@ def test_a_network_that_does_not_win_is_not_shown() -> None:
         ({"plugins": [{"error": {"msg": "no"}}]}, "1 plugins broken"),
         ({"attachments": [{"path": "x", "error": {"msg": "no"}}]}, "1 attachments broken"),
         ({"attachments": [{**ATTACHED, "netns_state": "gone"}] * 2}, "2 netns gone"),
+        ({"attachments": [{**ATTACHED, "netns_state": "unknown"}]}, "-"),
         ({"attachments": [{**ATTACHED, "network_state": "changed"}]}, "1 network changed"),
         ({"attachments": [{**ATTACHED, "network_state": "unknown"}]}, "-"),
         (

@@ -111,6 +111,17 @@ def test_foreign_and_broken_records_are_there_too(lab: Laboratory) -> None:
     assert all(found[str(path)].keys() == {"path", "error"} for path in broken)
 
 
+def test_a_record_that_tells_no_namespace_says_nothing_of_its_fate(lab: Laboratory) -> None:
+    """The reference runtime, and so podman, CRI-O and others, did not record it before libcni 1.2."""
+    lab.make_namespace()
+    lab.ensure(lab.wanted())
+    foreign = json.loads(lab.record_file().read_text(encoding="utf-8"))
+    del foreign["cni.node"], foreign["netns"]
+    lab.record_file().write_text(json.dumps(foreign), encoding="utf-8")
+    (one,) = _found(lab).values()
+    assert (one["own"], one["netns"], one["netns_state"]) == (False, "", "unknown")
+
+
 def test_namespaces_come_sorted_and_files_that_are_none_do_not(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

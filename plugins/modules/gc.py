@@ -129,7 +129,8 @@ findings:
         - V(link) is a port of a bridge whose other end nobody can reach any more, or one of the plugin C(bandwidth) through
           which nothing is sent any more.
         - V(temporary file), V(lock) and V(directory) are this collection's own.
-        - V(network) stands for a network that could not be looked at in full.
+        - V(network) stands for a network that could not be looked at in full. All that was found and done before and after that
+          is returned as well.
       type: str
       returned: always
       choices:

@@ -46,7 +46,8 @@ def test_a_look_sees_what_iproute2_sees(node: Node, engine: Engine, blue: Namesp
         }
     assert {link.kind for link in rtnetlink.look("").links if link.name != "lo"} >= {"bridge", "veth"}
     assert rtnetlink.link("cni0") == next(link for link in rtnetlink.look("").links if link.name == "cni0")
-    assert rtnetlink.link("nothing") is None
+    for name in ("nothing", "", "cni0\0x", "cni0" + 12 * "x", 70_000 * "x"):
+        assert rtnetlink.link(name) is None
 
 
 def _host_end(result: Json) -> str:

@@ -116,6 +116,26 @@ def test_what_a_version_does_not_name_may_be_anything_there(key: str) -> None:
     assert result.from_keys(document, "0.4.0", "x").keys["interfaces"] == document["interfaces"]
 
 
+@pytest.mark.parametrize(
+    ("own", "key"),
+    [
+        *((own, key) for own in ("0.1.0", "0.2.0") for key in ("interfaces", "ips", "routes")),
+        *((own, key) for own in ("0.3.0", "1.1.0") for key in ("ip4", "ip6")),
+    ],
+)
+def test_keys_of_another_versions_form_are_left_out(own: str, key: str) -> None:
+    """libcni takes such a result as well."""
+    read = result.from_keys({"cniVersion": own, key: 5, "other": 5}, "", "x")
+    assert read.keys == {"cniVersion": own, "other": 5}
+    assert read.addresses == ()
+
+
+@pytest.mark.parametrize("key", ["mtu", "socketPath", "pciID"])
+def test_what_a_version_does_not_name_reaches_no_version_that_does(key: str) -> None:
+    document = {"interfaces": [{"name": "eth0", key: [key]}]}
+    assert result.from_keys(document, "0.4.0", "x").to("1.1.0").keys["interfaces"] == [{"name": "eth0"}]
+
+
 @given(results())
 def test_every_result_of_the_specification_is_read(original: result.Result) -> None:
     assert result.decode(encoded(original.keys), "1.0.0", "x") == original

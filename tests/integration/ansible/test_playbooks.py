@@ -404,6 +404,35 @@ def test_a_variable_of_another_form_is_refused_before_anything_is_done(
     assert "run cni.node.provision" not in refused.output
 
 
+# Inventories of several names of this one node.
+TWO = "one,two,"
+
+
+@pytest.mark.parametrize("playbook", [PROVISION, "cni.node.gc", REMOVE])
+def test_serial_holds_for_every_playbook_that_changes_nodes(node: Node, project: Project, playbook: str) -> None:
+    project.inventory = TWO
+    node.write(networks.network(networks.PTP, name="kept"))
+    for serial, plays in (("1", 2), ("", 1)):
+        played = project.run(playbook, "--check", **UNMANAGED, cni_node_verify="false", cni_node_serial=serial)
+        assert played.succeeded().output.count("\nPLAY [") == plays, serial
+
+
+@pytest.mark.parametrize("answer", ["", "no"])
+def test_remove_is_refused_on_several_nodes_without_confirmation(node: Node, project: Project, answer: str) -> None:
+    project.inventory = TWO
+    node.write(networks.network(networks.PTP, name="kept"))
+    refused = project.run(REMOVE, cni_node_confirm=answer, cni_node_serial=1)
+    assert refused.status != 0
+    (stopped,) = [one for one in refused.tasks if one.status == "failed"]
+    stopped.failed(
+        "cni_node_confirm: this would remove container networks from 2 nodes; expected: yes, or a single node, as with --limit"
+    )
+    assert refused.output.count("fatal: [") == 1, refused.output
+    assert _own(refused) == []
+    for options, confirmation in (("--check", answer), ("--diff", "yes")):
+        assert _own(project.run(REMOVE, options, **UNMANAGED, cni_node_confirm=confirmation).succeeded()) != []
+
+
 @pytest.mark.parametrize("nothing", ["", [], None])
 def test_no_concern_is_every_concern(project: Project, nothing: object) -> None:
     played = project.run(

@@ -433,6 +433,16 @@ def test_remove_is_refused_on_several_nodes_without_confirmation(node: Node, pro
         assert _own(project.run(REMOVE, options, **UNMANAGED, cni_node_confirm=confirmation).succeeded()) != []
 
 
+OF_TAG = {"kernel": ["kernel"], "plugins": ["plugins"], "networks": ["conflists"], "attachments": ["attachments"]}
+
+
+@pytest.mark.parametrize("tag", [*OF_TAG, "verify"])
+def test_tags_choose_among_the_concerns(node: Node, project: Project, tag: str) -> None:
+    node.write(networks.network(networks.PTP, name="kept"))
+    played = project.run(PROVISION, "--check", "--tags", tag, **_release(project, "1.0.1")).succeeded()
+    assert [one.module.rpartition(".")[2] for one in _own(played)] == OF_TAG.get(tag, [tag])
+
+
 @pytest.mark.parametrize("nothing", ["", [], None])
 def test_no_concern_is_every_concern(project: Project, nothing: object) -> None:
     played = project.run(

@@ -21,9 +21,9 @@ MALFORMED: dict[str, tuple[Json, str]] = {
         {"portMappings": {"hostPort": 8080, "containerPort": 80}},
         "/portMappings: found an object",
     ),
-    "text for a port": (
-        {"portMappings": [{"hostPort": "8080", "containerPort": 80}]},
-        "/portMappings/0/hostPort: found '8080'; expected: an integer from 1 to 65535",
+    "a word for a port": (
+        {"portMappings": [{"hostPort": "http", "containerPort": 80}]},
+        "/portMappings/0/hostPort: found 'http'; expected: an integer from 1 to 65535",
     ),
     "a number for a MAC": ({"mac": 5}, "/mac: found 5; expected: a string"),
 }

@@ -172,17 +172,21 @@ def opened(path: str) -> t.Iterator[LeaseDirectory | None]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
+    descriptor = _descriptor(path)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        yield None if descriptor is None else LeaseDirectory(path, descriptor)
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _descriptor(path: str) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as exc:
         if exc.errno not in (*_NO_FILE, errno.ENOTDIR):
             raise io_error("open", path, exc) from exc
-        yield None
-        return
-    try:
-        yield LeaseDirectory(path, descriptor)
-    finally:
-        os.close(descriptor)
+        return None
 
 
 def _identity(status: os.stat_result) -> tuple[int, ...]:

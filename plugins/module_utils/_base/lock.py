@@ -65,7 +65,7 @@ def _acquire(path: str, exclusive: bool, deadline: float, what: str, timeout: fl
 
 
 def _try(path: str, exclusive: bool, within: int | None) -> int | None:
-    descriptor = _open(path) if within is None else _open_within(path, within)
+    descriptor = _open(path, within)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
         if _is_still_at(path, descriptor, within):
@@ -79,23 +79,18 @@ def _try(path: str, exclusive: bool, within: int | None) -> int | None:
     return None
 
 
-def _open(path: str) -> int:
+def _open(path: str, within: int | None) -> int:
+    """Open it, or make it; in a directory that is held open no link is followed, whoever put it there."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     try:
+        if within is not None:
+            flags |= os.O_NOFOLLOW | os.O_NONBLOCK
+            return os.open(os.path.basename(path), flags, 0o600, dir_fd=within)
         try:
             return os.open(path, flags, 0o600)
         except FileNotFoundError:
             make_directory(os.path.dirname(path), mode=0o700)
             return os.open(path, flags, 0o600)
-    except OSError as exc:
-        raise io_error("open the lock", path, exc) from exc
-
-
-def _open_within(path: str, directory: int) -> int:
-    """Open it in this very directory, and follow no link that somebody has put there."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    try:
-        return os.open(os.path.basename(path), flags, 0o600, dir_fd=directory)
     except OSError as exc:
         raise io_error("open the lock", path, exc) from exc
 

@@ -38,7 +38,7 @@ class Conversation:
         self._versions = versions
         self._record = record
         self.network = record.network()
-        self.version = record.spoken(self.network)
+        self._speak(record.spoken(self.network))
 
     @property
     def has_check(self) -> bool:
@@ -61,15 +61,15 @@ class Conversation:
     def _send(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
         if command == "CHECK" and not self.has_check:
             return
-        capability_args, prev_result = attachment.capability_args, self._prev_result()
-        content = request.for_attachment(self.network, plugin, self.version, capability_args, prev_result)
+        capability_args = attachment.capability_args
+        content = request.for_attachment(self.network, plugin, self.version, capability_args, self._prev_result)
         self._executor.execute(plugin.type, content, Parameters(command, attachment))
 
-    def _prev_result(self) -> t.Mapping[str, t.Any] | None:
-        """Return the recorded result as the version has it: CHECK came with the one in which DEL got it."""
-        if self._record.result is None or not version.has_prev_result_on_delete(self.version):
-            return None
-        return self._record.result.to(self.version).keys
+    def _speak(self, spoken: str) -> None:
+        """Go on in a version, with the recorded result as that has it: CHECK came with the one in which DEL got it."""
+        result = self._record.result if version.has_prev_result_on_delete(spoken) else None
+        self.version = spoken
+        self._prev_result = None if result is None else result.to(spoken).keys
 
     def _agrees_on_another(self, refusal: CniError) -> bool:
         """Ask the plugins what they speak by now, and go on in that.
@@ -83,8 +83,10 @@ class Conversation:
             agreed = self._versions.require(self.network)
         except CniError as exc:
             raise refusal.followed_by(str(exc)) from exc
-        before, self.version = self.version, agreed
-        return agreed != before
+        if agreed == self.version:
+            return False
+        self._speak(agreed)
+        return True
 
 
 __all__ = ("Conversation",)

@@ -15,7 +15,8 @@ short_description: Show what nodes have as a table
 version_added: 1.0.0
 
 description:
-  - Turns what M(cni.node.node_info) returns for several nodes into the lines of a table.
+  - Turns what M(cni.node.node_info) returns for several nodes into the lines of a table, and its attachments into those of
+    another one below it.
 
 positional: _input
 
@@ -25,6 +26,13 @@ options:
       - Of each node, by its name, what M(cni.node.node_info) returned. Parts that were not gathered are shown as C(-).
     type: dict
     required: true
+  attachments:
+    description:
+      - Which attachments have a line with their addresses, the ports of the node that lead to them, and their drift.
+      - With V(drifted), these are the first twenty of those that are no longer as recorded.
+    type: str
+    choices: [all, drifted]
+    default: drifted
 
 seealso:
   - module: cni.node.node_info
@@ -46,7 +54,9 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A line of headings, then one line for each node.
+    - A line of headings, then one line for each node. C(DRIFT) has how many attachments are no longer as recorded, and how many
+      could not be compared. C(TROUBLE) has what is wrong with a node as far as was looked.
+    - Where there are attachments to be shown, an empty line, a line of headings, and a line for each.
   type: list
   elements: str
 """
@@ -61,20 +71,33 @@ from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 
 _Facts = collections.abc.Mapping[str, t.Any]
 
-_HEADINGS: t.Final[Row] = ("NODE", "PLUGINS", "NETWORKS", "ATTACHMENTS", "TROUBLE")
+_HEADINGS: t.Final[Row] = ("NODE", "PLUGINS", "NETWORKS", "ATTACHMENTS", "DRIFT", "TROUBLE")
+_OF_ATTACHMENTS: t.Final[Row] = ("NODE", "NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "PORTS", "DRIFT")
+_ALL, _DRIFTED = "all", "drifted"
+# As many as one reads.
+_MOST: t.Final = 20
+
+_T = t.TypeVar("_T")
 
 
-def node_table(nodes: object) -> list[str]:
+def node_table(nodes: object, attachments: str = _DRIFTED) -> list[str]:
     if not isinstance(nodes, collections.abc.Mapping) or not all(
         isinstance(facts, collections.abc.Mapping) for facts in nodes.values()
     ):
         raise AnsibleFilterError("node_table: expected a dictionary of what cni.node.node_info returned, by node")
-    return lines(_HEADINGS, (_row_of(str(name), facts) for name, facts in nodes.items()))
+    if attachments not in (_ALL, _DRIFTED):
+        raise AnsibleFilterError(f"node_table: attachments: {attachments!r}; expected: {_ALL} or {_DRIFTED}")
+    named = {str(name): facts for name, facts in nodes.items()}
+    table = lines(_HEADINGS, [_checked(name, _row, facts) for name, facts in named.items()])
+    rows = [row for name, facts in named.items() for row in _checked(name, _attachment_rows, facts, attachments)]
+    most = len(rows) if attachments == _ALL else _MOST
+    more = [f"and {len(rows) - most} more"] if len(rows) > most else []
+    return [*table, "", *lines(_OF_ATTACHMENTS, rows[:most]), *more] if rows else table
 
 
-def _row_of(name: str, facts: _Facts) -> Row:
+def _checked(name: str, make: t.Callable[..., _T], *arguments: t.Any) -> _T:
     try:
-        return _row(name, facts)
+        return make(name, *arguments)
     except (AttributeError, KeyError, TypeError) as exc:
         expected = "expected a dictionary of what cni.node.node_info returned, by node"
         raise AnsibleFilterError(f"node_table: what {name} has is of another form; {expected}") from exc
@@ -87,6 +110,7 @@ def _row(name: str, facts: _Facts) -> Row:
         _plugins(facts),
         ",".join(networks) or "-",
         str(len(facts["attachments"])) if "attachments" in facts else "-",
+        _drift(facts),
         ", ".join(_troubles(facts)) or "-",
     )
 
@@ -98,23 +122,66 @@ def _plugins(facts: _Facts) -> str:
     return f"{len(facts['plugins'])} found" if facts.get("plugins") else "-"
 
 
+def _drift(facts: _Facts) -> str:
+    there = [one for one in _recorded(facts) if one["netns_state"] in ("present", "unknown") and not one["interrupted"]]
+    unknown = sum(one.get("drift") is None for one in there)
+    drifted = sum(bool(one.get("drift")) for one in there)
+    counted = [str(drifted or "none")] if len(there) > unknown else []
+    return ", ".join([*counted, *([f"{unknown} unknown"] if unknown else [])]) or "-"
+
+
+def _attachment_rows(name: str, facts: _Facts, which: str) -> list[Row]:
+    shown = [one for one in _recorded(facts) if which == _ALL or one.get("drift")]
+    return [
+        (
+            name,
+            str(one["network"]),
+            str(one["container_id"]),
+            str(one["ifname"]),
+            ",".join(one.get("addresses", ())) or "-",
+            ",".join(one.get("ports", ())) or "-",
+            "unknown" if one.get("drift") is None else "; ".join(one["drift"]) or "none",
+        )
+        for one in shown
+    ]
+
+
+def _recorded(facts: _Facts) -> list[_Facts]:
+    return [one for one in facts.get("attachments", ()) if not one.get("error")]
+
+
 def _troubles(facts: _Facts) -> t.Iterator[str]:
-    for kind in ("plugins", "networks", "attachments"):
-        broken = [one for one in facts.get(kind, ()) if one.get("error")]
+    missing = _missing_plugins(facts)
+    if missing:
+        yield f"plugin{_s(len(missing))} missing: {' '.join(missing)}"
+    for kind in ("plugin", "network", "attachment"):
+        broken = [one for one in facts.get(f"{kind}s", ()) if one.get("error")]
         if broken:
-            yield f"{len(broken)} {kind} broken"
-    recorded = [one for one in facts.get("attachments", ()) if not one.get("error")]
-    for what, count in collections.Counter(trouble for one in recorded for trouble in _of_attachment(one)).items():
-        yield f"{count} {what}"
+            yield f"{len(broken)} {kind}{_s(len(broken))} broken"
+    for what, count in collections.Counter(
+        trouble for one in _recorded(facts) for trouble in _of_attachment(one)
+    ).items():
+        yield f"{count} {what.replace('attachment', f'attachment{_s(count)}')}"
+
+
+def _missing_plugins(facts: _Facts) -> list[str]:
+    of_releases = {name for one in facts.get("releases", ()) for name in one.get("missing", ())}
+    return sorted(of_releases.union(*(one.get("missing_plugins", ()) for one in facts.get("networks", ()))))
 
 
 def _of_attachment(attachment: _Facts) -> t.Iterator[str]:
+    if attachment.get("drift"):
+        yield "attachment drifted"
     if attachment["netns_state"] not in ("present", "unknown"):
         yield f"netns {attachment['netns_state']}"
     if attachment["network_state"] not in ("same", "unknown"):
-        yield f"network {attachment['network_state']}"
+        yield f"attachment of a {'removed' if attachment['network_state'] == 'gone' else 'changed'} network"
     if attachment["interrupted"]:
         yield f"{attachment['interrupted']} interrupted"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
 class FilterModule:

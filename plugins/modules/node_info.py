@@ -51,6 +51,12 @@ options:
       - leases
       - netns
 
+  drift:
+    description:
+      - Whether attachments are compared with the kernel. No plugin is run for that, and nothing is changed.
+    type: bool
+    default: true
+
 seealso:
   - module: cni.node.attachments
   - module: cni.node.gc
@@ -142,6 +148,11 @@ releases:
       type: list
       elements: str
       returned: always
+    missing:
+      description: Of the release that is installed, the plugins that are no longer in RV(releases[].bin_dir).
+      type: list
+      elements: str
+      returned: always
 networks:
   description:
     - The files in O(conf_dir), sorted by path.
@@ -165,6 +176,11 @@ networks:
       returned: when the file can be read
     plugins:
       description: The types of its plugins, in order.
+      type: list
+      elements: str
+      returned: when the file can be read
+    missing_plugins:
+      description: The plugins that it runs, IPAM plugins included, and that no directory of O(plugin_dirs) has.
       type: list
       elements: str
       returned: when the file can be read
@@ -231,6 +247,28 @@ attachments:
       description: The operation that was begun and not finished, or nothing.
       type: str
       returned: when the record can be read
+    addresses:
+      description: The addresses that ADD returned.
+      type: list
+      elements: str
+      returned: when the record can be read
+      sample: [10.1.0.2]
+    ports:
+      description: The ports of the node that lead to the container, with the container's port and the protocol.
+      type: list
+      elements: str
+      returned: when the record can be read
+      sample: [8080->80/tcp]
+    drift:
+      description:
+        - What is no longer in the kernel as the record has it, such as an interface, a bridge, an address, or a rule of the
+          node's firewall; or nothing, which is V(none) and not an empty list, where that is not known.
+        - It is not known where O(drift) is V(false), the namespace is not there, an operation was interrupted, the network
+          forbids CHECK, or its plugins are none of those of which the kernel's part is known.
+      type: list
+      elements: str
+      returned: when the record can be read
+      sample: ["interface cni0 of the node is gone"]
     result:
       description: The CNI result of ADD.
       type: dict
@@ -332,8 +370,8 @@ def describe(module: AnsibleModule) -> dict[str, t.Any]:
     gatherers: dict[str, t.Callable[[], t.Any]] = {
         "plugins": plugins,
         "releases": lambda: inventory.releases(params["cache_dir"]),
-        "networks": lambda: inventory.networks(params["conf_dir"]),
-        "attachments": lambda: inventory.attachments(params["cache_dir"], params["conf_dir"]),
+        "networks": lambda: inventory.networks(params["conf_dir"], params["plugin_dirs"]),
+        "attachments": lambda: inventory.attachments(params["cache_dir"], params["conf_dir"], drift=params["drift"]),
         "leases": lambda: [pool.as_dict() for pool in pools],
         "netns": inventory.namespaces,
     }
@@ -358,6 +396,7 @@ def main() -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
             "gather": {"type": "list", "elements": "str", "choices": GATHER, "default": GATHER},
+            "drift": {"type": "bool", "default": True},
             **arguments.CONF_DIR,
             **arguments.PLUGIN_DIRS,
             **arguments.CACHE_DIR,

@@ -33,7 +33,19 @@ _MOVE_ROUTES: t.Final = frozenset(("sbr", "vrf"))
 _LEAVES_DOWN: t.Final = "disableContainerInterface"
 
 
-def drift(record: Record, network: NetworkConfiguration) -> tuple[str, ...] | None:
+class LinkDrift(t.NamedTuple):
+    """What the kernel no longer has of an attachment's links.
+
+    Attributes:
+        inside: Of the container's network namespace.
+        on_node: Of the node.
+    """
+
+    inside: tuple[str, ...]
+    on_node: tuple[str, ...]
+
+
+def drift(record: Record, network: NetworkConfiguration) -> LinkDrift | None:
     """Say what of an attachment is no longer in the kernel as its result has it; no plugin is run.
 
     Args:
@@ -52,10 +64,9 @@ def drift(record: Record, network: NetworkConfiguration) -> tuple[str, ...] | No
     if any(map(_is_no_link, result.get("interfaces") or ())):
         return None
     view = rtnetlink.look(record.attachment.netns, routes=moves_routes(network) or bool(result.get("routes")))
-    found = _Inside(view, network, _sandbox(result, record.attachment)).compared(result)
-    if first in _HAVE_VETHS:
-        found += _on_the_node(_interfaces(result, ""))
-    return tuple(found)
+    inside = _Inside(view, network, _sandbox(result, record.attachment)).compared(result)
+    on_node = _on_the_node(_interfaces(result, "")) if first in _HAVE_VETHS else []
+    return LinkDrift(tuple(inside), tuple(on_node))
 
 
 def moves_routes(network: NetworkConfiguration) -> bool:
@@ -184,4 +195,4 @@ def _network(text: str) -> rtnetlink.IpNetwork:
     return ipaddress.ip_network(text, strict=False)
 
 
-__all__ = ("MAKE_INTERFACES", "drift", "moves_routes")
+__all__ = ("MAKE_INTERFACES", "LinkDrift", "drift", "moves_routes")

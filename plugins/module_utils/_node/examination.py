@@ -88,14 +88,13 @@ class Examination:
     def _look(self, record: Record, *, rules: bool = True) -> bool:
         """Return whether there was something to look at."""
         # This and what comes below is not loaded by a run that finds all as wanted, and looks no closer.
-        from ansible_collections.cni.node.plugins.module_utils._node.drift import drift
+        from ansible_collections.cni.node.plugins.module_utils._node.attachment_drift import compare
 
-        network = record.network()
-        found, lost = drift(record, network), self._rules.of(record, network) if rules else None
-        if found or lost:
-            where = f"looked for in {record.attachment.netns}" + (" and in the node's firewall" if lost else "")
-            raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join([*(found or ()), *(lost or ())]), where)
-        return found is not None or lost is not None
+        found = compare(record, self._rules if rules else None)
+        if found and found.faults:
+            where = f"looked for {found.places(record.attachment.netns)}"
+            raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join(found.faults), where)
+        return found is not None
 
     @functools.cached_property
     def _rules(self) -> RuleDrift:

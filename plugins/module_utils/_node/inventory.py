@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 import os
 import typing as t
@@ -23,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version impor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node import plugin_manifest
+from ansible_collections.cni.node.plugins.module_utils._node import delegates, plugin_manifest
 
 _Facts = dict[str, t.Any]
 
@@ -68,29 +69,36 @@ def releases(cache_dir: str) -> list[_Facts]:
             "digest": release.id,
             "current": release is manifest.current,
             "plugins": sorted(release.files),
+            "missing": _missing_files(bin_dir, release.files) if release is manifest.current else [],
         }
         for bin_dir, manifest in plugin_manifest.load_all(cache_dir).items()
         for release in reversed(manifest.releases)
     ]
 
 
-def networks(path: str) -> list[_Facts]:
+def networks(path: str, plugin_dirs: t.Sequence[str]) -> list[_Facts]:
     """Describe every network configuration file of a directory, the one that wins for a name first."""
     directory = conf_dir.load(path)
-    found = [_network(one, shadowed=False) for one in directory.networks.values()]
-    found += [_network(one, shadowed=True) for one in directory.shadowed]
+    found = [_network(one, plugin_dirs, shadowed=False) for one in directory.networks.values()]
+    found += [_network(one, plugin_dirs, shadowed=True) for one in directory.shadowed]
     broken = [_broken(file, error) for file, error in directory.broken.items()]
     return sorted([*found, *broken], key=lambda facts: t.cast(str, facts["path"]))
 
 
-def attachments(cache_dir: str, conf_path: str) -> list[_Facts]:
-    """Describe every record, those of other runtimes and those that cannot be read included."""
+def attachments(cache_dir: str, conf_path: str, *, drift: bool = False) -> list[_Facts]:
+    """Describe every record, those of other runtimes and those that cannot be read included.
+
+    Args:
+        drift: Compare each with the kernel.
+    """
     directory = conf_dir.load(conf_path)
     records, broken = RecordStore.of_records(cache_dir).read_all()
     pending, broken_intents = RecordStore.of_intents(cache_dir).read_all()
     interrupted = {intent.attachment.key: intent for intent in pending}
     found = [_attachment(record, directory, interrupted.pop(record.attachment.key, None)) for record in records]
     found += [_attachment(intent, directory, intent) for intent in interrupted.values()]
+    if drift:
+        _compare(found, records, RecordStore.of_records(cache_dir))
     return [*found, *(_broken(file, error) for file, error in {**broken, **broken_intents}.items())]
 
 
@@ -116,20 +124,35 @@ def _executables(directory: str) -> list[str]:
     except OSError as exc:
         raise io_error("list", directory, exc) from exc
     paths = {name: os.path.join(directory, name) for name in names if name[0] != "."}
-    return [name for name, path in paths.items() if os.path.isfile(path) and os.access(path, os.X_OK)]
+    return [name for name, path in paths.items() if _is_executable(path)]
 
 
-def _network(network: NetworkConfiguration, *, shadowed: bool) -> _Facts:
+def _missing_files(directory: str, names: t.Iterable[str]) -> list[str]:
+    return sorted(name for name in names if not os.path.exists(os.path.join(directory, name)))
+
+
+def _network(network: NetworkConfiguration, plugin_dirs: t.Sequence[str], *, shadowed: bool) -> _Facts:
     return {
         "name": network.name,
         "path": network.source,
         "versions": list(network.versions),
         "plugins": [plugin.type for plugin in network.plugins],
+        "missing_plugins": _missing_plugins(network, plugin_dirs),
         "shadowed": shadowed,
         "disable_check": network.disable_check,
         "disable_gc": network.disable_gc,
         "error": None,
     }
+
+
+def _missing_plugins(network: NetworkConfiguration, plugin_dirs: t.Sequence[str]) -> list[str]:
+    """Return the plugins that a network runs and no plugin directory has."""
+    types = {one.type for one in delegates.executables(network)}
+    return sorted(one for one in types if not any(_is_executable(os.path.join(path, one)) for path in plugin_dirs))
+
+
+def _is_executable(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> _Facts:
@@ -144,9 +167,39 @@ def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> _F
         "own": record.is_own,
         "persist": record.restoration is not None,
         "interrupted": intent.command if intent and (intent is record or intent.command != "ADD") else None,
+        "addresses": list(record.addresses),
+        "ports": _ports(record),
+        "drift": None,
         "result": record.result.keys if record.result else None,
         "error": None,
     }
+
+
+def _compare(found: t.Iterable[_Facts], records: t.Iterable[Record], store: RecordStore) -> None:
+    """Set what of attachments is not in the kernel as recorded."""
+    # Most of what these need is not needed otherwise.
+    from ansible_collections.cni.node.plugins.module_utils._node.attachment_drift import compare
+    from ansible_collections.cni.node.plugins.module_utils._node.rule_drift import RuleDrift
+
+    rules = RuleDrift(store)
+    for facts, record in zip(found, records):
+        if facts["netns_state"] == "present" and not facts["interrupted"]:
+            with contextlib.suppress(CniError):  # what cannot be looked at is unknown
+                compared = compare(record, rules)
+                facts["drift"] = list(compared.faults) if compared else None
+
+
+def _ports(record: Record) -> list[str]:
+    """Return the ports of the node that lead to an attachment, as far as they are written as every plugin reads them."""
+    given = record.attachment.capability_args.get("portMappings")
+    entries = [entry for entry in given if isinstance(entry, dict)] if isinstance(given, list) else []
+    return [_port(entry) for entry in entries if "hostPort" in entry and "containerPort" in entry]
+
+
+def _port(entry: _Facts) -> str:
+    host = str(entry.get("hostIP") or "")
+    host = f"[{host}]:" if ":" in host else f"{host}:" if host else ""
+    return f"{host}{entry['hostPort']}->{entry['containerPort']}/{entry.get('protocol') or 'tcp'}"
 
 
 def _netns_state(record: Record) -> str:

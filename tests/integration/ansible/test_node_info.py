@@ -76,6 +76,7 @@ def test_networks_come_with_what_shadows_and_breaks_them(node: Node, project: Pr
         "path": "/etc/cni/net.d/10-db.conflist",
         "versions": ["0.4.0", "1.0.0", "1.1.0"],
         "plugins": ["bridge", "tuning", "portmap"],
+        "missing_plugins": [],
         "shadowed": False,
         "disable_check": True,
         "disable_gc": True,
@@ -113,6 +114,9 @@ def test_attachments_come_with_what_has_become_of_them(node: Node, project: Proj
         "own": True,
         "persist": False,
         "interrupted": None,
+        "addresses": ["10.9.0.2"],
+        "ports": [],
+        "drift": None,
         "result": {"cniVersion": "1.0.0", **RESULT},
         "error": None,
     }

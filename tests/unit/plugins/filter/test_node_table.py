@@ -18,18 +18,29 @@ from ansible_collections.cni.node.plugins.filter.node_table import node_table
 
 RELEASES: t.Final = [{"version": "1.9.1", "current": True}, {"version": "1.8.0", "current": False}]
 NETWORK: t.Final = {"name": "dbnet", "shadowed": False, "error": None}
-ATTACHED: t.Final = {"netns_state": "present", "network_state": "same", "interrupted": None, "error": None}
+ATTACHED: t.Final[dict[str, t.Any]] = {
+    "network": "dbnet",
+    "container_id": "red",
+    "ifname": "eth0",
+    "addresses": ["10.1.0.2/16"],
+    "ports": ["8080->80/tcp"],
+    "drift": [],
+    "netns_state": "present",
+    "network_state": "same",
+    "interrupted": None,
+    "error": None,
+}
 NODE: t.Final = {"releases": RELEASES, "networks": [NETWORK], "attachments": [ATTACHED, ATTACHED]}
 
 
 def row(**facts: t.Any) -> list[str]:
-    return node_table({"n1": {**NODE, **facts}})[1].split(maxsplit=4)
+    return node_table({"n1": {**NODE, **facts}})[1].split(maxsplit=5)
 
 
 def test_each_node_has_a_line_below_the_names_of_the_columns() -> None:
     first, *others = [line.split() for line in node_table({"n1": NODE, "n2": {}})]
-    assert first == ["NODE", "PLUGINS", "NETWORKS", "ATTACHMENTS", "TROUBLE"]
-    assert others == [["n1", "1.9.1", "dbnet", "2", "-"], ["n2", "-", "-", "-", "-"]]
+    assert first == ["NODE", "PLUGINS", "NETWORKS", "ATTACHMENTS", "DRIFT", "TROUBLE"]
+    assert others == [["n1", "1.9.1", "dbnet", "2", "none", "-"], ["n2", "-", "-", "-", "-", "-"]]
 
 
 def test_plugins_that_came_in_another_way_are_counted() -> None:
@@ -43,12 +54,17 @@ def test_a_network_that_does_not_win_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("facts", "trouble"),
     [
-        ({"networks": [{"path": "y", "error": {"msg": "no"}}]}, "1 networks broken"),
-        ({"plugins": [{"error": {"msg": "no"}}]}, "1 plugins broken"),
-        ({"attachments": [{"path": "x", "error": {"msg": "no"}}]}, "1 attachments broken"),
+        ({"networks": [{"path": "y", "error": {"msg": "no"}}]}, "1 network broken"),
+        ({"plugins": [{"error": {"msg": "no"}}]}, "1 plugin broken"),
+        ({"attachments": [{"path": "x", "error": {"msg": "no"}}]}, "1 attachment broken"),
+        ({"networks": [{"error": {"msg": "no"}}] * 2}, "2 networks broken"),
         ({"attachments": [{**ATTACHED, "netns_state": "gone"}] * 2}, "2 netns gone"),
+        ({"attachments": [{**ATTACHED, "network_state": "gone"}] * 2}, "2 attachments of a removed network"),
+        ({"attachments": [{**ATTACHED, "drift": ["no eth0", "no cni0"]}, ATTACHED]}, "1 attachment drifted"),
+        ({"releases": [{**RELEASES[0], "missing": ["ptp"]}]}, "plugin missing: ptp"),
+        ({"networks": [{**NETWORK, "missing_plugins": ["bridge", "ptp"]}]}, "plugins missing: bridge ptp"),
         ({"attachments": [{**ATTACHED, "netns_state": "unknown"}]}, "-"),
-        ({"attachments": [{**ATTACHED, "network_state": "changed"}]}, "1 network changed"),
+        ({"attachments": [{**ATTACHED, "network_state": "changed"}]}, "1 attachment of a changed network"),
         ({"attachments": [{**ATTACHED, "network_state": "unknown"}]}, "-"),
         (
             {"attachments": [{**ATTACHED, "interrupted": "DEL", "netns_state": "gone"}]},
@@ -58,7 +74,7 @@ def test_a_network_that_does_not_win_is_not_shown() -> None:
 )
 def test_trouble_is_counted_by_its_kind(facts: dict[str, t.Any], trouble: str) -> None:
     facts.setdefault("networks", [])
-    assert row(**facts)[4] == trouble
+    assert row(**facts)[5] == trouble
 
 
 @pytest.mark.parametrize("given", [None, [], "x", {"n1": None}])
@@ -73,3 +89,49 @@ def test_what_is_no_dictionary_of_facts_is_refused(given: object) -> None:
 def test_facts_of_another_form_are_refused_with_the_node(facts: dict[str, t.Any]) -> None:
     with pytest.raises(AnsibleFilterError, match="node_table: what two has is of another form; expected a dictionary"):
         node_table({"one": {}, "two": facts})
+
+
+UNKNOWN: t.Final = {**ATTACHED, "drift": None}
+DRIFTED: t.Final = {**ATTACHED, "drift": ["eth0 is gone", "cni0 is gone"]}
+
+
+@pytest.mark.parametrize(
+    ("attached", "drift"),
+    [
+        ([], "-"),
+        ([ATTACHED], "none"),
+        ([ATTACHED, DRIFTED], "1"),
+        ([UNKNOWN], "1 unknown"),
+        ([ATTACHED, UNKNOWN], "none, 1 unknown"),
+        ([{**UNKNOWN, "netns_state": "gone"}], "-"),
+    ],
+)
+def test_no_drift_is_claimed_only_where_it_was_looked_for(attached: list[dict[str, t.Any]], drift: str) -> None:
+    first, second = node_table({"n1": {**NODE, "attachments": attached}})[:2]
+    begin, end = first.index("DRIFT"), first.index("TROUBLE")
+    assert second[begin:end].strip() == drift
+
+
+def test_attachments_have_lines_of_their_own() -> None:
+    table = node_table({"n1": {"attachments": [ATTACHED, DRIFTED]}, "n2": {}})
+    assert [line.split(maxsplit=6) for line in table[3:]] == [
+        [],
+        ["NODE", "NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "PORTS", "DRIFT"],
+        ["n1", "dbnet", "red", "eth0", "10.1.0.2/16", "8080->80/tcp", "eth0 is gone; cni0 is gone"],
+    ]
+    assert [line.split()[-1] for line in node_table({"n1": {"attachments": [ATTACHED, UNKNOWN]}}, "all")[4:]] == [
+        "none",
+        "unknown",
+    ]
+
+
+def test_no_more_drift_is_listed_than_one_reads() -> None:
+    nodes = {"n1": {"attachments": [DRIFTED] * 23}}
+    assert node_table(nodes)[-1] == "and 3 more"
+    assert len(node_table(nodes)) == 2 + 2 + 20 + 1
+    assert len(node_table(nodes, attachments="all")) == 2 + 2 + 23
+
+
+def test_another_choice_of_attachments_is_refused() -> None:
+    with pytest.raises(AnsibleFilterError, match="node_table: attachments: 'some'; expected: all or drifted"):
+        node_table({}, "some")

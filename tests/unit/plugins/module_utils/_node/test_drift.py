@@ -67,7 +67,8 @@ class Kernel:
         network = config.parse(json.dumps(document).encode(), "net")
         attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
         given = RESULT if result is None else result
-        return drift.drift(Record(attachment, network.content, Result(given["cniVersion"], given)), network)
+        found = drift.drift(Record(attachment, network.content, Result(given["cniVersion"], given)), network)
+        return (*found.inside, *found.on_node) if found else None
 
 
 @pytest.fixture
@@ -245,7 +246,9 @@ def drifted(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     """An attachment that has."""
     lab.make_namespace()
     lab.ensure(lab.wanted())
-    monkeypatch.setattr(drift, "drift", lambda record, network: ("eth0 is gone", "so is its address"))
+    monkeypatch.setattr(
+        drift, "drift", lambda record, network: drift.LinkDrift(("eth0 is gone", "so is its address"), ())
+    )
     return lab
 
 
@@ -265,6 +268,24 @@ def test_what_drift_leads_to(drifted: Laboratory, check: str, on_drift: str, exp
     assert (outcome.reason.startswith(SAID), drifted.commands()) == (True, [])
 
 
+PLACES = {
+    "in the container": (drift.LinkDrift(("eth0 is gone",), ()), "looked for in {netns}"),
+    "on the node": (drift.LinkDrift((), ("cni0 is gone",)), "looked for on the node"),
+    "in both": (drift.LinkDrift(("eth0 is gone",), ("cni0 is gone",)), "looked for in {netns} and on the node"),
+}
+
+
+@pytest.mark.parametrize(("found", "said"), PLACES.values(), ids=PLACES)
+def test_the_place_of_what_is_missing_is_named(
+    drifted: Laboratory, monkeypatch: pytest.MonkeyPatch, found: drift.LinkDrift, said: str
+) -> None:
+    monkeypatch.setattr(drift, "drift", lambda record, network: found)
+    outcome = drifted.ensure(drifted.wanted(), on_drift="fail")
+    netns = drifted.wanted().netns
+    assert outcome.error is not None
+    assert outcome.error.details == said.format(netns=netns)
+
+
 @pytest.mark.parametrize("check", ["changed", "never"])
 def test_drift_is_not_always_looked_for(drifted: Laboratory, check: str) -> None:
     assert drifted.ensure(drifted.wanted(), check=check).action == "unchanged"
@@ -277,7 +298,7 @@ def test_drift_right_after_add_is_not_made_anew_again_and_again(drifted: Laborat
 
 
 def test_looking_for_drift_runs_no_plugin(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drift, "drift", lambda record, network: ())
+    monkeypatch.setattr(drift, "drift", lambda record, network: drift.LinkDrift((), ()))
     lab.make_namespace()
     assert lab.ensure(lab.wanted(), check="drift").action == "added"
     again = lab.ensure(lab.wanted(), check="drift")

@@ -46,12 +46,17 @@ def test_networks_come_by_path_whether_they_win_lose_or_break(tmp_path: pathlib.
     (tmp_path / "20-a.conflist").write_text(json.dumps(LIST), encoding="utf-8")
     (tmp_path / "05-single.conf").write_text(json.dumps(SINGLE), encoding="utf-8")
     (tmp_path / "15-broken.json").write_text("{", encoding="utf-8")
-    single, first, broken, second = inventory.networks(str(tmp_path))
+    PluginDirectory(tmp_path / "bin").write("bridge")
+    single, first, broken, second = inventory.networks(str(tmp_path), [str(tmp_path / "bin"), str(tmp_path / "none")])
+    assert (single["missing_plugins"], first["missing_plugins"]) == (
+        ["host-local"],
+        ["host-local", "portmap", "tuning"],
+    )
     assert (single["name"], single["plugins"], single["versions"]) == ("single", ["bridge"], ["0.4.0"])
     assert (first["shadowed"], second["shadowed"]) == (False, True)
     assert first["versions"] == ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]
     assert broken.keys() == {"path", "error"}
-    assert inventory.networks(str(tmp_path / "none")) == []
+    assert inventory.networks(str(tmp_path / "none"), []) == []
 
 
 def _found(lab: Laboratory) -> dict[str, dict[str, object]]:

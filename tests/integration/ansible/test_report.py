@@ -1,0 +1,83 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The report claims nothing of a node that was not looked at."""
+
+from __future__ import annotations
+
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
+from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
+    PROVISION,
+    REPORT,
+    _capabilities,
+    _mapped,
+    _release,
+    documented,
+)
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.namespaces import ip
+
+RED = {"network": "mapped", "netns": "red", **_capabilities()}
+BLUE = {"network": "mapped", "netns": "blue"}
+
+
+def _shown(played: Played) -> list[list[str]]:
+    """Return the cells of the lines of the report."""
+    lines: list[str] = played.succeeded()["Show what each node has"].result["msg"]
+    return [[cell for cell in line.split("  ") if cell] for line in lines]
+
+
+def _variables(project: Project) -> Json:
+    network = {**networks.full("1.0.0"), "name": "mapped", "plugins": _mapped()}
+    return {
+        "cni_node_concerns": ["plugins", "networks", "attachments"],
+        "cni_node_conflists": [{"config": network}],
+        "cni_node_attachments": [RED, BLUE],
+        "cni_node_verify": False,
+        **_release(project, "1.0.1"),
+    }
+
+
+def _cut_bridge(dummy: Node) -> None:
+    ip("link", "delete", "cni1")
+
+
+def _flush_rules(dummy: Node) -> None:
+    subprocess.run(["iptables", "-t", "nat", "-F"], check=True)
+
+
+def _lose_plugin(node: Node) -> None:
+    (node.plugins.path / "bridge").unlink()
+
+
+LOSSES: dict[str, tuple[t.Callable[[Node], None], str, str]] = {
+    "bridge": (_cut_bridge, "2 attachments drifted", "interface cni1 of the node is gone"),
+    "rules": (_flush_rules, "2 attachments drifted", "the masquerade rule of 10.2.0."),
+    "plugin": (_lose_plugin, "plugin missing: bridge", ""),
+}
+
+
+@pytest.mark.parametrize(("lose", "trouble", "drift"), LOSSES.values(), ids=LOSSES)
+def test_what_is_gone_is_trouble(
+    node: Node, project: Project, lose: t.Callable[[Node], None], trouble: str, drift: str
+) -> None:
+    node.plugins.path.rmdir()
+    _, green = _shown(project.run(PROVISION, **_variables(project)))
+    assert green[-1].strip() == "-"
+    lose(node)
+    looked = project.run(REPORT)
+    _, row, *attachments = _shown(looked)
+    assert row[-1].strip() == trouble
+    red = next(cells for cells in attachments if "red" in [cell.strip() for cell in cells])
+    *names, address, ports, found = [cell.strip() for cell in red]
+    assert (names, ports) == (["node", "mapped", "red", "eth0"], "8080->80/tcp")
+    assert address.startswith("10.2.0.")
+    assert drift in found
+    assert all(one.left_alone() for one in looked.tasks)

@@ -50,8 +50,8 @@ options:
     default: false
   attachments:
     description:
-      - Attachments as O(cni.node.attachments#module:attachments) has them, to check their capability arguments as well; a list, or with
-        O(by_host=true) a dictionary of lists.
+      - Attachments as O(cni.node.attachments#module:attachments) has them, to check their capability arguments and
+        arguments for C(args.cni) as well; a list, or with O(by_host=true) a dictionary of lists.
     type: raw
 
   by_host:

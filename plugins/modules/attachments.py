@@ -98,6 +98,17 @@ options:
             empty text for one of these is as good as none. The record has what plugins get.
         type: dict
         default: {}
+      config_args:
+        description:
+          - Values for C(args.cni) in the configuration that every plugin of the network gets for this attachment, as the conventions of
+            the specification have them. C(labels) is a list of objects with C(key) and C(value), C(ips) a list of addresses that
+            C(host-local) and C(static) are asked for, C(mac) the MAC address that C(bridge) and C(tuning) give.
+          - They take the place of values of the same name in C(args.cni) of the network's file. A plugin passes over what it does not
+            know. One without a value is left out.
+          - They are recorded, so that CHECK and DEL get them as well. Where they change, the attachment is made anew.
+          - C(labels) and C(ips) may be JSON text, as surveys give them. Empty text for one of these is as good as none.
+        type: dict
+        default: {}
       state:
         description:
           - Whether there is to be such an attachment. It fails where the container has an interface of the name already, and that
@@ -243,6 +254,19 @@ EXAMPLES = r"""
             - hostPort: 8080
               containerPort: 80
               protocol: tcp
+
+- name: Ask for an address and a MAC address, and tell plugins what the container is
+  cni.node.attachments:
+    attachments:
+      - network: dbnet
+        netns: green
+        config_args:
+          ips:
+            - 10.1.0.50
+          mac: 02:00:00:00:00:50
+          labels:
+            - key: app
+              value: orders
 
 - name: See whether all is well, and change nothing
   cni.node.attachments:
@@ -445,6 +469,7 @@ def main() -> t.NoReturn:
         "ifname": {"type": "str", "default": "eth0"},
         "args": {"type": "dict", "default": {}},
         "capability_args": {"type": "dict", "default": {}},
+        "config_args": {"type": "dict", "default": {}},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "persist": {"type": "bool", "default": False},
     }

@@ -97,8 +97,8 @@ options:
         default: false
       attachments:
         description:
-          - Attachments as O(cni.node.attachments#module:attachments) has them, to check their capability arguments against
-            these networks. Those of other networks are passed over.
+          - Attachments as O(cni.node.attachments#module:attachments) has them, to check their capability arguments and
+            arguments for C(args.cni) with these networks. Those of other networks are passed over.
         type: list
         elements: dict
         default: []

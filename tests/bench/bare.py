@@ -16,6 +16,7 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni import config, request
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.tests.bench.contestants import FALSE_ALARM
 from ansible_collections.cni.node.tests.bench.networks import Json
 from ansible_collections.cni.node.tests.bench.node import Node
@@ -47,7 +48,7 @@ class Bare:
             (
                 self._path(plugin.type),
                 environment,
-                request.for_attachment(network, plugin, version, item["capability_args"], prev_result),
+                request.for_attachment(network, plugin, version, Attachment(**item), prev_result),
             )
             for plugin in network.plugins
         ]

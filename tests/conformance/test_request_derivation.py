@@ -112,6 +112,17 @@ def test_runtime_config_is_sent_again_with_every_operation_of_the_attachment(nod
     assert node.requests(command)[0]["runtimeConfig"] == {"mac": "x"}
 
 
+@pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
+def test_every_plugin_gets_args_cni_of_the_attachment_differs_from_libcni(node: Node, command: str) -> None:
+    network = node.network({"type": "a", "args": {"cni": {"mac": "x"}}}, "b")
+    given = {"labels": [{"key": "a", "value": "b"}], "ips": ["10.1.0.9"]}
+    node.runtime.add(network, node.attachment(config_args=given))
+    node.runtime.check(node.record())
+    node.runtime.delete(node.record())
+    requests = {call.plugin: call.request["args"] for call in node.calls(command)}
+    assert requests == {"a": {"cni": {"mac": "x", **given}}, "b": {"cni": given}}
+
+
 @pytest.mark.parametrize("command", ["GC", "STATUS"])
 def test_operations_on_a_network_have_neither_runtime_config_nor_a_previous_result(node: Node, command: str) -> None:
     network = node.network({"type": "a", "capabilities": {"mac": True}})

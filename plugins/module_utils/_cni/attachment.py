@@ -33,6 +33,7 @@ class Attachment:
         netns: Path of the network namespace; may be empty for DEL.
         args: CNI_ARGS, in order.
         capability_args: Values for the capabilities that plugins declare; any JSON.
+        config_args: Values for ``args.cni`` of every plugin's configuration ("args in network config"); any JSON.
     """
 
     network: str
@@ -41,6 +42,7 @@ class Attachment:
     netns: str = ""
     args: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     capability_args: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
+    config_args: t.Mapping[str, t.Any] = dataclasses.field(default_factory=dict)
 
     @property
     def key(self) -> Key:

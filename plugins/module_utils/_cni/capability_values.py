@@ -12,67 +12,19 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import value_rules
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
-
-_Problem = t.Optional[tuple[str, str]]
-_Rule = t.Callable[[t.Any, str], _Problem]
+from ansible_collections.cni.node.plugins.module_utils._cni.value_rules import Problem, Rule
 
 
-def _text(value: t.Any, path: str) -> _Problem:
-    return None if isinstance(value, str) else (f"{path}: found {_shown(value)}", "a string")
-
-
-def _whole(expected: str, lowest: int, highest: int) -> _Rule:
-    def rule(value: t.Any, path: str) -> _Problem:
-        is_whole = isinstance(value, int) and not isinstance(value, bool)
-        return None if is_whole and lowest <= value <= highest else (f"{path}: found {_shown(value)}", expected)
-
-    return rule
-
-
-def _list_of(rule: _Rule) -> _Rule:
-    def list_rule(value: t.Any, path: str) -> _Problem:
-        if not isinstance(value, list):
-            return f"{path}: found {_shown(value)}", "a list"
-        return _first(_given(rule, one, f"{path}/{index}") for index, one in enumerate(value))
-
-    return list_rule
-
-
-def _object_of(rules: t.Mapping[str, _Rule], required: t.Sequence[str] = ()) -> _Rule:
-    by_name = {name.lower(): rule for name, rule in rules.items()}
-
-    def object_rule(value: t.Any, path: str) -> _Problem:
-        if not isinstance(value, dict):
-            return f"{path}: found {_shown(value)}", "an object"
-        # Plugins written in Go read keys in any case, and pass over those that they do not know.
-        given = {str(key).lower(): (key, one) for key, one in value.items() if one is not None}
-        for name in required:
-            if name.lower() not in given:
-                return f"{path}: there is no {name}", f"the keys {' and '.join(required)}"
-        known = ((by_name[name], key, one) for name, (key, one) in given.items() if name in by_name)
-        return _first(rule(one, f"{path}/{key}") for rule, key, one in known)
-
-    return object_rule
-
-
-def _names(value: t.Any, path: str) -> _Problem:
+def _names(value: t.Any, path: str) -> Problem | None:
     """The conventions have a list of names; podman gives its plugin dnsname such lists by network."""
     if not isinstance(value, (list, dict)):
-        return f"{path}: found {_shown(value)}", "a list of names, or an object with such a list for each network"
+        return Problem(path, value, "a list of names, or an object with such a list for each network")
     if isinstance(value, list):
         return _TEXTS(value, path)
-    return _first(_given(_TEXTS, names, f"{path}/{network}") for network, names in value.items())
-
-
-def _given(rule: _Rule, value: t.Any, path: str) -> _Problem:
-    """Let null be: it is not given, for a plugin written in Go."""
-    return None if value is None else rule(value, path)
-
-
-def _first(problems: t.Iterable[_Problem]) -> _Problem:
-    return next((problem for problem in problems if problem), None)
+    return value_rules.first(value_rules.given(_TEXTS, names, f"{path}/{network}") for network, names in value.items())
 
 
 def _shown(value: t.Any) -> str:
@@ -80,28 +32,31 @@ def _shown(value: t.Any) -> str:
     return repr(value) if is_short else kind(value)
 
 
-_PORT: t.Final = _whole("an integer from 1 to 65535", 1, 65535)
-_BITS: t.Final = _whole("an integer of 0 or more", 0, (1 << 64) - 1)
-_TEXTS: t.Final = _list_of(_text)
-_MAPPING: t.Final = _object_of(
-    {"hostPort": _PORT, "containerPort": _PORT, "protocol": _text, "hostIP": _text}, ("hostPort", "containerPort")
+_PORT: t.Final = value_rules.whole("an integer from 1 to 65535", 1, 65535)
+_BITS: t.Final = value_rules.whole("an integer of 0 or more", 0, (1 << 64) - 1)
+_TEXTS: t.Final = value_rules.list_of(value_rules.text)
+_MAPPING: t.Final = value_rules.object_of(
+    {"hostPort": _PORT, "containerPort": _PORT, "protocol": value_rules.text, "hostIP": value_rules.text},
+    ("hostPort", "containerPort"),
 )
-_RANGE: t.Final = _object_of(dict.fromkeys(("subnet", "rangeStart", "rangeEnd", "gateway"), _text))
+_RANGE: t.Final = value_rules.object_of(
+    dict.fromkeys(("subnet", "rangeStart", "rangeEnd", "gateway"), value_rules.text)
+)
 _LIMITS: t.Final = dict.fromkeys(("ingressRate", "ingressBurst", "egressRate", "egressBurst"), _BITS)
 
 # What every plugin that takes a value decodes it as, by the conventions of the specification. Whether an address is one
 # is for the plugin to say.
-_RULES: t.Final[t.Mapping[str, _Rule]] = {
-    "portMappings": _list_of(_MAPPING),
-    "bandwidth": _object_of(_LIMITS),
-    "ipRanges": _list_of(_list_of(_RANGE)),
+_RULES: t.Final[t.Mapping[str, Rule]] = {
+    "portMappings": value_rules.list_of(_MAPPING),
+    "bandwidth": value_rules.object_of(_LIMITS),
+    "ipRanges": value_rules.list_of(value_rules.list_of(_RANGE)),
     "ips": _TEXTS,
-    "mac": _text,
-    "dns": _object_of(dict.fromkeys(("servers", "searches", "options"), _TEXTS)),
-    "deviceID": _text,
-    "infinibandGUID": _text,
+    "mac": value_rules.text,
+    "dns": value_rules.object_of(dict.fromkeys(("servers", "searches", "options"), _TEXTS)),
+    "deviceID": value_rules.text,
+    "infinibandGUID": value_rules.text,
     "aliases": _names,
-    "cgroupPath": _text,
+    "cgroupPath": value_rules.text,
 }
 
 
@@ -121,11 +76,12 @@ def completed_values(capability_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]
     A mapped port without a protocol is one of tcp, protocols are in lower case, numbers are numbers, lists and objects may be
     JSON text, and an empty text for one of these is as good as none. What cannot be understood stays as it is.
     """
-    values = {name: _structured(value) if name in _STRUCTURED else value for name, value in capability_args.items()}
+    values = {name: structured(value) if name in _STRUCTURED else value for name, value in capability_args.items()}
     return {name: _completed(name, value) for name, value in values.items() if value != "" or name not in _STRUCTURED}
 
 
-def _structured(value: t.Any) -> t.Any:
+def structured(value: t.Any) -> t.Any:
+    """Return the list or object that a text is the JSON of; all else stays as it is."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -167,10 +123,10 @@ def check_values(network: NetworkConfiguration, capability_args: t.Mapping[str, 
     """
     for plugin in network.plugins:
         for name in sorted(plugin.capabilities & capability_args.keys() & _RULES.keys()):
-            problem = _given(_RULES[name], capability_args[name], f"capability_args: /{name}")
+            problem = value_rules.given(_RULES[name], capability_args[name], f"capability_args: /{name}")
             if problem:
-                what, expected = problem
-                raise CniError(Code.INVALID_CONFIG, what, f"expected: {expected}; plugin {plugin.type} is to get it")
+                advice = f"expected: {problem.expected}; plugin {plugin.type} is to get it"
+                raise CniError(Code.INVALID_CONFIG, problem.message(_shown), advice)
 
 
-__all__ = ("check_values", "completed_values")
+__all__ = ("check_values", "completed_values", "structured")

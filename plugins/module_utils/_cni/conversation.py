@@ -61,8 +61,7 @@ class Conversation:
     def _send(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
         if command == "CHECK" and not self.has_check:
             return
-        capability_args = attachment.capability_args
-        content = request.for_attachment(self.network, plugin, self.version, capability_args, self._prev_result)
+        content = request.for_attachment(self.network, plugin, self.version, attachment, self._prev_result)
         self._executor.execute(plugin.type, content, Parameters(command, attachment))
 
     def _speak(self, spoken: str) -> None:

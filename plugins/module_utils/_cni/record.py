@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.version import requi
 _KIND: t.Final = "cniCacheV1"
 _OWN_KEY: t.Final = "cni.node"
 RESTORE_KEY: t.Final = "restore"
+_CONFIG_ARGS_KEY: t.Final = "configArgs"
 _ALLOW_KEY: t.Final = "allowWorldWritablePlugins"
 
 
@@ -112,6 +113,8 @@ class Record:
         if self.result is not None:
             document["result"] = self.result.keys
         own: dict[str, t.Any] = {"cniVersion": self.version, "netns": self.netns_identity, "command": self.command}
+        if attachment.config_args:
+            own[_CONFIG_ARGS_KEY] = attachment.config_args
         if self.restoration is not None:
             own[RESTORE_KEY] = self.restoration.as_dict()
         document[_OWN_KEY] = own
@@ -166,7 +169,13 @@ def attachment_of(document: dict[str, t.Any]) -> Attachment:
         netns=str(document.get("netns") or ""),
         args={str(key): str(value) for key, value in document.get("cniArgs") or ()},
         capability_args=dict(document.get("capabilityArgs") or {}),
+        config_args=_config_args(document),
     ).identified()
+
+
+def _config_args(document: dict[str, t.Any]) -> dict[str, t.Any]:
+    own = document.get(_OWN_KEY)
+    return dict(own.get(_CONFIG_ARGS_KEY) or {}) if isinstance(own, dict) else {}
 
 
 def _own_keys(document: dict[str, t.Any], source: str) -> dict[str, str]:

@@ -270,8 +270,7 @@ class Runtime:
                     intent = dataclasses.replace(intent, result=last)
                     self.intents.write(intent, flush=intent.restoration is not None)
                 prev_result = None if last is None else last.keys
-                capability_args = intent.attachment.capability_args
-                content = request.for_attachment(network, plugin, intent.version, capability_args, prev_result)
+                content = request.for_attachment(network, plugin, intent.version, intent.attachment, prev_result)
                 output = self._executor.execute(plugin.type, content, Parameters("ADD", intent.attachment))
                 last = result.decode(output, intent.version, f"the result of plugin {plugin.type}").to(intent.version)
             if last is None:

@@ -167,6 +167,7 @@ def _one_wanted(item: t.Mapping[str, t.Any], restoration: Restoration) -> Wanted
         netns=path,
         args={str(key): str(value) for key, value in item["args"].items() if value is not None},
         capability_args=_capability_args(item),
+        config_args=_config_args(item),
     )
     present = item["state"] == "present"
     return Wanted(attachment, present, problem, restoration if present and item["persist"] else None)
@@ -178,6 +179,14 @@ def _capability_args(item: t.Mapping[str, t.Any]) -> _Keys:
     from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import completed_values
 
     return completed_values(item["capability_args"])
+
+
+def _config_args(item: t.Mapping[str, t.Any]) -> _Keys:
+    if not item["config_args"]:
+        return {}
+    from ansible_collections.cni.node.plugins.module_utils._cni.config_args import completed_config_args
+
+    return completed_config_args(item["config_args"])
 
 
 __all__ = ("ensure",)

@@ -187,6 +187,10 @@ class Convergence:
             from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values
 
             check_values(network, attachment.capability_args)
+        if attachment.config_args:
+            from ansible_collections.cni.node.plugins.module_utils._cni.config_args import check_config_args
+
+            check_config_args(attachment.config_args)
 
     def _require_free(self, network: NetworkConfiguration, outcome: Outcome) -> None:
         """Raise who has the interface; in a dry run, another task may be about to take it away."""

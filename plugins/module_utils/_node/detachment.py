@@ -11,6 +11,7 @@ import dataclasses
 import functools
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -62,8 +63,10 @@ def _delete(runtime: Runtime, record: Record, successor: Wanted | None) -> None:
 
 def _as_given_now(runtime: Runtime, networks: ConfDir, record: Record, successor: Wanted | None) -> Record:
     """Return what was begun, with the values of its successor, or none, and with today's configuration, if any."""
-    args, capability_args = (successor.attachment.args, successor.attachment.capability_args) if successor else ({}, {})
-    attachment = dataclasses.replace(record.attachment, args=args, capability_args=capability_args)
+    given = successor.attachment if successor else Attachment(*record.attachment.key)
+    attachment = dataclasses.replace(
+        record.attachment, args=given.args, capability_args=given.capability_args, config_args=given.config_args
+    )
     network = networks.networks.get(attachment.network)
     if network is None:
         return dataclasses.replace(record, attachment=attachment)

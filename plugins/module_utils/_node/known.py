@@ -22,7 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 NETWORK_CHANGED: t.Final = "the network's configuration has changed"
 _ARGS_CHANGED: t.Final = "its arguments have changed"
 _CAPABILITY_ARGS_CHANGED: t.Final = "its capability arguments have changed"
-REQUEST_CHANGED: t.Final = frozenset((NETWORK_CHANGED, _ARGS_CHANGED, _CAPABILITY_ARGS_CHANGED))
+_CONFIG_ARGS_CHANGED: t.Final = "its arguments for args.cni have changed"
+REQUEST_CHANGED: t.Final = frozenset((NETWORK_CHANGED, _ARGS_CHANGED, _CAPABILITY_ARGS_CHANGED, _CONFIG_ARGS_CHANGED))
 
 
 class Known:
@@ -116,6 +117,8 @@ class Known:
             return _ARGS_CHANGED
         if not _is_same_of_capabilities(was.capability_args, attachment.capability_args):
             return _CAPABILITY_ARGS_CHANGED
+        if not json_text.is_same(was.config_args, attachment.config_args):
+            return _CONFIG_ARGS_CHANGED
         return ""
 
     def _record(self, attachment: Attachment) -> Record | None:

@@ -144,7 +144,8 @@ def _asking(network: NetworkConfiguration, one: Wanted) -> NetworkConfiguration 
     of the attachment's parameters, so DEL and CHECK need not have it.
     """
     had = one.restoration.addresses if one.restoration else ()
-    if not had or "IP" in one.attachment.args or "ips" in one.attachment.capability_args:
+    asked = one.attachment
+    if not had or "IP" in asked.args or "ips" in asked.capability_args or "ips" in asked.config_args:
         return None
     plugins = tuple(_with_request(plugin, network.name, had) for plugin in network.plugins)
     return dataclasses.replace(network, plugins=plugins) if plugins != network.plugins else None

@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import (
 )
 from ansible_collections.cni.node.plugins.plugin_utils._validation import (
     capability_args,
+    config_args,
     delegates,
     neighbours,
     schema_level,
@@ -33,7 +34,10 @@ CONTROLLER_LEVELS: t.Final = (SCHEMA, SPECIFICATION, SENSE)
 _OF_ONE: t.Final = {SCHEMA: schema_level.findings, SPECIFICATION: specification.findings, SENSE: sense.findings}
 _OF_ALL: t.Final = {SPECIFICATION: neighbours.duplicates, SENSE: neighbours.overlaps}
 _OF_ATTACHMENTS: t.Final = {
-    SCHEMA: capability_args.malformed,
+    SCHEMA: lambda documents, attachments: [
+        *capability_args.malformed(documents, attachments),
+        *config_args.malformed(attachments),
+    ],
     SPECIFICATION: capability_args.undeclared,
     SENSE: capability_args.senseless,
 }
@@ -64,7 +68,7 @@ def validate(
     Text that is no JSON is found at any level. What a schema has refused, the specification does not refuse again.
 
     Args:
-        attachments: Items as the module `attachments` takes them, for what they say of capability arguments.
+        attachments: Items as the module `attachments` takes them, for what they say of capability arguments and ``args.cni``.
 
     Raises:
         AnsibleError: The library for schemas is missing on the controller.

@@ -42,6 +42,7 @@ def test_a_value_that_its_plugin_cannot_decode_is_an_error_before_anything_is_be
 # What only its plugin can tell to be wrong, at ADD and at every DEL.
 REFUSED: dict[str, Json] = {
     "a capability value": {"capability_args": {"ips": ["10.1.0.999"]}},
+    "a value for args.cni": {"config_args": {"ips": ["10.1.0.999"]}},
     "an argument": {"args": {"NO_SUCH": "1"}},
 }
 

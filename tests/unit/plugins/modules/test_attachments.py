@@ -75,10 +75,12 @@ def test_what_is_given_reaches_the_plugin(ensure: Ensure, plugins: PluginDirecto
         "ifname": "net1",
         "args": {"IgnoreUnknown": 1, "FLAG": True, "TEXT": "a b"},
         "capability_args": {"mac": "02:00:00:00:00:01", "unknown": [1]},
+        "config_args": {"ips": '["10.1.0.9"]', "labels": [{"key": "a", "value": "b"}], "mac": None},
     }
     ensure(item, check="never").ok()
     (call,) = plugins.calls(command="ADD")
     assert call.request["runtimeConfig"] == {"mac": "02:00:00:00:00:01"}
+    assert call.request["args"] == {"cni": {"ips": ["10.1.0.9"], "labels": [{"key": "a", "value": "b"}]}}
     expected = {
         "CNI_ARGS": "IgnoreUnknown=1;FLAG=True;TEXT=a b",
         "CNI_CONTAINERID": "pod_1",

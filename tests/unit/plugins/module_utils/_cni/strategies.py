@@ -105,7 +105,8 @@ def results(draw: st.DrawFn) -> Result:
 
 @st.composite
 def attachments(draw: st.DrawFn) -> Attachment:
-    return Attachment(draw(names), draw(names), draw(ifnames), draw(netns_paths), draw(arguments), draw(json_objects))
+    named = draw(names), draw(names), draw(ifnames), draw(netns_paths)
+    return Attachment(*named, draw(arguments), draw(json_objects), draw(json_objects))
 
 
 texts = st.lists(st.text(max_size=8), max_size=2).map(tuple)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config, request, version
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE, Json, encoded
@@ -222,8 +223,9 @@ def test_no_bytes_raise_anything_but_cni_error(content: bytes, recorded: bool) -
     except CniError:
         return
     assert again == network
+    about = Attachment(network.name, "blue", "eth0", capability_args={"mac": "x"}, config_args={"mac": "x"})
     for plugin in network.plugins:
-        request.for_attachment(network, plugin, network.version, {"mac": "x"}, {})
+        request.for_attachment(network, plugin, network.version, about, {})
 
 
 @given(st.dictionaries(st.text(), json_values))

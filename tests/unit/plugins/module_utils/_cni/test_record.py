@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 
 import pytest
@@ -60,6 +61,21 @@ def test_a_record_has_libcnis_keys_and_ours_under_one_more(original: Record) -> 
 def test_a_record_is_written_as_libcni_writes_it() -> None:
     own = Record(ATTACHMENT, json.dumps(LIST).encode(), Result("1.1.0", RESULT_1_1_0), "1.1.0", "a:1:2:3")
     assert json.loads(own.encode()) == OWN_RECORD
+
+
+def test_config_args_are_kept_under_our_key() -> None:
+    attachment = dataclasses.replace(
+        ATTACHMENT, config_args={"ips": ["10.1.0.9"], "labels": [{"key": "a", "value": "b"}]}
+    )
+    content = Record(attachment, b"{}", version="1.0.0").encode()
+    assert json.loads(content)["cni.node"]["configArgs"] == attachment.config_args
+    assert record.decode(content, SOURCE).attachment == attachment
+
+
+@pytest.mark.parametrize("wrong", ["text", 5, [1], True])
+def test_config_args_of_another_form_make_a_record_unreadable(wrong: object) -> None:
+    document = {**OWN_RECORD, "cni.node": {**OWN_RECORD["cni.node"], "configArgs": wrong}}
+    assert error_of(decode, document).code == Code.DECODE_FAILURE
 
 
 def test_libcnis_record_is_read() -> None:

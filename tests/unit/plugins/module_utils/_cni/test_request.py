@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._cni import config, request
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import (
     LIST,
@@ -35,13 +36,23 @@ def network(**plugin: object) -> NetworkConfiguration:
     return config.parse(encoded({"name": "n", "cniVersion": "1.0.0", "plugins": [{"type": "noop", **plugin}]}), "x")
 
 
-def derived(of: NetworkConfiguration, capability_args: Json | None = None, prev_result: Json | None = None) -> Json:
-    content = request.for_attachment(of, of.plugins[0], of.version, capability_args or {}, prev_result)
+def attachment(capability_args: Json | None = None, config_args: Json | None = None) -> Attachment:
+    return Attachment("n", "blue", "eth0", capability_args=capability_args or {}, config_args=config_args or {})
+
+
+def derived(
+    of: NetworkConfiguration,
+    capability_args: Json | None = None,
+    prev_result: Json | None = None,
+    config_args: Json | None = None,
+) -> Json:
+    about = attachment(capability_args, config_args)
+    content = request.for_attachment(of, of.plugins[0], of.version, about, prev_result)
     return t.cast("Json", json.loads(content))
 
 
 def test_a_request_is_the_plugins_configuration_with_name_and_version() -> None:
-    content = request.for_attachment(NETWORK, BRIDGE, "1.0.0", ALL_ARGS, None)
+    content = request.for_attachment(NETWORK, BRIDGE, "1.0.0", attachment(ALL_ARGS), None)
     assert json.loads(content) == {**LIST["plugins"][0], "cniVersion": "1.0.0", "name": "dbnet"}
 
 
@@ -50,7 +61,8 @@ def test_name_and_version_of_the_network_win_over_the_plugins_own() -> None:
 
 
 def test_runtime_config_is_what_is_declared_and_given() -> None:
-    contents = [request.for_attachment(NETWORK, plugin, "1.1.0", ALL_ARGS, None) for plugin in NETWORK.plugins]
+    about = attachment(ALL_ARGS)
+    contents = [request.for_attachment(NETWORK, plugin, "1.1.0", about, None) for plugin in NETWORK.plugins]
     assert [json.loads(content).get("runtimeConfig") for content in contents] == [
         None,
         {"mac": "00:11:22:33:44:66"},
@@ -66,6 +78,25 @@ def test_there_is_no_runtime_config_where_nothing_is_declared_and_given(given_ar
 @pytest.mark.parametrize("value", [None, False, 0, "", [], {}])
 def test_an_empty_capability_argument_is_still_given(value: object) -> None:
     assert derived(network(capabilities={"mac": True}), {"mac": value})["runtimeConfig"] == {"mac": value}
+
+
+CONFIG_ARGS: Json = {"ips": ["10.1.0.9"], "vendor": {"deep": [1]}}
+ARGS_OF_THE_FILE: dict[str, tuple[Json, Json]] = {
+    "none": ({}, {"cni": CONFIG_ARGS}),
+    "others": ({"args": {"a": 1}}, {"a": 1, "cni": CONFIG_ARGS}),
+    "other values": ({"args": {"cni": {"mac": "m"}}}, {"cni": {"mac": "m", **CONFIG_ARGS}}),
+    "the same value": ({"args": {"cni": {"ips": ["10.1.0.2"]}}}, {"cni": CONFIG_ARGS}),
+    "null": ({"args": None}, {"cni": CONFIG_ARGS}),
+    "null below": ({"args": {"a": 1, "cni": None}}, {"a": 1, "cni": CONFIG_ARGS}),
+    "no object": ({"args": ["cni"]}, {"cni": CONFIG_ARGS}),
+}
+
+
+@pytest.mark.parametrize(("plugin", "expected"), ARGS_OF_THE_FILE.values(), ids=ARGS_OF_THE_FILE)
+def test_an_attachments_config_args_are_placed_in_args_cni(plugin: Json, expected: Json) -> None:
+    of = network(**plugin)
+    assert derived(of, config_args=CONFIG_ARGS)["args"] == expected
+    assert derived(of).get("args") == plugin.get("args")
 
 
 @pytest.mark.parametrize("key", ["capabilities", "runtimeConfig", "prevResult", "cni.dev/attachments", "cni.dev/x"])
@@ -94,7 +125,7 @@ def test_integers_keep_their_value_in_every_place(number: int) -> None:
 
 def test_integers_beyond_2_to_the_53_keep_their_digits() -> None:
     of = config.parse(b'{"name": "n", "plugins": [{"type": "t", "mark": 9007199254740993}]}', "x")
-    assert b'"mark":9007199254740993' in request.for_attachment(of, of.plugins[0], "0.1.0", {}, None)
+    assert b'"mark":9007199254740993' in request.for_attachment(of, of.plugins[0], "0.1.0", attachment(), None)
 
 
 def test_the_first_plugin_gets_no_previous_result() -> None:

@@ -15,7 +15,8 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
 
-ARGS: Json = {"args": {"K": "V"}, "capability_args": {"mac": "02::1"}}
+ARGS: Json = {"args": {"K": "V"}, "capability_args": {"mac": "02::1"}, "config_args": {"mac": "02::2"}}
+WITHOUT: Json = {**ARGS, "config_args": {}}
 Spoil = t.Callable[[Laboratory], object]
 ANEW = ["DEL", "ADD", "CHECK"]
 
@@ -115,6 +116,15 @@ ROWS = {
     "other capability arguments": Row(
         lambda lab: None, "recreated", "its capability arguments have changed", wanted={**ARGS, "capability_args": {}}
     ),
+    "other arguments for args.cni": Row(
+        lambda lab: None,
+        "recreated",
+        "its arguments for args.cni have changed",
+        wanted={**ARGS, "config_args": {"ips": ["10.1.0.9"]}},
+    ),
+    "no arguments for args.cni": Row(
+        lambda lab: None, "recreated", "its arguments for args.cni have changed", wanted=WITHOUT
+    ),
     "an empty record": Row(_recorded(b""), "recreated", "its record is broken: "),
     "a record cut off": Row(_recorded(b'{"kind": "cniCacheV1", "con'), "recreated", "its record is broken: "),
     "a record of zeros": Row(_recorded(bytes(100)), "recreated", "its record is broken: "),
@@ -128,8 +138,9 @@ ROWS = {
     "killed after DEL": Row(_interrupted("DEL", recorded=False), "recreated", "an earlier run was interrupted at DEL"),
     "power lost in DEL": Row(_intended(b""), "recreated", "an earlier run was interrupted at DEL"),
     "power lost in ADD": Row(_loses_power_in_add, "recreated", "its record is broken: "),
-    "taken over by another runtime": Row(_of_another_runtime(), "checked", commands=CHECKED),
-    "taken over by libcni before 1.2": Row(_of_another_runtime("netns"), "checked", commands=CHECKED),
+    # Only our own part of a record has arguments for args.cni.
+    "taken over by another runtime": Row(_of_another_runtime(), "checked", commands=CHECKED, wanted=WITHOUT),
+    "taken over by libcni before 1.2": Row(_of_another_runtime("netns"), "checked", commands=CHECKED, wanted=WITHOUT),
 }
 
 
@@ -197,6 +208,7 @@ def test_del_is_run_as_the_attachment_was_made(lab: Laboratory) -> None:
     # What the path names now is another one's.
     assert call.attachment.netns == ""
     assert (call.request["old"], call.request["runtimeConfig"]) == (1, ARGS["capability_args"])
+    assert call.request["args"] == {"cni": ARGS["config_args"]}
     assert lab.executor.run("ADD") == [("ADD", "b")]
 
 

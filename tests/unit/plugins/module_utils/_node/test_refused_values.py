@@ -79,6 +79,26 @@ def test_what_a_refused_value_has_spoiled_is_ended_with_the_one_given_now(lab: L
     assert asked == [REFUSED, None, {"ips": ["10.1.0.9"]}, None]
 
 
+def test_what_refused_config_args_have_spoiled_is_ended_with_those_given_now(make: Make) -> None:
+    def refuses(call: Call) -> CniError | None:
+        given = call.request.get("args", {}).get("cni", {})
+        return CniError(999, SAID.format(call.command)) if given == REFUSED else None
+
+    lab = make(b=refuses)
+    lab.make_namespace()
+    outcome = lab.ensure(lab.wanted(config_args=REFUSED))
+    assert "the DEL that followed failed too" in str(outcome.error)
+    outcome = lab.ensure(lab.wanted(config_args={"ips": ["10.1.0.9"]}))
+    assert (outcome.action, outcome.error, lab.intent()) == ("recreated", None, None)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_config_args_that_no_plugin_can_decode_are_sent_to_none_and_not_shown(lab: Laboratory, dry_run: bool) -> None:
+    outcome = lab.ensure(lab.wanted(config_args={"mac": 5577}), dry_run=dry_run)
+    assert (outcome.action, outcome.changed, lab.commands(), lab.files()) == ("failed", False, [], {})
+    assert str(outcome.error) == "config_args: /mac: found a number; expected: a string"
+
+
 @pytest.mark.parametrize("configured", [True, False])
 def test_it_is_removed_without_values_or_a_configuration(lab: Laboratory, configured: bool) -> None:
     _spoiled(lab)

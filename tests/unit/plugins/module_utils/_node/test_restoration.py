@@ -96,6 +96,7 @@ def test_its_old_address_is_asked_for_and_nothing_of_that_is_recorded(lab: Labor
 UNASKED: dict[str, tuple[Json, Json]] = {
     "asked for already": ({}, {"args": {"IP": "10.1.0.2"}}),
     "asked for by capability": ({}, {"capability_args": {"ips": ["10.1.0.2/16"]}}),
+    "asked for by config_args": ({}, {"config_args": {"ips": ["10.1.0.9"]}}),
     "asked for by the configuration": ({"args": {"cni": {"ips": ["10.1.0.9"]}}}, {}),
     "another kind of arguments": ({"args": ["cni"]}, {}),
 }
@@ -107,7 +108,17 @@ def test_nothing_is_asked_for_twice(lab: Laboratory, plugin: Json, keys: Json) -
     attach(lab, **keys)
     lab.drop_namespace()
     assert restored(lab).error is None
-    assert asked(lab) == plugin.get("args")
+    expected = {"cni": keys["config_args"]} if "config_args" in keys else plugin.get("args")
+    assert asked(lab) == expected
+
+
+def test_config_args_are_given_again_beside_the_old_address(lab: Laboratory) -> None:
+    with_host_local(lab)
+    attach(lab, config_args={"mac": "02:00:00:00:00:01"})
+    lab.drop_namespace()
+    assert restored(lab).error is None
+    assert asked(lab) == {"cni": {"ips": ["10.1.0.2"], "mac": "02:00:00:00:00:01"}}
+    assert [request["args"] for request in lab.executor.requests("DEL")] == [{"cni": {"mac": "02:00:00:00:00:01"}}] * 1
 
 
 def test_an_address_that_is_taken_is_not_asked_for(lab: Laboratory) -> None:

@@ -1,0 +1,46 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import value_rules
+from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import structured
+
+_STRUCTURED: t.Final = frozenset({"labels", "ips"})
+_LABEL: t.Final = value_rules.object_of({"key": value_rules.text, "value": value_rules.text}, ("key", "value"))
+# What the conventions have; every plugin gets all values, and passes over those that it does not know.
+_RULE: t.Final = value_rules.object_of(
+    {"labels": value_rules.list_of(_LABEL), "ips": value_rules.list_of(value_rules.text), "mac": value_rules.text}
+)
+
+
+def completed_config_args(config_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return values for ``args.cni`` as plugins take them.
+
+    Lists may be JSON text, as surveys give them; an empty text for one of these, and a value that is null, is left out.
+    """
+    values = {key: structured(value) if key in _STRUCTURED else value for key, value in config_args.items()}
+    return {
+        key: value for key, value in values.items() if value is not None and not (value == "" and key in _STRUCTURED)
+    }
+
+
+def check_config_args(config_args: t.Mapping[str, t.Any]) -> None:
+    """Refuse what no plugin can decode: neither its ADD nor the DEL after that could succeed.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``. A value may be a secret and is not shown.
+    """
+    problem = _RULE(config_args, "config_args: ")
+    if problem:
+        raise CniError(Code.INVALID_CONFIG, problem.message(), f"expected: {problem.expected}")
+
+
+__all__ = ("check_config_args", "completed_config_args")

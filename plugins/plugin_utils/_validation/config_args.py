@@ -1,0 +1,60 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import functools
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._cni.config_args import completed_config_args
+from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
+from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict
+from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import Keys
+from ansible_collections.cni.node.plugins.plugin_utils._validation.violation import Violation, violation
+
+_OPTION: t.Final = "/config_args"
+_SCHEMA: t.Final = "config-args"
+
+
+def malformed(attachments: t.Sequence[t.Any]) -> list[Finding]:
+    """Compare an attachment's values for ``args.cni`` with the conventions; no finding shows a value.
+
+    Raises:
+        AnsibleError: The library is missing on the controller.
+    """
+    found: list[Finding] = []
+    for file, values in _given(attachments):
+        keys = Keys(functools.partial(_report, found, file))
+        read = keys.read(values, schemas.load(_SCHEMA), _OPTION)
+        for one in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
+            found.append(Finding(one.code, file, f"{_OPTION}{one.path}", _message(one), one.hint))
+    return found
+
+
+def _report(
+    into: list[Finding], file: str, code: str, path: str, message: str, hint: str = "", dummy: t.Any = None
+) -> None:
+    into.append(Finding(code, file, path, message, hint))
+
+
+def _message(one: Violation) -> str:
+    if one.code == "malformed-value":
+        return "the value is not of the form expected"
+    return f"found {kind(one.value)}" if one.code == "wrong-type" else one.message
+
+
+def _given(attachments: t.Sequence[t.Any]) -> t.Iterator[tuple[str, dict[str, t.Any]]]:
+    for index, item in enumerate(attachments):
+        if isinstance(item, dict) and item.get("state", "present") == "present":
+            given = as_dict(item.get("config_args"))
+            if isinstance(given, dict) and given:
+                yield f"attachments[{index}]", completed_config_args(given)
+
+
+__all__ = ("malformed",)

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Values for args.cni reach the reference plugins: what is asked for by them is had, checked, changed and taken away."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.booting import RESTORES, boot, inside, item, make
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+MACS = ("02:00:00:00:05:01", "02:00:00:00:05:02")
+LABELS = [{"key": "app", "value": "orders"}]
+# Which plugin gives the MAC address.
+CHAINS: dict[str, list[Json]] = {
+    "bridge": [networks.bridge()],
+    "tuning": [networks.PTP, networks.TUNING],
+}
+
+
+def _mac(namespace: Namespace) -> str:
+    (link,) = json.loads(namespace.run("ip", "-json", "link", "show", "eth0").stdout)
+    return str(link["address"])
+
+
+@pytest.mark.parametrize("plugins", CHAINS.values(), ids=CHAINS)
+def test_the_address_and_the_mac_that_are_asked_for_are_had(node: Node, blue: Namespace, plugins: list[Json]) -> None:
+    node.write(networks.network(*plugins))
+    network = plugins[0]["ipam"]["ranges"][0][0]["subnet"].rpartition(".0.")[0]
+    one, other = (
+        attachment("net", blue, config_args={"ips": [f"{network}.0.{last}"], "mac": mac, "labels": LABELS})
+        for last, mac in zip((77, 78), MACS)
+    )
+    before = node.come_and_go(one)
+    foretold = node.attach(one, _ansible_check_mode=True)
+    assert [entry["action"] for entry in node.attach(one)] == [foretold[0]["action"]] == ["added"]
+    assert f"{network}.0.77" in node.leases("net")
+    assert _mac(blue) == MACS[0]
+    assert [entry["action"] for entry in node.attach(one)] == ["checked"]
+    for options in ({"_ansible_check_mode": True}, {}):
+        (entry,) = node.attach(other, **options)
+        assert (entry["action"], entry["reason"]) == ("recreated", "its arguments for args.cni have changed")
+    assert f"{network}.0.78" in node.leases("net")
+    assert _mac(blue) == MACS[1]
+    node.detach(other)
+    assert before.difference(node.state()) == ""
+
+
+def test_what_cannot_be_had_is_an_error_and_the_attachment_is_put_back(node: Node, blue: Namespace) -> None:
+    node.write(networks.network(networks.bridge()))
+    one = attachment("net", blue, config_args={"ips": ["10.1.0.77"]})
+    node.attach(one)
+    wrong = {**one, "config_args": {"ips": ["10.9.0.77"]}}
+    node.run("attachments", attachments=[wrong]).failed("10.9.0.77", "has been put back as it was before")
+    assert node.leases("net") == ["10.1.0.77"]
+    assert [entry["action"] for entry in node.attach(one)] == ["checked"]
+
+
+def test_values_that_a_plugin_cannot_decode_are_an_error_before_anything_is_begun(node: Node, blue: Namespace) -> None:
+    node.write(networks.network(networks.bridge()))
+    for options in ({}, {"_ansible_check_mode": True}):
+        wrong = attachment("net", blue, config_args={"mac": 5577})
+        error = node.refusal(wrong, "config_args: /mac: found a number", **options)
+        assert "5577" not in error["text"]
+    assert node.intents() == []
+
+
+class TestReboot:
+    pytestmark = list(RESTORES)
+
+    def test_the_address_that_is_asked_for_is_had_again_after_a_reboot(self, clean: Node) -> None:
+        node = clean
+        node.write(networks.network(networks.bridge()))
+        make(node, "blue")
+        wanted = item(config_args={"ips": ["10.1.0.77"], "mac": MACS[0]})
+        node.attach(wanted)
+        with rebooted():
+            assert boot() == "recreated: the attachment of blue (eth0) to network net, 10.1.0.77\n"
+            assert inside("blue") == ["10.1.0.77/16"]
+            assert _mac(Namespace("blue")) == MACS[0]
+            assert node.attach(wanted)[0]["action"] == "checked"

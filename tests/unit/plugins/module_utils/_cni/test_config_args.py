@@ -1,0 +1,82 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Values for args.cni: what plugins can decode, in a form that they take, and no value in an error."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.config_args import check_config_args, completed_config_args
+from ansible_collections.cni.node.plugins.plugin_utils._validation.config_args import malformed
+
+Json = dict[str, t.Any]
+LABEL = {"key": "app", "value": "orders"}
+
+REFUSED: dict[str, tuple[Json, str, str]] = {
+    "text for a list": ({"ips": "10.1.0.77"}, "/ips: found a string", "a list"),
+    "a number for an address": ({"ips": ["10.1.0.5", 77]}, "/ips/1: found a number", "a string"),
+    "a number for a MAC": ({"mac": 77}, "/mac: found a number", "a string"),
+    "an object for labels": ({"labels": {"app": "77"}}, "/labels: found an object", "a list"),
+    "text for a label": ({"labels": ["app=77"]}, "/labels/0: found a string", "an object"),
+    "a label without a value": ({"labels": [{"key": "77"}]}, "/labels/0: there is no value", "the keys key and value"),
+    "a number for a label": ({"labels": [{**LABEL, "value": 77}]}, "/labels/0/value: found a number", "a string"),
+    "a key in another case": ({"MAC": 77}, "/MAC: found a number", "a string"),
+}
+TAKEN: dict[str, Json] = {
+    "nothing": {},
+    "all of the conventions": {"ips": ["10.1.0.5", "fd00::5/64"], "mac": "02:00:00:00:00:01", "labels": [LABEL]},
+    "null": {"mac": None},
+    "what is not well known": {"vendor": 5, "mtu": 1400},
+}
+
+
+@pytest.mark.parametrize(("values", "what", "expected"), REFUSED.values(), ids=REFUSED)
+def test_what_no_plugin_can_decode_is_refused_and_not_shown(values: Json, what: str, expected: str) -> None:
+    with pytest.raises(CniError) as caught:
+        check_config_args(values)
+    assert caught.value.code == Code.INVALID_CONFIG
+    assert str(caught.value) == f"config_args: {what}; expected: {expected}"
+    assert "77" not in str(caught.value)
+
+
+@pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
+def test_what_plugins_take_is_let_through(values: Json) -> None:
+    check_config_args(values)
+    assert malformed([{"config_args": completed_config_args(values)}]) == []
+
+
+COMPLETED: dict[str, tuple[Json, Json]] = {
+    "JSON as text": (
+        {"ips": ' ["10.1.0.5"]', "labels": '[{"key": "a", "value": "b"}]'},
+        {"ips": ["10.1.0.5"], "labels": [{"key": "a", "value": "b"}]},
+    ),
+    "a survey without answers": ({"ips": "", "labels": " ", "mac": ""}, {"mac": ""}),
+    "null": ({"mac": None, "vendor": None}, {}),
+    "what cannot be understood": ({"ips": "[", "vendor": "[1]"}, {"ips": "[", "vendor": "[1]"}),
+}
+
+
+@pytest.mark.parametrize(("written", "completed"), COMPLETED.values(), ids=COMPLETED)
+def test_what_people_write_is_completed(written: Json, completed: Json) -> None:
+    assert completed_config_args(written) == completed
+    assert completed_config_args(completed) == completed
+
+
+@pytest.mark.parametrize(("values", "what", "dummy"), REFUSED.values(), ids=REFUSED)
+def test_validation_finds_the_same_on_the_controller_and_shows_no_value(values: Json, what: str, dummy: str) -> None:
+    found = [one for one in malformed([{"config_args": values}]) if one.code != "key-case"]
+    assert len(found) == 1
+    assert found[0].path.lower().startswith(f"/config_args{what.partition(':')[0]}".lower())
+    assert "77" not in str(found[0].as_dict())
+
+
+def test_an_address_that_is_none_is_found_on_the_controller_and_not_shown() -> None:
+    (found,) = malformed([{"config_args": {"ips": ["10.1.0.777"]}}])
+    assert (found.code, found.path) == ("malformed-value", "/config_args/ips/0")
+    assert "777" not in str(found.as_dict())
+    assert malformed([{"state": "absent", "config_args": {"ips": 5}}, 5, {"config_args": 5}]) == []

@@ -96,6 +96,10 @@ options:
           - What no plugin of the network declares reaches nobody. There is a warning then.
           - A mapped port without C(protocol) is one of tcp. Numbers may be text, lists and objects JSON text, as surveys give them, and
             empty text for one of these is as good as none. The record has what plugins get.
+          - A mapped port that is new to the attachment is refused where another attachment that is recorded in O(cache_dir), by
+            this collection or another runtime, maps it for an address that both have, and where a process listens on it
+            (O(allow_ports_in_use)). Without C(hostIP), a port is mapped for all addresses. What the same task removes, or maps
+            elsewhere, frees its port.
         type: dict
         default: {}
       config_args:
@@ -169,6 +173,13 @@ options:
     description:
       - Remove attachments that are not in O(attachments), if this collection has made them.
       - Attachments of other runtimes are never touched.
+    type: bool
+    default: false
+  allow_ports_in_use:
+    description:
+      - Whether a port of the node is mapped on which a process listens. What comes in for it goes to the container then, and
+        nothing reaches the process any more. There is a warning.
+      - By default, such an attachment fails, and so it does in check mode. A socket that listens on C(::) counts for IPv4 as well.
     type: bool
     default: false
   workers:
@@ -489,6 +500,7 @@ def main() -> t.NoReturn:
             "check": {"type": "str", "choices": ["always", "drift", "changed", "never"], "default": "always"},
             "on_drift": {"type": "str", "choices": ["recreate", "fail", "report"], "default": "recreate"},
             "purge": {"type": "bool", "default": False},
+            "allow_ports_in_use": {"type": "bool", "default": False},
             "workers": {"type": "int"},
             "progress": {"type": "float", "default": 10.0},
             "planned_conflists": {"type": "list", "elements": "dict", "default": [], "options": planned},

@@ -98,10 +98,15 @@ def netns_identity(path: str) -> str:
     return f"{_boot_id()}:{status.st_dev}:{status.st_ino}:{since}"
 
 
+def is_of_this_boot(identity: str) -> bool:
+    """Return whether a word of `netns_identity` is of a namespace that came up since the node was booted."""
+    return identity.partition(":")[0] == _boot_id()
+
+
 @functools.lru_cache(maxsize=1)
 def _boot_id() -> str:
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
         return stream.read().strip()
 
 
-__all__ = ("Attachment", "Key", "netns_identity")
+__all__ = ("Attachment", "Key", "is_of_this_boot", "netns_identity")

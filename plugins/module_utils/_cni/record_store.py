@@ -138,6 +138,10 @@ class RecordStore:
         records, broken = self._read(self._names(), _LASTING)
         return [record for record in records if record.restoration is not None], broken
 
+    def read_containing(self, text: str) -> tuple[list[Record], dict[str, CniError]]:
+        """Return what `read_all` returns of the files that have a text of ASCII, hardly looking at the others."""
+        return self._read(self._names(), text.encode("ascii"))
+
     def _read(self, names: t.Iterable[str], containing: bytes = b"") -> tuple[list[Record], dict[str, CniError]]:
         records, broken = [], {}
         for name in names:

@@ -58,9 +58,10 @@ def ensure(module: AnsibleModule) -> _Keys:
     prepares_boot = _prepares_boot(wanted)
     todo = batch(module, runtime, wanted)
     workers = min(_workers(params), todo.containers) or 1
-    convergence = Convergence(runtime, networks, Policy(params["check"], params["on_drift"], module.check_mode))
+    policy = Policy(params["check"], params["on_drift"], module.check_mode, params["allow_ports_in_use"])
+    convergence = Convergence(runtime, networks, policy, [*todo.wanted, *todo.purged])
     outcomes = converge(convergence, todo.asked, workers, started + _seconds(module, prepares_boot))
-    warn(module, (str(outcome.awaited) for outcome in outcomes if outcome.awaited))
+    warn(module, (str(one) for outcome in outcomes for one in (outcome.awaited, outcome.tolerated) if one))
     if module.check_mode:
         _forecast(module, runtime, networks, outcomes)
     rest = todo.rest(outcomes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import threading
 import time
 import typing as t
 
@@ -26,18 +27,30 @@ from ansible_collections.cni.node.plugins.module_utils._node.known import Known
 from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_to_be_repeated, with_advice
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Attached, Outcome, Policy, Wanted
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._node.host_ports import HostPorts
+
 _REPETITIONS: t.Final = 3
 
 
 class Convergence:
     """Brings one attachment at a time to what is wanted, by facts and not by memory."""
 
-    def __init__(self, runtime: Runtime, conf_dir: ConfDir, policy: Policy) -> None:
+    def __init__(
+        self, runtime: Runtime, conf_dir: ConfDir, policy: Policy, listed: t.Sequence[Wanted] | None = None
+    ) -> None:
+        """
+        Args:
+            listed: All that the task wants, for whose new ports of the node others are looked for; None to look for none.
+        """
         self._runtime = runtime
         self._conf_dir = conf_dir
         self._policy = policy
         self._known = Known(runtime, conf_dir)
         self._examination = Examination(runtime, policy)
+        self._listed = listed
+        self._ports: HostPorts | None = None
+        self._reading_ports = threading.Lock()
 
     def glance(self, one: Wanted) -> Outcome | None:
         """Return the outcome where all is as wanted and no plugin is to be asked; else nothing is known yet.
@@ -111,6 +124,7 @@ class Convergence:
             return
         network = self._required_or_awaited(outcome)
         if record is None or network is None:
+            self._require_free_ports(network, outcome, record)
             if network is not None:
                 self._require_values(network, one.attachment)
                 self._require_free(network, outcome)
@@ -128,6 +142,7 @@ class Convergence:
 
     def _make_anew(self, record: Record, network: NetworkConfiguration, one: Wanted, outcome: Outcome) -> None:
         self._require_possible(network, one.attachment)  # while nothing has been taken away yet
+        self._require_free_ports(network, outcome, record)
         if self._known.other_namespace(record, one.attachment):
             self._require_free(network, outcome)
         is_to_be_another = self._known.is_to_be_another(record, network, one.attachment)
@@ -203,6 +218,31 @@ class Convergence:
                 raise
             outcome.awaited = exc
 
+    def _require_free_ports(
+        self, network: NetworkConfiguration | None, outcome: Outcome, record: Record | None = None
+    ) -> None:
+        """Raise who has a port of the node that is to be mapped anew; a dry run says the same.
+
+        Args:
+            network: None where something is missing for now, and only the network's file may be there.
+        """
+        attachment = outcome.attachment
+        network = network or self._conf_dir.networks.get(attachment.network)
+        if network is None or self._listed is None or not attachment.capability_args.get("portMappings"):
+            return
+        mapped, in_use = self._host_ports(self._listed).find_conflicts(network, attachment, record)
+        conflict = mapped or (None if self._policy.allow_ports_in_use else in_use)
+        if conflict is not None:
+            raise conflict
+        outcome.tolerated = in_use
+
+    def _host_ports(self, listed: t.Sequence[Wanted]) -> HostPorts:
+        from ansible_collections.cni.node.plugins.module_utils._node.host_ports import HostPorts
+
+        with self._reading_ports:
+            self._ports = self._ports or HostPorts(self._runtime, self._conf_dir, listed)
+        return self._ports
+
     def _note(self, record: Record, one: Wanted, outcome: Outcome) -> None:
         """Record what has no need of a plugin: whether it is restored after a reboot, what its network forbids."""
         if not self._policy.dry_run:
@@ -270,6 +310,7 @@ class Convergence:
             network = self._required_or_awaited(Outcome(heir.attachment))
             if network is not None:
                 self._require_possible(network, heir.attachment)
+                self._require_free_ports(network, Outcome(heir.attachment))
         except CniError as exc:
             raise exc.within(f"it stays, for the {heir.attachment} cannot take its place") from exc
 

@@ -36,11 +36,13 @@ class Policy(t.NamedTuple):
         check: ``always``, ``drift`` (without running a plugin), ``changed`` (only what this run has made) or ``never``.
         on_drift: What a failed CHECK leads to: ``recreate``, ``fail`` or ``report``.
         dry_run: Run no ADD and no DEL, and say what they would do.
+        allow_ports_in_use: Map ports of the node on which a process listens.
     """
 
     check: str = "always"
     on_drift: str = "recreate"
     dry_run: bool = False
+    allow_ports_in_use: bool = False
 
 
 class Attached(t.NamedTuple):
@@ -66,6 +68,7 @@ class Outcome:
         touched: Whether an ADD was completed or a DEL begun, whatever came of it.
         left: The record of what was in place and has been removed.
         awaited: What a dry run misses and another task may be about to make.
+        tolerated: Ports in use that are mapped because that is allowed.
         seconds: Time from its start to its end.
     """
 
@@ -76,6 +79,7 @@ class Outcome:
     error: CniError | None = None
     false_alarms: tuple[CniError, ...] = ()
     awaited: CniError | None = None
+    tolerated: CniError | None = None
     before: Attached | None = None
     after: Attached | None = None
     touched: bool = False

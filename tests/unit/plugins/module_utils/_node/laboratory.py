@@ -69,7 +69,7 @@ class Laboratory:
 
     def converge(self, *wanted: Wanted, workers: int = 4, until: float = math.inf, **policy: t.Any) -> list[Outcome]:
         self.executor.calls.clear()
-        convergence = Convergence(self.runtime(), conf_dir.load(str(self.conf_dir)), Policy(**policy))
+        convergence = Convergence(self.runtime(), conf_dir.load(str(self.conf_dir)), Policy(**policy), wanted)
         return converge(convergence, wanted, workers, until)
 
     def ensure(self, attachment: Attachment, present: bool = True, **policy: t.Any) -> Outcome:

@@ -1,0 +1,134 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""The sockets of this thread's network namespace that take what comes in for a port."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import struct
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import printable
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+
+Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
+
+_DIRECTORY: t.Final = "/proc/thread-self/net"
+# net/tcp_states.h, as the files have them; a socket of UDP that is not connected is "closed".
+_LISTEN, _CLOSE = "0A", "07"
+_SCTP_LISTEN: t.Final = "10"
+_WORD: t.Final = struct.Struct("=I")
+
+
+class Listener(t.NamedTuple):
+    """A socket that takes what comes in for a port.
+
+    Attributes:
+        address: The unspecified one for all of its family; the one of IPv6 stands for IPv4 as well, unless the socket says
+            otherwise, which these files do not tell.
+        inode: The socket's, by which a process has it open.
+    """
+
+    protocol: str
+    address: Address
+    port: int
+    inode: str
+
+
+def listeners() -> list[Listener]:
+    """Return the listening sockets of TCP and SCTP, and those of UDP that are not connected.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    found: list[Listener] = []
+    for family in ("", "6"):
+        found += _tcp(f"tcp{family}")
+        found += _udp(f"udp{family}")
+    return [*found, *_sctp()]
+
+
+def owner(listener: Listener) -> str:
+    """Return the name and id of a process that has the socket open, or an empty string where none can be seen."""
+    target = f"socket:[{listener.inode}]"
+    for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
+        if target in _open_files(pid):
+            return f"{_name(pid)} (process {pid})"
+    return ""
+
+
+def _tcp(name: str) -> t.Iterator[Listener]:
+    """The kernel shows those that listen before all connections, of which there may be very many."""
+    for words in _rows(name):
+        if words[3] != _LISTEN:
+            return
+        yield _listener("tcp", words)
+
+
+def _udp(name: str) -> t.Iterator[Listener]:
+    for words in _rows(name):
+        if words[3] == _CLOSE:
+            yield _listener("udp", words)
+
+
+def _sctp() -> t.Iterator[Listener]:
+    for words in _rows("sctp/eps"):
+        if words[3] == _SCTP_LISTEN:
+            for address in words[8:]:
+                yield Listener("sctp", _unmapped(ipaddress.ip_address(address.lstrip("*"))), int(words[5]), words[7])
+
+
+def _listener(protocol: str, words: t.Sequence[str]) -> Listener:
+    address, dummy, port = words[1].partition(":")
+    return Listener(protocol, _address(address), int(port, 16), words[9])
+
+
+def _address(digits: str) -> Address:
+    """Read words of 32 bits, each in the byte order of the machine."""
+    words = (int(digits[start : start + 8], 16) for start in range(0, len(digits), 8))
+    return _unmapped(ipaddress.ip_address(b"".join(map(_WORD.pack, words))))
+
+
+def _unmapped(address: Address) -> Address:
+    return (address.version == 6 and address.ipv4_mapped) or address
+
+
+def _rows(name: str) -> t.Iterator[list[str]]:
+    path = f"{_DIRECTORY}/{name}"
+    try:
+        with open(path, encoding="ascii") as stream:
+            next(stream, None)
+            for line in stream:
+                yield line.split()
+    except FileNotFoundError:  # the kernel lacks this protocol
+        return
+    except OSError as exc:
+        raise io_error("read", path, exc) from exc
+
+
+def _open_files(pid: int) -> set[str]:
+    directory = f"/proc/{pid}/fd"
+    found = set()
+    try:
+        for name in os.listdir(directory):
+            found.add(os.readlink(f"{directory}/{name}"))
+    except OSError:  # it has ended, or closed a file, or it is another user's
+        pass
+    return found
+
+
+def _name(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="surrogateescape", newline="\n") as stream:
+            return printable.line(stream.read().rstrip("\n"))
+    except OSError:
+        return "a process"
+
+
+__all__ = ("Address", "Listener", "listeners", "owner")

@@ -1,0 +1,183 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A mapped port takes all that comes in for it, so it is refused where a process or another attachment has it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment, remove
+from ansible_collections.cni.node.tests.support.libcni import Libcni
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+PORT = networks.HOST_PORT
+ADDRESS = "10.9.9.9"
+
+
+def mapping(namespace: Namespace, port: int = PORT, **keys: t.Any) -> Json:
+    mapped = {"hostPort": port, "containerPort": 80, **keys}
+    return attachment("net", namespace, capability_args={"portMappings": [mapped]})
+
+
+@contextlib.contextmanager
+def bound(address: str = "0.0.0.0", kind: int = socket.SOCK_STREAM, port: int = PORT) -> t.Iterator[None]:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, kind) as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind((address, port))
+        if kind == socket.SOCK_STREAM:
+            held.listen()
+        yield
+
+
+@pytest.fixture
+def item(node: Node, blue: Namespace) -> Json:
+    node.write(networks.network(networks.bridge(), networks.PORTMAP))
+    return mapping(blue)
+
+
+@pytest.fixture
+def red(node: Node) -> t.Iterator[Namespace]:
+    with namespace("red") as made:
+        yield made
+
+
+def test_a_port_on_which_a_process_listens_is_refused(node: Node, item: Json) -> None:
+    with bound():
+        error = node.refusal(
+            item,
+            "host port 8080/tcp is in use: ",
+            f"(process {os.getpid()}) listens on 0.0.0.0:8080",
+            "choose another hostPort",
+        )
+        assert error["code"] == 4
+        assert node.refusal(item, _ansible_check_mode=True) == error
+    assert node.attach(item)[0]["action"] == "added"
+
+
+@pytest.mark.parametrize(
+    ("listens", "mapped"),
+    [
+        (("127.0.0.53", socket.SOCK_DGRAM), {"protocol": "UDP"}),
+        (("::",), {"hostIP": ADDRESS}),
+        (("::ffff:127.0.0.1",), {}),
+        (("::1",), {}),
+        ((ADDRESS,), {"hostIP": ADDRESS}),
+        ((ADDRESS,), {"hostIP": "0.0.0.0"}),
+    ],
+)
+def test_addresses_in_common_are_a_conflict(
+    node: Node, blue: Namespace, item: Json, listens: tuple[t.Any, ...], mapped: Json
+) -> None:
+    subprocess.run(["ip", "address", "add", f"{ADDRESS}/32", "dev", "lo"], check=True)
+    with bound(*listens):
+        node.refusal(mapping(blue, **mapped), "is in use")
+
+
+@pytest.mark.parametrize(
+    ("listens", "mapped"),
+    [
+        (("0.0.0.0", socket.SOCK_DGRAM), {}),
+        (("0.0.0.0", socket.SOCK_STREAM, PORT + 1), {}),
+        (("127.0.0.1",), {"hostIP": ADDRESS}),
+        (("0.0.0.0",), {"hostIP": "::"}),
+        (("::1",), {"hostIP": "0.0.0.0"}),
+    ],
+)
+def test_other_ports_protocols_and_addresses_are_free(
+    node: Node, blue: Namespace, item: Json, listens: tuple[t.Any, ...], mapped: Json
+) -> None:
+    with bound(*listens):
+        assert node.attach(mapping(blue, **mapped))[0]["action"] == "added"
+
+
+def test_a_connection_does_not_hold_its_port(node: Node, item: Json) -> None:
+    """Packets of a connection are not mapped, and the port of a client is its own by chance."""
+    with bound("127.0.0.1", port=PORT + 1), socket.socket() as client:
+        client.bind(("127.0.0.1", PORT))
+        client.connect(("127.0.0.1", PORT + 1))
+        assert node.attach(item)[0]["action"] == "added"
+
+
+def test_a_port_in_use_may_be_allowed(node: Node, item: Json) -> None:
+    with bound():
+        done = node.run("attachments", attachments=[item], allow_ports_in_use=True).succeeded()
+        assert done.entries[0]["action"] == "added"
+        (warning,) = done.result["warnings"]
+        assert "host port 8080/tcp is in use" in str(warning)
+
+
+def test_an_attachment_keeps_its_port_when_it_is_made_anew(node: Node, item: Json) -> None:
+    node.attach(item)
+    with bound():
+        subprocess.run(["iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT"], check=True)
+        assert node.attach(item)[0]["action"] == "recreated"
+        assert node.attach(item)[0]["action"] == "checked"
+
+
+def test_another_port_that_is_in_use_leaves_the_attachment_as_it_is(node: Node, blue: Namespace, item: Json) -> None:
+    node.attach(item)
+    before = node.state()
+    with bound(port=PORT + 1):
+        node.refusal(mapping(blue, PORT + 1), "host port 8081/tcp is in use")
+    assert before.difference(node.state()) == ""
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_port_of_another_attachment_is_refused_until_that_goes(
+    node: Node, blue: Namespace, red: Namespace, item: Json, check: bool
+) -> None:
+    node.attach(item)
+    other = mapping(red)
+    error = node.refusal(other, "host port 8080/tcp is mapped by the attachment of blue (eth0) to network net")
+    assert node.refusal(other, _ansible_check_mode=True) == error
+    node.attach(mapping(red, hostIP="::"), _ansible_check_mode=True)
+    done = node.attach(other, {**item, "state": "absent"}, _ansible_check_mode=check)
+    assert [entry["action"] for entry in done] == ["added", "removed"]
+
+
+def test_a_port_is_not_mapped_twice_by_one_task(node: Node, red: Namespace, item: Json) -> None:
+    first, second = node.refusals([item, mapping(red)])
+    assert "host port 8080/tcp is wanted for the attachment of red (eth0) to network net as well" in first["text"]
+    assert "host port 8080/tcp is wanted for the attachment of blue (eth0) to network net as well" in second["text"]
+
+
+def test_ports_are_changed_round_in_one_task(node: Node, blue: Namespace, red: Namespace, item: Json) -> None:
+    node.attach(item, mapping(red, PORT + 1))
+    done = node.attach(mapping(blue, PORT + 1), mapping(red))
+    assert [entry["action"] for entry in done] == ["recreated", "recreated"]
+
+
+def test_what_has_lost_its_namespace_keeps_its_port_until_it_is_removed(
+    node: Node, blue: Namespace, red: Namespace, item: Json
+) -> None:
+    """The rules stay, and would lead to where nothing is any more."""
+    node.attach(item)
+    remove(blue)
+    node.refusal(
+        mapping(red), "is mapped by the attachment of blue (eth0) to network net", "its network namespace is gone"
+    )
+    node.detach(item)
+    assert node.attach(mapping(red))[0]["action"] == "added"
+
+
+@pytest.mark.interop
+def test_a_port_that_libcni_has_mapped_is_refused(
+    node: Node, libcni: Libcni, blue: Namespace, red: Namespace, item: Json
+) -> None:
+    theirs = mapping(blue, protocol="tcp")
+    libcni.run("ADD", [theirs])
+    node.refusal(mapping(red), "host port 8080/tcp is mapped by the attachment of blue (eth0) to network net")
+    libcni.run("DEL", [theirs])
+    assert node.attach(mapping(red))[0]["action"] == "added"

@@ -1,0 +1,86 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which sockets take what comes in for a port, by what the kernel shows."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import pathlib
+import socket
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import listeners
+
+
+def listening(kind: int, address: str, *, dual: bool = False) -> socket.socket:
+    made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind)
+    if made.family == socket.AF_INET6:
+        made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not dual)
+    made.bind((address, 0))
+    if kind == socket.SOCK_STREAM:
+        made.listen()
+    return made
+
+
+def seen(one: socket.socket) -> list[tuple[str, str]]:
+    """The protocol and the address under which the kernel shows a socket."""
+    inode = str(os.fstat(one.fileno()).st_ino)
+    found = [listener for listener in listeners.listeners() if listener.inode == inode]
+    assert {listener.port for listener in found} <= {one.getsockname()[1]}
+    return [(listener.protocol, str(listener.address)) for listener in found]
+
+
+@pytest.mark.parametrize(
+    ("kind", "address", "expected"),
+    [
+        (socket.SOCK_STREAM, "127.0.0.1", ("tcp", "127.0.0.1")),
+        (socket.SOCK_STREAM, "0.0.0.0", ("tcp", "0.0.0.0")),
+        (socket.SOCK_STREAM, "::1", ("tcp", "::1")),
+        (socket.SOCK_STREAM, "::ffff:127.0.0.1", ("tcp", "127.0.0.1")),
+        (socket.SOCK_DGRAM, "127.0.0.1", ("udp", "127.0.0.1")),
+        (socket.SOCK_DGRAM, "::1", ("udp", "::1")),
+    ],
+)
+def test_a_socket_is_found_with_its_address(kind: int, address: str, expected: tuple[str, str]) -> None:
+    with listening(kind, address, dual="ffff" in address) as one:
+        assert seen(one) == [expected]
+
+
+def test_what_is_connected_takes_nothing_of_others() -> None:
+    with (
+        listening(socket.SOCK_DGRAM, "127.0.0.1") as server,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
+    ):
+        client.connect(server.getsockname())
+        assert seen(client) == []
+    with listening(socket.SOCK_STREAM, "127.0.0.1") as server, socket.create_connection(server.getsockname()) as stream:
+        assert seen(stream) == []
+
+
+def test_the_process_that_has_a_socket_is_named() -> None:
+    with listening(socket.SOCK_STREAM, "127.0.0.1") as one:
+        inode = str(os.fstat(one.fileno()).st_ino)
+        found = listeners.Listener("tcp", ipaddress.ip_address("127.0.0.1"), one.getsockname()[1], inode)
+        name = pathlib.Path("/proc/self/comm").read_text(encoding="utf-8").strip()
+        assert listeners.owner(found) == f"{name} (process {os.getpid()})"
+    assert listeners.owner(found._replace(inode="0")) == ""
+
+
+def test_sockets_of_sctp_are_read_as_the_kernel_shows_them(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sctp").mkdir()
+    (tmp_path / "sctp" / "eps").write_text(
+        " ENDPT     SOCK   STY SST HBKT LPORT   UID INODE LADDRS\n"
+        "       0        0 2   10  29   3868      0 23351 10.0.0.1 fe80:0000:0000:0000:0000:0000:0000:0001 \n"
+        "       0        0 2   7   30   3869      0 23352 10.0.0.1 \n",
+        encoding="ascii",
+    )
+    monkeypatch.setattr(listeners, "_DIRECTORY", str(tmp_path))
+    found: list[t.Any] = [(one.protocol, str(one.address), one.port, one.inode) for one in listeners.listeners()]
+    assert found == [("sctp", "10.0.0.1", 3868, "23351"), ("sctp", "fe80::1", 3868, "23351")]

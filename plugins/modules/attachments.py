@@ -118,6 +118,8 @@ options:
           - Whether there is to be such an attachment. It fails where the container has an interface of the name already, and that
             is left alone, whoever has made it.
           - V(absent) works from the record alone. The network may have been changed or removed since.
+          - With V(absent), or before it is made anew, the container's interface is found also where the container has given it
+            another name. It fails where it cannot be removed without taking another interface away.
         type: str
         choices:
           - present

@@ -315,7 +315,7 @@ class Runtime:
 
     def _delete(self, record: Record) -> None:
         conversation = Conversation(self._executor, self.versions, record)
-        attachment = record.attachment.with_netns(_netns_for_delete(record))
+        attachment = record.attachment.with_netns(netns_for_delete(record))
 
         def delete_from(plugin: PluginConfiguration) -> None:
             try:
@@ -358,7 +358,7 @@ def _cleaned_up(clean_up: CleanUp, failure: CniError) -> bool:
         raise failure.followed_by(f"what it left could not be removed either: {exc}") from exc
 
 
-def _netns_for_delete(record: Record) -> str:
+def netns_for_delete(record: Record) -> str:
     """Return the namespace that ADD was given if the path still names it: another one's interfaces are not ours."""
     path = record.attachment.netns
     current = netns_identity(path)
@@ -386,4 +386,4 @@ def _raise_all(what: str, errors: list[CniError]) -> None:
         raise CniError(errors[0].code, f"{what}: {len(errors)} failures", "\n".join(str(error) for error in errors))
 
 
-__all__ = ("Checked", "Excuses", "Runtime")
+__all__ = ("Checked", "Excuses", "Runtime", "netns_for_delete")

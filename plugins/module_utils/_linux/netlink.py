@@ -16,7 +16,7 @@ import struct
 import typing as t
 
 # linux/netlink.h
-_NLM_F_REQUEST, _NLM_F_DUMP, _NLM_F_DUMP_INTR = 0x1, 0x300, 0x10
+_NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_DUMP, _NLM_F_DUMP_INTR = 0x1, 0x4, 0x300, 0x10
 _NLMSG_NOOP, _NLMSG_ERROR, _NLMSG_DONE, _NLMSG_OVERRUN = 1, 2, 3, 4
 _ATTRIBUTE_TYPE: t.Final = 0x3FFF
 _HEADER: t.Final = struct.Struct("=IHHII")
@@ -68,6 +68,16 @@ class Connection:
         for dummy, place in self._answers():
             return place
         raise OSError(errno.EBADMSG, "the kernel's answer is empty")
+
+    def change(self, kind: int, body: bytes) -> None:
+        """Have the kernel change something.
+
+        Raises:
+            OSError: As `get`.
+        """
+        self._send(kind, _NLM_F_ACK, body)
+        for dummy in self._answers():
+            pass
 
     def dump(self, kind: int, body: bytes) -> list[Place]:
         """Return the bodies of all messages that are the answer.

@@ -299,7 +299,7 @@ class Convergence:
         if heir:
             self._require_heir(heir)
         left = record if self._known.is_in_place(record, record.attachment) else None
-        self._delete(record, outcome)
+        self._delete(record, outcome, is_name_needed=heir is not None)
         if self._policy.dry_run:
             self._known.removed.add(record.attachment.key)
         outcome.action, outcome.left = "removed", left
@@ -314,21 +314,31 @@ class Convergence:
         except CniError as exc:
             raise exc.within(f"it stays, for the {heir.attachment} cannot take its place") from exc
 
-    def _delete(self, record: Record, outcome: Outcome, successor: Wanted | None = None) -> None:
+    def _delete(
+        self, record: Record, outcome: Outcome, successor: Wanted | None = None, *, is_name_needed: bool = False
+    ) -> None:
         self._runtime.require_safe_plugins(record)
-        if not self._policy.dry_run:
+        if self._policy.dry_run:
+            self._require_link(record, is_name_needed=is_name_needed or successor is not None)
+        else:
             try:
-                self._detach(record, successor)
+                self._detach(record, successor, is_name_needed=is_name_needed)
             except CniError:
                 outcome.touched = self._runtime.intents.may_have(record.attachment.key)
                 raise
             outcome.touched = True
         outcome.after = outcome.result = None
 
-    def _detach(self, record: Record, successor: Wanted | None) -> None:
+    def _detach(self, record: Record, successor: Wanted | None, *, is_name_needed: bool) -> None:
         from ansible_collections.cni.node.plugins.module_utils._node.detachment import detach
 
-        detach(self._runtime, self._conf_dir, record, successor)
+        detach(self._runtime, self._conf_dir, record, successor, is_name_needed=is_name_needed)
+
+    def _require_link(self, record: Record, *, is_name_needed: bool) -> None:
+        """Raise what keeps DEL from removing the link of an attachment."""
+        from ansible_collections.cni.node.plugins.module_utils._node.recorded_link import prepare
+
+        prepare(record, is_name_needed=is_name_needed)
 
 
 __all__ = ("Convergence",)

@@ -18,19 +18,25 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import failed_for_its_chain, refused_what_it_got
 from ansible_collections.cni.node.plugins.module_utils._node.masquerade import sweep
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.recorded_link import prepare, remove_host_end
 
 
-def detach(runtime: Runtime, networks: ConfDir, record: Record, successor: Wanted | None) -> None:
+def detach(
+    runtime: Runtime, networks: ConfDir, record: Record, successor: Wanted | None, *, is_name_needed: bool = False
+) -> None:
     """Run DEL, and once more where its own leftovers were in its way, or something that somebody has taken away.
 
     What was begun with values that a plugin refuses can never be ended with them; it is, with those given by now.
+    A link that has got another name is found first: DEL would free its address and leave it.
 
     Args:
         successor: What is about to be added in its place.
+        is_name_needed: Whether something else is to have the interface's name.
 
     Raises:
-        CniError: DEL failed, or a rule that it leaves cannot be removed.
+        CniError: DEL failed, or a rule that it leaves cannot be removed; another link has the name.
     """
+    record = prepare(record, is_name_needed=is_name_needed or successor is not None).carry_out()
     try:
         _delete(runtime, record, successor)
     except CniError as exc:
@@ -47,11 +53,13 @@ def detach(runtime: Runtime, networks: ConfDir, record: Record, successor: Wante
 
 
 def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
-    """Remove the rules that DEL leaves behind; say whether it may succeed now, where it has failed.
+    """Remove the pair and the rules that DEL leaves behind; say whether it may succeed now, where it has failed.
 
     Raises:
         CniError: One cannot be removed.
     """
+    if error is None:
+        remove_host_end(record)
     found = sweep(record, runtime.records)
     return bool(found) or (error is not None and failed_for_its_chain(error))
 

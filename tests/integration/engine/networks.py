@@ -69,7 +69,7 @@ def full(version: str = "1.0.0") -> Json:
 
 def missing_kind(plugins: t.Sequence[Json]) -> str:
     """Which kind of link the plugins need and this kernel has not, if so; called after `make_uplink`."""
-    for kind in {"macvlan"} & {plugin["type"] for plugin in plugins}:
+    for kind in {"ipvlan", "macvlan"} & {plugin["type"] for plugin in plugins}:
         made = subprocess.run(["ip", "link", "add", "link", UPLINK, "name", "probe", "type", kind], check=False)
         if made.returncode != 0:
             return kind

@@ -1,0 +1,237 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""DEL removes the link that ADD has made, whatever a container calls it by then, and frees no address before that."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, addresses, links, namespace
+from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.until import until
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+SMALL: Json = {"type": "host-local", "ranges": [[{"subnet": "10.1.0.0/30", "gateway": "10.1.0.1"}]]}
+PLUGINS: dict[str, Json] = {
+    "bridge": networks.bridge(ipam=SMALL, ipMasq=True),
+    "ptp": {"type": "ptp", "ipam": SMALL, "ipMasq": True},
+    "macvlan": {**networks.MACVLAN, "ipam": SMALL},
+    "ipvlan": {"type": "ipvlan", "master": networks.UPLINK, "ipam": SMALL},
+    "host-device": {**networks.HOST_DEVICE, "ipam": SMALL},
+}
+# What is done inside the container, where its only address is the last of the network.
+DEEDS = {
+    "renamed": ["ip link set eth0 down", "ip link set eth0 name foo", "ip link set foo up"],
+    "renamed and put in the place of": [
+        "ip link set eth0 down",
+        "ip link set eth0 name foo",
+        "ip link set foo up",
+        "ip link add eth0 type bridge",
+    ],
+    "renamed, and the old name kept beside it": [
+        "ip link set eth0 down",
+        "ip link set eth0 name foo",
+        "ip link property add dev foo altname eth0",
+    ],
+    "renamed with another MAC": [
+        "ip link set eth0 down",
+        "ip link set eth0 name foo address 02:00:00:00:00:77",
+        "ip link set foo up",
+    ],
+    "given another MAC that a stranger has left": [
+        "ip link add stranger type bridge",
+        "ip link set stranger address {mac}",
+        "ip link set eth0 address 02:00:00:00:00:77",
+    ],
+    "renamed to bytes": ["ip link set eth0 down", "ip link set eth0 name \x1b[31m\"'"],
+}
+UNWILLING = Answer(error={"code": 102, "msg": "not today"})
+PAIRS = ("bridge", "ptp")
+NO_INTERFACES_IN_RESULT = "0.2.0"
+
+
+def _do(inside: Namespace, deeds: t.Iterable[str], **known: str) -> None:
+    for deed in deeds:
+        inside.run(*(word.format(**known) for word in deed.split(" ")))
+
+
+def _write(node: Node, kind: str, version: str = "1.0.0") -> Json:
+    networks.make_uplink()
+    if networks.missing_kind([PLUGINS[kind]]):
+        pytest.skip(f"this kernel has no {kind}")
+    return networks.network(PLUGINS[kind], version=version)
+
+
+def _attached(node: Node, inside: Namespace, kind: str = "bridge", version: str = "1.0.0") -> Json:
+    node.write(_write(node, kind, version))
+    item = attachment("net", inside)
+    node.attach(item)
+    assert node.leases("net") == ["10.1.0.2"]
+    return item
+
+
+def _mac(inside: Namespace) -> str:
+    return str(links(inside.name)["eth0"]["address"])
+
+
+def _pairs() -> list[str]:
+    """The ends of pairs on the node, but for the uplink."""
+    return sorted({name for name in links() if name.startswith("veth")})
+
+
+def _holders(*namespaces: Namespace) -> list[str]:
+    """Which links have the address."""
+    return [
+        link for inside in namespaces for link in links(inside.name) if "10.1.0.2/30" in addresses(link, inside.name)
+    ]
+
+
+def _next_gets_it_alone(node: Node, blue: Namespace) -> None:
+    with namespace("green") as green:
+        node.attach(attachment("net", green))
+        assert node.leases("net") == ["10.1.0.2"]
+        assert _holders(blue, green) == ["eth0"]
+        node.detach(attachment("net", green))
+
+
+@pytest.mark.parametrize("version", ["1.0.0", NO_INTERFACES_IN_RESULT])
+@pytest.mark.parametrize("deed", DEEDS)
+@pytest.mark.parametrize("kind", PAIRS)
+def test_the_link_is_gone_before_its_address_is_free(
+    node: Node, blue: Namespace, kind: str, deed: str, version: str
+) -> None:
+    item = _attached(node, blue, kind, version)
+    _do(blue, DEEDS[deed], mac=_mac(blue))
+    assert node.detach(item)[0]["action"] == "removed"
+    assert (_pairs(), _holders(blue), node.leases("net")) == ([], [], [])
+    assert set(links(blue.name)) <= {"lo", "eth0", "stranger"}
+    _next_gets_it_alone(node, blue)
+
+
+@pytest.mark.parametrize("kind", ["macvlan", "ipvlan", "host-device"])
+def test_a_link_that_is_no_pair_gets_its_name_back_for_del(node: Node, blue: Namespace, kind: str) -> None:
+    item = _attached(node, blue, kind)
+    _do(blue, DEEDS["renamed"])
+    assert node.detach(item)[0]["action"] == "removed"
+    assert (set(links(blue.name)), node.leases("net")) == ({"lo"}, [])
+    assert networks.UPLINK in links()
+
+
+def test_what_has_taken_the_name_stays(node: Node, blue: Namespace) -> None:
+    """DEL goes by the name, and would remove it."""
+    item = _attached(node, blue)
+    _do(blue, DEEDS["renamed and put in the place of"])
+    node.detach(item)
+    assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo", "eth0"}, [], [])
+
+
+def test_after_a_del_that_failed_it_stays_as_well(node: Node, blue: Namespace) -> None:
+    node.write(networks.network(PLUGINS["bridge"], {"type": "odd"}))
+    node.plugins.write("odd", DEL=UNWILLING)
+    item = attachment("net", blue)
+    node.attach(item)
+    _do(blue, DEEDS["renamed and put in the place of"])
+    for dummy in range(2):
+        node.run("attachments", attachments=[{**item, "state": "absent"}]).failed("not today")
+    node.plugins.write("odd")
+    node.detach(item)
+    assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo", "eth0"}, [], [])
+
+
+def test_two_attachments_that_have_changed_names_lose_their_own_links(node: Node, blue: Namespace) -> None:
+    for name, subnet in (("net", "10.1.0.0/16"), ("other", "10.2.0.0/16")):
+        ipam = networks.host_local(subnet)
+        node.write(networks.network(networks.bridge(bridge=f"br-{name}", ipam=ipam), name=name))
+    first, second = attachment("net", blue), attachment("other", blue, ifname="eth1")
+    node.attach(first, second)
+    swap = [f"ip link set eth{number} down" for number in (0, 1)]
+    swap += ["ip link set eth0 name x", "ip link set eth1 name eth0", "ip link set x name eth1"]
+    _do(blue, swap)
+    node.detach(first)
+    assert (addresses("eth0", blue.name), node.leases("net"), node.leases("other")) == (
+        {"10.2.0.2/16"},
+        [],
+        ["10.2.0.2"],
+    )
+    assert set(links(blue.name)) == {"lo", "eth0"}
+    node.detach(second)
+    assert (set(links(blue.name)), _pairs(), node.leases("other")) == ({"lo"}, [], [])
+
+
+def test_a_link_in_another_namespace_goes_with_its_host_end(node: Node, blue: Namespace) -> None:
+    with namespace("green") as green:
+        item = _attached(node, blue)
+        _do(blue, ["ip link set eth0 netns green"])
+        _do(green, ["ip address add 10.1.0.2/30 dev eth0"])
+        node.detach(item)
+        assert (_pairs(), _holders(blue, green), node.leases("net")) == ([], [], [])
+
+
+def test_a_link_in_a_namespace_without_a_path_goes_with_its_host_end(node: Node, blue: Namespace) -> None:
+    """A process keeps the namespace."""
+    item = _attached(node, blue)
+    kept = subprocess.Popen(blue.argv("sleep", "600"))
+    try:
+        # Until it has entered the namespace.
+        until(lambda: os.readlink(f"/proc/{kept.pid}/exe").endswith(("sleep", "busybox", "coreutils")) or None, 60)
+        subprocess.run(["ip", "netns", "delete", blue.name], check=True)
+        node.detach(item)
+        assert (_pairs(), node.leases("net")) == ([], [])
+    finally:
+        kept.kill()
+        kept.wait()
+
+
+@pytest.mark.parametrize("check", ["always", "drift"])
+def test_a_renamed_link_is_made_anew_under_its_own_name(node: Node, blue: Namespace, check: str) -> None:
+    item = _attached(node, blue)
+    _do(blue, DEEDS["renamed"])
+    (entry,) = node.attach(item, check=check)
+    assert (entry["action"], entry["reason"]) == (
+        "recreated",
+        f"interface eth0 is called foo now; looked for in {blue.path}",
+    )
+    assert (set(links(blue.name)), len(_pairs()), _holders(blue)) == ({"lo", "eth0"}, 1, ["eth0"])
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_link_whose_name_another_one_has_is_not_made_anew(node: Node, blue: Namespace, check_mode: bool) -> None:
+    item = _attached(node, blue)
+    _do(blue, DEEDS["renamed and put in the place of"])
+    node.refusal(
+        item,
+        "its interface is called foo now, and another interface of /run/netns/blue is called eth0",
+        "give that one another name or remove it, then run again",
+        _ansible_check_mode=check_mode,
+    )
+    assert node.leases("net") == ["10.1.0.2"]
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_device_of_the_node_whose_name_another_link_has_is_not_given_up(
+    node: Node, blue: Namespace, check_mode: bool
+) -> None:
+    item = _attached(node, blue, "host-device")
+    _do(blue, DEEDS["renamed and put in the place of"])
+    node.refusal({**item, "state": "absent"}, "its interface is called foo now", _ansible_check_mode=check_mode)
+    _do(blue, ["ip link delete eth0"])
+    node.detach(item)
+    assert (set(links(blue.name)), node.leases("net"), networks.UPLINK in links()) == ({"lo"}, [], True)
+
+
+def test_gc_finds_the_link_as_well(node: Node, blue: Namespace) -> None:
+    item = _attached(node, blue)
+    _do(blue, DEEDS["renamed"])
+    os.utime(node.record_of(item), (0, 0))
+    findings = node.run("gc", valid_attachments=[]).succeeded().result["findings"]
+    assert [(one["kind"], one["action"]) for one in findings] == [("record", "deleted")]
+    assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo"}, [], [])

@@ -31,26 +31,30 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, is_url
 from ansible_collections.cni.node.plugins.module_utils._node.private_file import copy_of
-from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
+from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
+from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 
 _Keys = dict[str, t.Any]
 
 
-class ActionModule(RoleAction):
+class ActionModule(ConflistItemsAction):
     """Sends an archive or directory of the controller to a node that has not got its content."""
 
-    _requires_connection = True
+    def given(self) -> _Keys:
+        """Leave out the networks where all plugins go: their templates may be gone with them."""
+        arguments = {key: value for key, value in super().given().items() if key != "_controller"}
+        if plain(arguments.get("state")) == "absent":
+            arguments.pop("conflists", None)
+        return arguments
 
-    def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
-        result: _Keys = super().run(tmp, task_vars)
-        arguments = {key: value for key, value in self._task.args.items() if key != "_controller"}
+    def execute(self, arguments: _Keys, task_vars: _Keys | None) -> _Keys:
         try:
             source = self._source(arguments)
             if source is None:
-                return {**result, **self._execute_module(module_args=arguments, task_vars=task_vars)}
-            return {**result, **self._ensure(source, arguments, task_vars)}
+                return super().execute(arguments, task_vars)
+            return self._ensure(source, arguments, task_vars)
         except CniError as exc:
-            return {**result, "failed": True, "msg": str(exc), "error": exc.as_dict()}
+            return {"failed": True, "msg": str(exc), "error": exc.as_dict()}
 
     def _source(self, arguments: _Keys) -> _Source | None:
         """Return what the controller has, or nothing where the node looks after itself."""

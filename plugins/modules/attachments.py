@@ -471,6 +471,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.attachments import ensure
+from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import PLANNED
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 
 
@@ -486,12 +487,6 @@ def main() -> t.NoReturn:
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "persist": {"type": "bool", "default": False},
     }
-    planned = {
-        "network": {"type": "str"},
-        "path": {"type": "path", "required": True},
-        "action": {"type": "str", "required": True, "choices": ["created", "changed", "removed", "unchanged"]},
-        "content": {"type": "str"},
-    }
     module = AnsibleModule(
         argument_spec={
             "attachments": {"type": "list", "elements": "dict", "required": True, "options": item},
@@ -505,7 +500,7 @@ def main() -> t.NoReturn:
             "allow_ports_in_use": {"type": "bool", "default": False},
             "workers": {"type": "int"},
             "progress": {"type": "float", "default": 10.0},
-            "planned_conflists": {"type": "list", "elements": "dict", "default": [], "options": planned},
+            **PLANNED,
             "_controller": {"type": "dict"},
         },
         supports_check_mode=True,

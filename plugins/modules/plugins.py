@@ -20,9 +20,15 @@ description:
   - Plugins that were altered, removed, or given another owner or mode since are put right.
   - Files that this module has not installed are left alone, whoever they belong to.
   - A release is kept until it is O(keep) releases old, so that O(state=rolled_back) needs no source.
+  - A plugin is not removed while an attachment or a network needs it and no other directory of O(plugin_dirs) has it. The task
+    fails then before anything is changed, and names what needs it. O(remove_needed) removes it nevertheless.
+  - Attachments are those recorded below O(cache_dir) and by other runtimes, including those that were begun and not finished.
+    Networks are those in O(conf_dir) and O(conflists). Both need delegated plugins too.
 
 extends_documentation_fragment:
   - cni.node._attributes
+  - cni.node._conflist_items
+  - cni.node._paths.conf_dir
 
 attributes:
   action:
@@ -36,6 +42,7 @@ attributes:
     details:
       - An archive that O(source) names as a URL is downloaded to a temporary directory, to see what is in it.
       - A file with O(remote_src=true) that an earlier task would have put there is not known yet. A warning says so.
+      - Networks and attachments that earlier tasks would remove are known from O(planned_conflists) and O(planned_attachments).
   diff_mode:
     support: full
   idempotent:
@@ -89,6 +96,7 @@ options:
     description:
       - Directory below which releases are kept, in C(cni.node/plugins). Each takes the room of its plugins, the installed
         one included.
+      - The records of attachments are there too.
     type: path
     default: /var/lib/cni
   state:
@@ -119,6 +127,64 @@ options:
       - Only one file is set aside for a plugin. Another one that has taken its place is an error.
     type: bool
     default: false
+  conflists:
+    description:
+      - Network configurations that the node is about to get, so that no plugin is removed that they need. They are not written.
+      - With O(state=absent), this is not looked at.
+  plugin_dirs:
+    description:
+      - Directories in which runtimes of this node look for plugins. A plugin that one of them has, other than O(bin_dir), can be
+        removed from O(bin_dir) whatever needs it.
+    type: list
+    elements: path
+    default:
+      - /opt/cni/bin
+      - /usr/lib/cni
+      - /usr/libexec/cni
+  remove_needed:
+    description:
+      - Whether plugins are removed that attachments or networks need. A warning says what needs them.
+      - Without its plugins, an attachment can be neither checked nor deleted, and a network attaches nothing.
+    type: bool
+    default: false
+  planned_conflists:
+    description:
+      - What a task with M(cni.node.conflists) before this one has returned as RV(cni.node.conflists#module:conflists).
+      - In check mode, a network whose file that task would remove needs no plugin. Otherwise this is not looked at.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      network:
+        description:
+          - The network's name.
+        type: str
+      path:
+        description:
+          - The file.
+        type: path
+        required: true
+      action:
+        description:
+          - What would be done to it.
+        type: str
+        required: true
+        choices:
+          - created
+          - changed
+          - removed
+          - unchanged
+      content:
+        description:
+          - Its text afterwards.
+        type: str
+  planned_attachments:
+    description:
+      - What a task with M(cni.node.attachments) before this one has returned as RV(cni.node.attachments#module:attachments).
+      - In check mode, an attachment that it would remove needs no plugin. Otherwise this is not looked at.
+    type: list
+    elements: dict
+    default: []
   timeout:
     description:
       - Seconds that a download may take between two pieces of it.
@@ -247,6 +313,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS, PLANNED
 from ansible_collections.cni.node.plugins.module_utils._module.plugins import ensure
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 
@@ -266,6 +333,12 @@ def main() -> t.NoReturn:
             "force": {"type": "bool", "default": False},
             **arguments.TIMEOUT,
             "download_timeout": {"type": "float", "default": 600.0},
+            **CONFLISTS,
+            **arguments.CONF_DIR,
+            "plugin_dirs": arguments.PLUGIN_DIRS["plugin_dirs"],
+            "remove_needed": {"type": "bool", "default": False},
+            **PLANNED,
+            "planned_attachments": {"type": "list", "elements": "dict", "default": []},
             "_controller": {"type": "dict"},
         },
         required_if=[("state", "present", ("version", "source"), True)],

@@ -48,11 +48,16 @@ class ConflistItemsAction(RoleAction):
                 arguments["conflists"] = self.prepared(items, task_vars or {})
             except CniError as exc:
                 return {**result, "failed": True, "msg": str(exc), "error": exc.as_dict()}
-        return {**result, **self._execute_module(module_args=self.for_node(arguments), task_vars=task_vars)}
+        return {**result, **self.execute(arguments, task_vars)}
 
     def given(self) -> _Keys:
         """Return the task's arguments that are looked at."""
         return dict(self._task.args)
+
+    def execute(self, arguments: _Keys, task_vars: _Keys | None) -> _Keys:
+        """Run the module; return its result."""
+        result: _Keys = self._execute_module(module_args=self.for_node(arguments), task_vars=task_vars)
+        return result
 
     def for_node(self, arguments: _Keys) -> _Keys:
         """Return the module's arguments as the node gets them."""

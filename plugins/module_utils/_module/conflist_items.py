@@ -35,6 +35,21 @@ CONFLISTS: t.Final[dict[str, dict[str, t.Any]]] = {
     }
 }
 
+# What the module conflists returns of each, as other modules take it.
+PLANNED: t.Final[dict[str, dict[str, t.Any]]] = {
+    "planned_conflists": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {
+            "network": {"type": "str"},
+            "path": {"type": "path", "required": True},
+            "action": {"type": "str", "required": True, "choices": ["created", "changed", "removed", "unchanged"]},
+            "content": {"type": "str"},
+        },
+    }
+}
+
 
 def content_of(item: t.Mapping[str, t.Any], where: str, as_text: t.Callable[[t.Any], bytes]) -> bytes | None:
     """Return the JSON of an item's network, or nothing where the network is to be gone.
@@ -56,4 +71,4 @@ def content_of(item: t.Mapping[str, t.Any], where: str, as_text: t.Callable[[t.A
     return t.cast(str, item["content"]).encode("utf-8", "surrogateescape")
 
 
-__all__ = ("CONFLISTS", "content_of")
+__all__ = ("CONFLISTS", "PLANNED", "content_of")

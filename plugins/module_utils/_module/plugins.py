@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import typing as t
 
@@ -89,13 +90,26 @@ def _operate(module: AnsibleModule, store: PluginStore, made: list[str]) -> _Key
     params = module.params
     directory = BinDirectory(params["bin_dir"], store.digests, _labels(module))
     installation = Installation(
-        store, directory, keep=params["keep"], force=params["force"], dry_run=module.check_mode, made=made
+        store,
+        directory,
+        keep=params["keep"],
+        force=params["force"],
+        dry_run=module.check_mode,
+        made=made,
+        require_unneeded=functools.partial(_require_unneeded, module),
     )
     if params["state"] == "absent":
         return _report(module, installation.absent())
     if params["state"] == "rolled_back":
         return _report(module, installation.rolled_back())
     return _present(module, store, installation)
+
+
+def _require_unneeded(module: AnsibleModule, plugins: t.Collection[str]) -> None:
+    # Most runs remove nothing, and need neither this nor what it imports.
+    from ansible_collections.cni.node.plugins.module_utils._module.plugin_removal import require_unneeded
+
+    require_unneeded(module, plugins)
 
 
 def _present(module: AnsibleModule, store: PluginStore, installation: Installation) -> _Keys:

@@ -62,14 +62,30 @@ class Installation:
     """One directory of plugins, and what becomes of it."""
 
     def __init__(
-        self, store: PluginStore, directory: BinDirectory, *, keep: int, force: bool, dry_run: bool, made: list[str]
+        self,
+        store: PluginStore,
+        directory: BinDirectory,
+        *,
+        keep: int,
+        force: bool,
+        dry_run: bool,
+        made: list[str],
+        require_unneeded: t.Callable[[t.Collection[str]], None],
     ) -> None:
+        """
+        Args:
+            keep: How many releases beside the current one.
+            force: Set aside files of others.
+            made: Directories that are not there yet.
+            require_unneeded: Raises a `CniError` where one of the plugins that would be removed is needed.
+        """
         self._store = store
         self._directory = directory
         self._keep = keep
         self._force = force
         self._dry_run = dry_run
         self._made = made
+        self._require_unneeded = require_unneeded
 
     def present(
         self, digest: str, version: str, only: t.Sequence[str] | None, fetch: t.Callable[[], Source]
@@ -168,6 +184,9 @@ class Installation:
     def _become(self, changes: list[PluginChange], releases: list[Release], rolled_back_from: str) -> Outcome:
         before = self._store.manifest
         require_kept(changes, before, self._store)
+        removed = [change.name for change in changes if change.action == "removed"]
+        if removed:
+            self._require_unneeded(removed)
         outcome = _outcome(changes, before, releases, self._store)
         if not self._dry_run:
             after = dataclasses.replace(before, releases=releases, rolled_back_from=rolled_back_from)

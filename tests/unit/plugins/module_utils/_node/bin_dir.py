@@ -63,7 +63,15 @@ class BinDir:
         store = self.store
         directory = BinDirectory(str(self.path), store.digests, self._labels)
         made = missing_directories(str(self.path))
-        return Installation(store, directory, keep=keep, force=force, dry_run=dry_run, made=made)
+        return Installation(
+            store,
+            directory,
+            keep=keep,
+            force=force,
+            dry_run=dry_run,
+            made=made,
+            require_unneeded=lambda dummy: None,
+        )
 
     def present(
         self, wanted: Release, only: list[str] | None = None, *, has_source: bool = True, **options: t.Any

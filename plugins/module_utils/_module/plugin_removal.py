@@ -1,0 +1,67 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config, json_text
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
+from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import PlannedFile, with_planned
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_needs import Needs, described, is_elsewhere, needs
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+_ADVICE: t.Final = "keep them, with 'only' or with a release that has them; or first remove what needs them; or set remove_needed to true"
+
+
+def require_unneeded(module: AnsibleModule, plugins: t.Collection[str]) -> None:
+    """Refuse to remove plugins that networks or attachments need, or warn where the user has asked for it.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    bin_dir, plugin_dirs = module.params["bin_dir"], module.params["plugin_dirs"]
+    found = _needs(module, [name for name in plugins if not is_elsewhere(name, plugin_dirs, bin_dir)])
+    if not found:
+        return
+    counted = "1 plugin that is needed" if len(found) == 1 else f"{len(found)} plugins that are needed"
+    if not module.params["remove_needed"]:
+        raise CniError(Code.INVALID_CONFIG, f"{bin_dir}: {counted} would be removed: {described(found)}", _ADVICE)
+    warn(module, [f"{bin_dir}: {counted} {'is' if len(found) == 1 else 'are'} removed: {described(found)}"])
+
+
+def _needs(module: AnsibleModule, plugins: t.Collection[str]) -> Needs:
+    params = module.params
+    detached = {
+        (one.get("network"), one.get("container_id"), one.get("ifname"))
+        for one in params["planned_attachments"]
+        if module.check_mode and one.get("action") == "removed"
+    }
+    return needs(plugins, [*_configured(module), *_given(params)], params["cache_dir"], detached)
+
+
+def _configured(module: AnsibleModule) -> t.Iterable[NetworkConfiguration]:
+    """Return the networks of the node; in check mode, without those that an earlier task would remove."""
+    found = conf_dir.load(module.params["conf_dir"])
+    planned = module.params["planned_conflists"] if module.check_mode else []
+    files = [PlannedFile(one["path"], one["action"], one["content"] or "") for one in planned]
+    return with_planned(found, files).networks.values()
+
+
+def _given(params: t.Mapping[str, t.Any]) -> t.Iterator[NetworkConfiguration]:
+    for position, item in enumerate(params["conflists"] if params["state"] != "absent" else ()):
+        content = content_of(item, f"conflists[{position}]", json_text.encode)
+        if content is not None:
+            yield config.parse(content, f"conflists[{position}]")
+
+
+__all__ = ("require_unneeded",)

@@ -1,0 +1,71 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""No playbook removes plugins that attachments or networks need."""
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.ansible import releases
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+
+PROVISION, UPGRADE, ROLLBACK, REMOVE = (f"cni.node.{name}" for name in ("provision", "upgrade", "rollback", "remove"))
+TASK = "Have the plugins"
+NEEDED = ("host-local", "ptp")
+
+
+@pytest.fixture
+def variables(node: Node, project: Project) -> Json:
+    """A node of one network and one attachment that gets its plugins from nowhere else."""
+    node.plugins.path.rmdir()
+    node.conf_dir.rmdir()
+    return {
+        "cni_node_concerns": "plugins\nnetworks\nattachments",
+        "cni_node_plugin_dirs": "/opt/cni/bin",
+        "cni_node_conflists": [{"config": networks.network(networks.PTP, name="wire")}],
+        "cni_node_attachments": [{"network": "wire", "netns": "red"}],
+        **release(project, "full.tgz", *NEEDED, "tuning"),
+    }
+
+
+def release(project: Project, name: str, *plugins: str) -> Json:
+    path = project.path / name
+    return {"cni_node_plugins_source": str(path if path.exists() else releases.release(path, *plugins))}
+
+
+def test_needed_plugins_stay_until_what_needs_them_is_gone(node: Node, project: Project, variables: Json) -> None:
+    narrower = {**variables, **release(project, "less.tgz", "tuning")}
+    alone = {"cni_node_concerns": "plugins", "cni_node_conflists": [], "cni_node_attachments": []}
+    project.run(PROVISION, **{**narrower, **alone}).succeeded()
+    project.run(PROVISION, **variables).succeeded()
+    before = releases.installed()
+    only: Json = {**variables, "cni_node_plugins_only": "tuning"}
+    for given in (
+        (PROVISION, "--check", only),
+        (PROVISION, "-v", only),
+        (UPGRADE, "-v", narrower),
+        (ROLLBACK, "-v", variables),
+    ):
+        playbook, option, chosen = given
+        failed = project.run(playbook, option, **chosen)[TASK].failed("2 plugins that are needed would be removed")
+        assert "ptp, by network wire (/etc/cni/net.d/10-wire.conflist), " in failed, playbook
+        assert "the attachment of red (eth0) to network wire" in failed, playbook
+    assert releases.installed() == before
+    predicted = project.run(REMOVE, "--check", **variables).succeeded()[TASK]
+    removed = project.run(REMOVE, **variables).succeeded()[TASK]
+    assert removed.plan() == predicted.plan()
+
+
+def test_the_networks_of_the_variables_need_their_plugins_before_they_are_written(
+    node: Node, project: Project, variables: Json
+) -> None:
+    only = {**variables, "cni_node_concerns": "plugins", "cni_node_verify": False}
+    project.run(PROVISION, **only).succeeded()
+    narrower = {**only, "cni_node_plugins_only": "tuning"}
+    project.run(PROVISION, **narrower)[TASK].failed("ptp, by network wire (conflists[0])")
+    done = project.run(PROVISION, **narrower, cni_node_plugins_remove_needed="yes").succeeded()[TASK]
+    assert "2 plugins that are needed are removed: host-local, by network wire" in str(done.warnings)

@@ -1,0 +1,206 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module plugins removes no plugin that attachments or networks need."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+
+Json = dict[str, t.Any]
+
+NETWORK: Json = {
+    "cniVersion": "1.0.0",
+    "name": "pods",
+    "plugins": [{"type": "ptp", "ipam": {"type": "host-local", "subnet": "10.9.0.0/24"}}, {"type": "tuning"}],
+}
+BLUE = Attachment("pods", "blue", "eth0")
+NAMES = ("bridge", "host-local", "ptp", "tuning")
+
+
+class Place:
+    """A node's directories below a temporary one, with a release installed that has all plugins of the network."""
+
+    def __init__(self, run: Runner, directory: pathlib.Path) -> None:
+        self._run = run
+        self.bin_dir, self.conf_dir = directory / "bin", directory / "net.d"
+        self.elsewhere = directory / "lib"
+        self.cache_dir = directory / "cache"
+        self._new, self._old = directory / "new", directory / "old"
+        put(self._new, *NAMES)
+        put(self._old, "bridge")
+
+    def ensure(self, *, check_mode: bool = False, **options: t.Any) -> Done:
+        given = {} if options.get("state") else {"source": str(self._new), "remote_src": True}
+        places: Json = {name: str(getattr(self, name)) for name in ("bin_dir", "conf_dir", "cache_dir")}
+        dirs = [str(self.bin_dir), str(self.elsewhere)]
+        return self._run("plugins", check_mode=check_mode, **places, plugin_dirs=dirs, **{**given, **options})
+
+    def ensure_older(self, **options: t.Any) -> Done:
+        return self.ensure(source=str(self._old), **options)
+
+    def write(self, network: Json) -> None:
+        self.conf_dir.mkdir()
+        (self.conf_dir / "10-pods.conflist").write_text(json.dumps(network), encoding="utf-8")
+
+    def record(self, *, intent: bool = False) -> None:
+        config = json.dumps(NETWORK).encode()
+        begun = Record(BLUE, config, version="1.0.0", command="ADD" if intent else "")
+        kind = RecordStore.of_intents if intent else RecordStore.of_records
+        kind(str(self.cache_dir)).write(begun)
+
+    def installed(self) -> list[str]:
+        return sorted(os.listdir(self.bin_dir))
+
+
+def put(directory: pathlib.Path, *names: str) -> None:
+    directory.mkdir()
+    for name in names:
+        (directory / name).write_text(name, encoding="ascii")
+        (directory / name).chmod(0o755)
+
+
+@pytest.fixture
+def place(run: Runner, tmp_path: pathlib.Path) -> Place:
+    place = Place(run, tmp_path)
+    place.ensure().ok()
+    return place
+
+
+WHO = {
+    "file": "network pods (net.d/10-pods.conflist)",
+    "record": "attachment of blue (eth0) to network pods",
+    "intent": "attachment of blue (eth0) to network pods",
+    "given": "network pods (conflists[0])",
+}
+
+
+def make(place: Place, kind: str) -> Json:
+    """Have something that needs plugins; return the options that tell of it."""
+    if kind == "file":
+        place.write(NETWORK)
+    elif kind != "given":
+        place.record(intent=kind == "intent")
+    return {"conflists": [{"config": NETWORK}]} if kind == "given" else {}
+
+
+@pytest.mark.parametrize("kind", WHO)
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: Place, kind: str, check_mode: bool) -> None:
+    options = make(place, kind)
+    message = place.ensure(only=["bridge"], check_mode=check_mode, **options).refused()
+    assert message.startswith(f"{place.bin_dir}: 3 plugins that are needed would be removed: host-local, by ")
+    assert message.count(WHO[kind].replace("net.d", str(place.conf_dir))) == 3
+    assert "; ptp, by " in message
+    assert "; tuning, by " in message
+    assert "remove_needed to true" in message
+    assert place.installed() == sorted(NAMES)
+
+
+@pytest.mark.parametrize("kind", ["file", "record", "intent"])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_the_whole_is_not_removed_while_a_plugin_is_needed(place: Place, kind: str, check_mode: bool) -> None:
+    make(place, kind)
+    assert "would be removed: host-local, by " in place.ensure(state="absent", check_mode=check_mode).refused()
+    assert place.installed() == sorted(NAMES)
+
+
+@pytest.mark.parametrize("kind", WHO)
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_release_is_not_rolled_back_to_that_lacks_a_needed_plugin(place: Place, kind: str, check_mode: bool) -> None:
+    place.ensure_older().ok()
+    place.ensure().ok()
+    options = make(place, kind)
+    refused = place.ensure(state="rolled_back", check_mode=check_mode, **options).refused()
+    assert "would be removed: host-local, by " in refused
+    assert place.installed() == sorted(NAMES)
+
+
+def test_another_release_is_refused_that_lacks_a_needed_plugin_and_nothing_of_it_is_kept(place: Place) -> None:
+    place.record()
+    before = sorted(map(str, place.cache_dir.rglob("*")))
+    assert "would be removed: host-local, by " in place.ensure_older().refused()
+    assert sorted(map(str, place.cache_dir.rglob("*"))) == before
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_the_user_can_go_ahead_and_is_told(place: Place, check_mode: bool) -> None:
+    place.record()
+    done = place.ensure(only=["bridge"], remove_needed=True, check_mode=check_mode)
+    removed = {one["name"] for one in done.ok()["plugins"] if one["action"] == "removed"}
+    assert removed == {"host-local", "ptp", "tuning"}
+    assert done.warnings == [
+        f"{place.bin_dir}: 3 plugins that are needed are removed: "
+        + "; ".join(f"{name}, by the {BLUE}" for name in sorted(removed))
+    ]
+
+
+def test_what_is_not_needed_goes(place: Place) -> None:
+    place.record()
+    place.ensure(only=[name for name in NAMES if name != "bridge"]).ok()
+    assert place.installed() == ["host-local", "ptp", "tuning"]
+
+
+def test_a_plugin_that_another_directory_has_is_not_missed(place: Place) -> None:
+    place.record()
+    put(place.elsewhere, "host-local", "ptp")
+    assert "1 plugin that is needed would be removed: tuning, by " in place.ensure(only=["bridge"]).refused()
+    (place.elsewhere / "tuning").write_text("tuning", encoding="ascii")
+    assert "tuning, by " in place.ensure(only=["bridge"]).refused(), "a file that cannot be run"
+    (place.elsewhere / "tuning").chmod(0o755)
+    place.ensure(only=["bridge"]).ok()
+
+
+def test_a_link_to_the_same_directory_is_not_another_one(place: Place) -> None:
+    place.record()
+    place.elsewhere.symlink_to(place.bin_dir)
+    assert "3 plugins that are needed" in place.ensure(only=["bridge"]).refused()
+
+
+def test_of_many_that_need_a_plugin_some_are_named(place: Place) -> None:
+    store = RecordStore.of_records(str(place.cache_dir))
+    for number in range(9):
+        store.write(Record(Attachment("pods", f"c{number}", "eth0"), json.dumps(NETWORK).encode(), version="1.0.0"))
+    message = place.ensure(only=["bridge"]).refused()
+    assert (
+        "ptp, by the attachment of c0 (eth0) to network pods, the attachment of c1 (eth0) to network pods, " in message
+    )
+    assert message.count(" and 6 more") == 3
+
+
+def test_what_is_given_as_absent_needs_nothing(place: Place) -> None:
+    place.ensure(only=["bridge"], conflists=[{"name": "pods", "state": "absent"}]).ok()
+
+
+def test_check_mode_takes_what_earlier_tasks_would_remove_for_gone(place: Place) -> None:
+    place.write(NETWORK)
+    place.record()
+    path = str(place.conf_dir / "10-pods.conflist")
+    gone: Json = {
+        "planned_conflists": [{"network": "pods", "path": path, "action": "removed", "content": json.dumps(NETWORK)}],
+        "planned_attachments": [{"network": "pods", "container_id": "blue", "ifname": "eth0", "action": "removed"}],
+    }
+    place.ensure(state="absent", check_mode=True, **gone).ok()
+    for kept in gone:
+        planned = {name: value for name, value in gone.items() if name != kept}
+        assert "would be removed: host-local, by " in place.ensure(state="absent", check_mode=True, **planned).refused()
+    assert "would be removed: host-local, by " in place.ensure(state="absent", **gone).refused()
+
+
+def test_what_cannot_be_read_stands_in_nobodys_way(place: Place) -> None:
+    place.record()
+    (path,) = (place.cache_dir / "results").iterdir()
+    path.write_bytes(b"{")
+    place.write({**NETWORK, "plugins": 5})
+    place.ensure(only=["bridge"]).ok()

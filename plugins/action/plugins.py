@@ -78,7 +78,7 @@ class ActionModule(ConflistItemsAction):
         result = self._call(arguments, task_vars, digest=source.digest)
         if not result.get("needed"):
             return result
-        if self._task.check_mode:
+        if result["needed"] == "listing":
             return self._call(arguments, task_vars, digest=source.digest, listing=source.listing())
         directory = self._connection._shell.tmpdir or self._make_tmp_path()
         remote = self._connection._shell.join_path(directory, "source")

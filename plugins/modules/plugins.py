@@ -40,7 +40,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - An archive that O(source) names as a URL is downloaded to a temporary directory, to see what is in it.
+      - An archive that O(source) names as a URL is downloaded to a temporary directory, to see what is in it. A O(source) on the
+        controller is sent there only where its plugins are asked whether they are of O(version).
       - A file with O(remote_src=true) that an earlier task would have put there is not known yet. A warning says so.
       - Networks and attachments that earlier tasks would remove are known from O(planned_conflists) and O(planned_attachments).
   diff_mode:
@@ -58,6 +59,9 @@ options:
         For all others O(checksum) has to be given.
       - With O(source), it is what the release is called. The default is the version in the archive's name, if it is named
         as those of the reference plugins are.
+      - A version of three numbers is that of a release of the reference plugins. Where no known digest proves it, the plugins are run
+        without a command before they are installed, also in check mode, and say what they are. A version that they or a known
+        digest contradict is refused. A build of your own is called otherwise, such as V(1.9.1-mine).
       - V(1.0.0), V(1.6.1) and V(1.7.0) are broken, V(0.9.0) has no archives. They are refused. V(1.4.1) was built again
         under the same name, which is worth a warning.
     type: str

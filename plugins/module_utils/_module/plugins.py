@@ -28,6 +28,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory im
     missing_directories,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Installation, Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_label import is_to_be_proven, require_known
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_plan import PluginChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_store import PluginStore
 
@@ -40,7 +41,8 @@ _Keys = dict[str, t.Any]
 def ensure(module: AnsibleModule) -> _Keys:
     """Do what the module `plugins` is asked for and return its result.
 
-    For a source on the controller, the result may be that its content is needed: ``{"needed": True}``.
+    For a source on the controller, the result may be that something of it is needed: ``{"needed": "content"}``, or
+    ``{"needed": "listing"}`` for its plugins' names and digests.
     """
     _check(module.params)
     module.params["bin_dir"] = os.path.normpath(module.params["bin_dir"])
@@ -115,6 +117,7 @@ def _require_unneeded(module: AnsibleModule, plugins: t.Collection[str]) -> None
 def _present(module: AnsibleModule, store: PluginStore, installation: Installation) -> _Keys:
     sources = Sources(module, store.digests)
     warn(module, filter(None, [sources.asked.warning]))
+    require_known(sources.asked.version, sources.digest)
     try:
         outcome = installation.present(
             sources.digest, sources.asked.version, module.params["only"] or None, sources.fetch
@@ -123,7 +126,9 @@ def _present(module: AnsibleModule, store: PluginStore, installation: Installati
         warn(module, [f"{sources.asked.location} is not there yet: what it holds cannot be told before"])
         outcome = _awaited(sources.asked.version, store)
     except SourceNeeded:
-        return {"needed": True, "changed": False, "msg": "the content of the source is needed"}
+        is_open = not module.check_mode or is_to_be_proven(sources.asked.version, [sources.digest])
+        what = "content" if is_open else "listing"
+        return {"needed": what, "changed": False, "msg": f"the {what} of the source is needed"}
     return _report(module, outcome)
 
 

@@ -15,9 +15,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.file_digest import 
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_apply import apply, require_kept
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import BinDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import identity_of
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_label import is_to_be_proven, require_agreeing
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_manifest import Manifest, Release
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_plan import PluginChange, plan
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_store import PluginStore
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_store import PluginStore, read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +98,9 @@ class Installation:
             version: Its name from now on; empty to leave that as it is.
             only: The plugins of it to have; None for all.
             fetch: Asked for the release where what is kept of it does not do.
+
+        Raises:
+            CniError: Among others, ``INVALID_CONFIG`` where plugins contradict the version.
         """
         release = self._kept(digest, version, only)
         changes = self._plan(release) if release else []
@@ -149,7 +153,17 @@ class Installation:
         if not release.files.keys() >= selected:
             return None
         files = {name: release.files[name] for name in release.files if name in selected}
+        if version and version != release.version:
+            self._require_label(release, version, files)
         return dataclasses.replace(release, files=files, version=version or release.version)
+
+    def _require_label(self, release: Release, version: str, names: t.Iterable[str]) -> None:
+        """Refuse another name for a release that is kept, where its plugins contradict it."""
+        if not is_to_be_proven(version, release.digests):
+            return
+        for name in names:
+            if self._store.has(release, [name]):
+                require_agreeing(version, name, read(self._store.file(release, name)))
 
     def _taken(self, source: Source, digest: str, only: t.Sequence[str] | None) -> Release:
         known = self._store.manifest.find(digest)
@@ -159,10 +173,13 @@ class Installation:
             files = {name: digest for name, digest in source.listing.items() if name in selected}
             return Release(source.digests, version, sorted(source.listing), files)
         release = Release(source.digests, version, [], {})
+        is_open = is_to_be_proven(version, source.digests)
         listing: dict[str, str] = {}
         for name, content in source.plugins():
             listing[name] = sha256(content)
             if only is None or name in only:
+                if is_open:
+                    require_agreeing(version, name, content)
                 release.files[name] = listing[name]
                 if not self._dry_run:
                     self._store.put(self._store.file(release, name), content)

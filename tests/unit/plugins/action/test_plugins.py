@@ -32,13 +32,15 @@ class Action(ActionModule):
     """The node has nothing, or everything."""
 
     has_it = False
+    needed = "content"
     asked: list[Json]
     sent: dict[str, bytes]
 
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> Json:
         self.asked.append(keywords["module_args"])
         sent = keywords["module_args"].get("_controller", {})
-        return {"needed": not self.has_it and not {"listing", "archive"} & sent.keys(), "msg": "from the node"}
+        is_needed = not self.has_it and not {"listing", "archive"} & sent.keys()
+        return {"needed": self.needed if is_needed else None, "msg": "from the node"}
 
     def _make_tmp_path(self, remote_user: str | None = None) -> str:
         return "/node/tmp"
@@ -57,7 +59,9 @@ class Controller:
         self._loader = DataLoader()
         self._loader.set_basedir(str(directory))
 
-    def run(self, arguments: Json, *, check_mode: bool = False, has_it: bool = False) -> tuple[Json, Action]:
+    def run(
+        self, arguments: Json, *, check_mode: bool = False, has_it: bool = False, needed: str = "content"
+    ) -> tuple[Json, Action]:
         task: t.Any = types.SimpleNamespace(
             args=arguments,
             async_val=0,
@@ -70,6 +74,7 @@ class Controller:
         templar = Templar(loader=self._loader, variables={})
         action = Action(task, connection, t.cast("t.Any", types.SimpleNamespace()), self._loader, templar, None)
         action.asked, action.sent, action.has_it = [], {}, has_it
+        action.needed = needed
         return action.run(task_vars={}), action
 
 
@@ -101,17 +106,18 @@ def test_a_node_that_has_it_is_asked_once_and_sent_nothing(
     assert action.sent == {}
 
 
-def test_a_node_that_has_it_not_is_sent_the_archive(controller: Controller) -> None:
-    dummy, action = controller.run({"source": "x.tgz", "keep": 2})
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_node_that_has_it_not_is_sent_the_archive(controller: Controller, check_mode: bool) -> None:
+    dummy, action = controller.run({"source": "x.tgz", "keep": 2}, check_mode=check_mode)
     sent = {"digest": digest(controller), "archive": "/node/tmp/source"}
     assert [asked["_controller"] for asked in action.asked] == [{"digest": digest(controller)}, sent]
     assert action.sent == {"/node/tmp/source": (controller.directory / "files" / "x.tgz").read_bytes()}
     assert {asked["keep"] for asked in action.asked} == {2}
 
 
-def test_check_mode_sends_names_and_digests_only(controller: Controller) -> None:
+def test_names_and_digests_are_sent_where_they_will_do(controller: Controller) -> None:
     for source, names in {"x.tgz": ["bridge"], "mine": ["bridge", "ptp"]}.items():
-        dummy, action = controller.run({"source": source}, check_mode=True)
+        dummy, action = controller.run({"source": source}, check_mode=True, needed="listing")
         listing = {name: hashlib.sha256(name.encode()).hexdigest() for name in names}
         assert action.asked[1]["_controller"]["listing"] == listing
         assert action.sent == {}

@@ -21,6 +21,8 @@ from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done
 
 Json = dict[str, t.Any]
 Ensure = t.Callable[..., Done]
+# What this machine has needs no plugin here.
+NETWORKS: Json = {"conf_dir": "/proc/none"}
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def source(tmp_path: pathlib.Path) -> pathlib.Path:
 
 @pytest.fixture
 def ensure(run: Runner, tmp_path: pathlib.Path, source: pathlib.Path) -> Ensure:
-    places: Json = {"bin_dir": str(tmp_path / "opt" / "bin"), "cache_dir": str(tmp_path / "var")}
+    places: Json = {"bin_dir": str(tmp_path / "opt" / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     given = {"source": str(source), "remote_src": True, "version": "1"}
     return lambda check_mode=False, **options: run(
         "plugins", check_mode=check_mode, **places, **({} if options.get("state") else given), **options
@@ -100,7 +102,7 @@ def test_check_mode_can_do_without_what_an_earlier_task_would_bring(
     run: Runner, tmp_path: pathlib.Path, checksum: str | None
 ) -> None:
     given: Json = {"source": "/nowhere/x.tgz", "remote_src": True, "version": "1", "checksum": checksum}
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     ran = run("plugins", **given, **places, check_mode=True)
     assert (ran.ok()["changed"], ran.ok()["plugins"], ran.ok()["version"]) == (True, [], "1")
     assert ran.warnings == ["/nowhere/x.tgz is not there yet: what it holds cannot be told before"]
@@ -114,19 +116,19 @@ def test_a_failure_leaves_no_directory_behind(ensure: Ensure, tmp_path: pathlib.
 
 def test_a_slash_at_the_end_makes_no_other_directory(ensure: Ensure, run: Runner, tmp_path: pathlib.Path) -> None:
     ensure().ok()
-    gone = run("plugins", state="absent", bin_dir=f"{tmp_path}/opt/bin/", cache_dir=str(tmp_path / "var"))
+    gone = run("plugins", state="absent", bin_dir=f"{tmp_path}/opt/bin/", cache_dir=str(tmp_path / "var"), **NETWORKS)
     assert gone.ok()["msg"] == "plugins: 2 removed"
 
 
 def test_a_source_on_the_controller_cannot_be_seen_from_the_node(run: Runner, tmp_path: pathlib.Path) -> None:
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     assert "a source on the controller reached the node" in run("plugins", source="/x.tgz", **places).refused()
 
 
 def test_what_the_controller_has_is_asked_for_only_where_it_is_needed(run: Runner, tmp_path: pathlib.Path) -> None:
-    given: Json = {"source": "x", "bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    given: Json = {"source": "x", "bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     digest = {"digest": "sha256:" + "0" * 64}
-    assert run("plugins", **given, _controller=digest).ok()["needed"] is True
+    assert run("plugins", **given, _controller=digest).ok()["needed"] == "content"
     assert os.listdir(tmp_path) == []
     listing = {**digest, "listing": {"bridge": "1" * 64}}
     predicted = run("plugins", **given, _controller=listing, check_mode=True).ok()
@@ -176,7 +178,7 @@ REFUSED: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
 def test_it_refuses_and_changes_nothing(run: Runner, tmp_path: pathlib.Path, options: Json, message: str) -> None:
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     given = options if set(options) & {"state", "version"} or not options else {"version": "1.9.1", **options}
     for check_mode in (True, False):
         assert message in run("plugins", check_mode=check_mode, **{**places, **given}).refused()
@@ -202,7 +204,7 @@ def test_only_the_bytes_that_were_digested_are_unpacked(
         return unpack(*arguments)
 
     monkeypatch.setattr(plugin_archive, "plugins", swapped)
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     run("plugins", source=str(good), remote_src=True, **places).ok()
     assert not evil.exists()
     assert (tmp_path / "bin" / "bridge").read_bytes() == b"good"
@@ -239,7 +241,7 @@ def test_a_plugin_of_a_directory_is_no_link_by_the_time_it_is_read(
 
 def test_a_directory_of_the_controller_is_what_it_was_when_it_was_listed(run: Runner, tmp_path: pathlib.Path) -> None:
     archive = pack(tmp_path / "sent.tar", b"evil")
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     listed = "files:" + "0" * 64
     refused = run("plugins", source="mine", _controller={"digest": listed, "archive": str(archive)}, **places).refused()
     assert f"the plugins are not those that were listed: expected {listed}, found files:" in refused
@@ -249,7 +251,7 @@ def test_a_directory_of_the_controller_is_what_it_was_when_it_was_listed(run: Ru
 @pytest.mark.parametrize("remote", ["/dev/zero", "pipe"])
 def test_a_source_that_is_no_file_is_not_waited_for(run: Runner, tmp_path: pathlib.Path, remote: str) -> None:
     os.mkfifo(tmp_path / "pipe")
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var")}
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     path = str(tmp_path / remote)
     assert (
         f"cannot read {path}: it is not a regular file"

@@ -19,9 +19,10 @@ description:
     Those with O(cni.node.attachments#module:attachments[].persist) wait to be restored and stay.
   - What no plugin collects is removed by this module. These are addresses that C(host-local) has given away and nobody has,
     its directories of networks that are gone, chains of C(iptables) and rules of C(nftables) that masquerade or map ports for
-    lost containers, whether rules lead to them or not, rules of the plugin C(firewall) for addresses that nobody has, links of
-    the plugin C(bandwidth) that nothing sends to, ports of bridges that lead nowhere, and temporary files and locks of killed
-    runs. What C(firewalld) has is left to it.
+    lost containers, whether rules lead to them or not, chains of C(nftables) that check the MAC of what these send
+    (C(macspoofchk) of C(bridge)), files in which the plugin C(tuning) keeps what their interfaces had before, rules of the
+    plugin C(firewall) for addresses that nobody has, links of the plugin C(bandwidth) that nothing sends to, ports of bridges
+    that lead nowhere, and temporary files and locks of killed runs. What C(firewalld) has is left to it.
   - Records of all runtimes that keep them as the reference runtime does, such as containerd, CRI-O, Podman and Multus,
     count as claims. None of theirs is deleted. What is younger than O(min_age), has an address that is in use in any
     network namespace of the node, belongs or may belong to a network with C(disableGC), or may belong to a record that cannot
@@ -124,10 +125,11 @@ findings:
         - V(record) is an attachment that is recorded, V(intent) one that was begun and not finished.
         - V(lease) is an address of C(host-local), V(empty lease) one whose file was left empty, and V(lease directory) its
           directory of a network that is gone.
-        - V(chain) is a chain of C(iptables), or the rules of C(nftables), for one container.
+        - V(chain) is a chain of C(iptables), or the rules or chains of C(nftables), for one container.
         - V(rule) are the two rules of the plugin C(firewall) for one address.
         - V(link) is a port of a bridge whose other end nobody can reach any more, or one of the plugin C(bandwidth) through
           which nothing is sent any more.
+        - V(saved values) is a file in which the plugin C(tuning) keeps what an interface had before.
         - V(temporary file), V(lock) and V(directory) are this collection's own.
         - V(network) stands for a network that could not be looked at in full. All that was found and done before and after that
           is returned as well.
@@ -142,6 +144,7 @@ findings:
         - chain
         - rule
         - link
+        - saved values
         - temporary file
         - lock
         - directory

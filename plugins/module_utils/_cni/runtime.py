@@ -310,8 +310,7 @@ class Runtime:
             if not _cleaned_up(clean_up, exc):
                 raise
             self._delete(record)
-        else:
-            clean_up(None)
+        clean_up(None)
 
     def _delete(self, record: Record) -> None:
         conversation = Conversation(self._executor, self.versions, record)

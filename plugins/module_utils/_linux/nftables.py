@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import program
@@ -16,13 +17,15 @@ _OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
 
 
 class NftRule(t.NamedTuple):
-    """A rule with a comment.
+    """A rule.
 
     Attributes:
-        family: ``ip``, ``ip6`` or ``inet``.
+        family: ``ip``, ``ip6``, ``inet`` or ``bridge``.
         handle: Its number in the table.
+        comment: Empty where it has none.
         addresses: Every address in it, but for those of the node itself.
         values: Every word and every number in it, these addresses included; no networks.
+        targets: The chains that it jumps or goes to.
     """
 
     family: str
@@ -32,10 +35,46 @@ class NftRule(t.NamedTuple):
     comment: str
     addresses: tuple[str, ...]
     values: frozenset[str | int]
+    targets: frozenset[str] = frozenset()
+
+
+class NftTable(t.NamedTuple):
+    """A table.
+
+    Attributes:
+        hooks: Where the kernel enters each chain, such as ``prerouting``; empty for a chain that only rules lead to.
+    """
+
+    family: str
+    name: str
+    hooks: dict[str, str]
+    rules: list[NftRule]
+
+    def reached_from(self, hook: str) -> frozenset[str]:
+        """Return the chains that the kernel enters from a hook, directly or through other chains."""
+        waiting = [chain for chain, entered in self.hooks.items() if entered == hook]
+        reached: set[str] = set()
+        while waiting:
+            chain = waiting.pop()
+            if chain not in reached:
+                reached.add(chain)
+                waiting += [target for rule in self.rules if rule.chain == chain for target in rule.targets]
+        return frozenset(reached)
 
 
 def is_installed() -> bool:
     return program.find("nft") is not None
+
+
+def tables(*names: str, family: str = "") -> list[NftTable]:
+    """Return all tables of these names, of one family or of all; none where nft is not installed.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    listed = _list("tables", *filter(None, [family]))
+    found = [one["table"] for one in listed if one.get("table", {}).get("name") in names]
+    return [_table(one["family"], one["name"]) for one in found]
 
 
 def rules(*names: str) -> list[NftRule]:
@@ -44,10 +83,7 @@ def rules(*names: str) -> list[NftRule]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    tables = [one["table"] for one in _list("tables") if one.get("table", {}).get("name") in names]
-    listed = [_list("table", table["family"], table["name"]) for table in tables]
-    entries = [one["rule"] for entries in listed for one in entries if "rule" in one]
-    return [_rule(entry) for entry in entries if entry.get("comment")]
+    return [rule for table in tables(*names) for rule in table.rules if rule.comment]
 
 
 def remove(rule: NftRule) -> None:
@@ -61,17 +97,50 @@ def remove(rule: NftRule) -> None:
         program.output([path, "delete", "rule", rule.family, rule.table, rule.chain, "handle", str(rule.handle)])
 
 
+def remove_chains(table: NftTable, chains: t.Iterable[str], jumps: t.Iterable[NftRule]) -> None:
+    """Remove rules and then chains of a table with all that is in them, in one transaction.
+
+    Raises:
+        CniError: ``IO_FAILURE``, and nothing is removed; also where another rule leads to one of the chains.
+    """
+    place = {"family": table.family, "table": table.name}
+    named = [{"chain": {**place, "name": chain}} for chain in chains]
+    commands: list[t.Any] = [{"delete": {"rule": {**place, "chain": one.chain, "handle": one.handle}}} for one in jumps]
+    commands += [{"flush": one} for one in named] + [{"delete": one} for one in named]
+    path = program.find("nft")
+    if path:
+        program.output([path, "-j", "-f", "-"], stdin=json.dumps({"nftables": commands}))
+
+
 def _list(*what: str) -> list[dict[str, t.Any]]:
     path = program.find("nft")
     found = program.json_output([path, "-j", "list", *what], limit=_OUTPUT_LIMIT) if path else None
     return t.cast("list[dict[str, t.Any]]", found["nftables"]) if found else []
 
 
+def _table(family: str, name: str) -> NftTable:
+    entries = _list("table", family, name)
+    chains = [one["chain"] for one in entries if "chain" in one]
+    hooks = {chain["name"]: chain.get("hook", "") for chain in chains}
+    return NftTable(family, name, hooks, [_rule(one["rule"]) for one in entries if "rule" in one])
+
+
 def _rule(entry: t.Mapping[str, t.Any]) -> NftRule:
     values = dict.fromkeys(_values(entry.get("expr")))
     addresses = tuple(value for value in values if isinstance(value, str) and _is_address(value))
     place = (entry["family"], entry["table"], entry["chain"], entry["handle"])
-    return NftRule(*place, entry["comment"], addresses, frozenset(values))
+    targets = frozenset(_targets(entry.get("expr")))
+    return NftRule(*place, entry.get("comment", ""), addresses, frozenset(values), targets)
+
+
+def _targets(value: t.Any) -> t.Iterator[str]:
+    """Look for jumps wherever they are in an expression; a map has some for many values."""
+    if isinstance(value, dict):
+        yield from (value[word]["target"] for word in ("jump", "goto") if word in value)
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from _targets(one)
 
 
 def _values(value: t.Any) -> t.Iterator[str | int]:
@@ -92,4 +161,4 @@ def _is_address(text: str) -> bool:
         return False
 
 
-__all__ = ("NftRule", "is_installed", "remove", "rules")
+__all__ = ("NftRule", "NftTable", "is_installed", "remove", "remove_chains", "rules", "tables")

@@ -54,6 +54,13 @@ class Ledger:
         elsewhere, wrong = self.elsewhere(network)
         return ours, elsewhere, {**broken, **wrong}
 
+    def others(self, record: Record) -> tuple[list[Record], dict[str, CniError]]:
+        """Return every record but our own of this attachment, and what is wrong with each file that is none, by path."""
+        ours, broken = self._own.read_all()
+        elsewhere, wrong = _together(store.read_all() for store in self._others)
+        own = [one for one in ours if one.attachment.key != record.attachment.key]
+        return [*own, *elsewhere], {**broken, **wrong}
+
     def elsewhere(self, network: str) -> tuple[list[Record], dict[str, CniError]]:
         """Return a network's records at other places than ours, and what is wrong with files that may be one."""
         return _together(store.read_network(network) for store in self._others)
@@ -117,6 +124,10 @@ class Claims:
         if self.has(container_id, ifname):
             return False
         return (container_id, ifname) in self.going if ifname else container_id in {name for name, dummy in self.going}
+
+    def names(self) -> set[Names]:
+        """Return container id and interface of every attachment, also of those that a dry run has found to be deleted."""
+        return {*self.staying, *self.going, *(record.attachment.key[1:] for record in self.records)}
 
     @functools.cached_property
     def _containers(self) -> set[str]:

@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node.del_leaks import remove_del_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import failed_for_its_chain, refused_what_it_got
 from ansible_collections.cni.node.plugins.module_utils._node.masquerade import sweep
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Wanted
@@ -53,7 +54,7 @@ def detach(
 
 
 def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
-    """Remove the pair and the rules that DEL leaves behind; say whether it may succeed now, where it has failed.
+    """Remove the pair, the rules and the files that DEL leaves behind; say whether it may succeed now, where it has failed.
 
     Raises:
         CniError: One cannot be removed.
@@ -61,6 +62,8 @@ def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
     if error is None:
         remove_host_end(record)
     found = sweep(record, runtime.records)
+    if error is None:
+        remove_del_leaks(record, runtime.records)
     return bool(found) or (error is not None and failed_for_its_chain(error))
 
 

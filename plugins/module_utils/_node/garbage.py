@@ -33,6 +33,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.nft_leaks import Nf
 from ansible_collections.cni.node.plugins.module_utils._node.own_leftovers import OwnLeftovers
 from ansible_collections.cni.node.plugins.module_utils._node.record_leaks import RecordLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.rule_leaks import RuleLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.saved_value_leaks import SavedValueLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.spoof_leaks import SpoofLeaks
 
 # Where other runtimes have their networks, wherever this collection's are.
 _USUAL_CONF_DIR: t.Final = "/etc/cni/net.d"
@@ -58,6 +60,8 @@ class Garbage:
         self._listed = iptables.listing()
         self._rules = RuleLeaks(scope, self._listed)
         self._nft = NftLeaks(scope)
+        self._spoof_checks = SpoofLeaks(scope)
+        self._saved_values = SavedValueLeaks(scope)
         self._chains = ChainLeaks(scope)
         self._firewall = FirewallLeaks(scope, self._listed)
         self._ifbs = IfbLeaks(scope)
@@ -70,6 +74,7 @@ class Garbage:
         locks = _locks(attachments, {*every, *names})
         leftovers = OwnLeftovers(self._cache_dir, self._networks.path, locks, self._scope)
         leaks = [*self._rules.unlisted, *self._nft.unlisted]
+        leaks += [leak for leak in self._spoof_checks.unlisted if leak not in leaks]
         with self._alone():
             looked_at = list(dict.fromkeys(names)) or every
             for name in looked_at:
@@ -128,7 +133,13 @@ class Garbage:
             for find in (self._nft.without_network, self._firewall.of, self._ifbs.of) if every else ():
                 with part():
                     leaks += find(claims)
-            leaks += self._links.of([*configured, *recorded], claims)
+            with part():
+                leaks += self._links.of([*configured, *recorded], claims)
+            if every:
+                with part():
+                    leaks += self._saved_values.collect([*configured, *recorded], claims, self._records.everywhere)
+                removed = {leak.subject for leak in leaks if leak.kind == "link" and leak.collected}
+                leaks += self._spoof_checks.collect(claims, removed)
 
     def _ask_plugins(self, claims: Claims) -> None:
         network = self._networks.networks.get(claims.network)

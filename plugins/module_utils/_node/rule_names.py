@@ -16,6 +16,12 @@ import typing as t
 MASQUERADE_TABLE: t.Final = "cni_plugins_masquerade"
 PORTS_TABLE: t.Final = "cni_hostport"
 
+# Where bridge checks the MAC of what a container sends (macspoofchk), in a table that others may use as well.
+SPOOF_FAMILY: t.Final = "bridge"
+SPOOF_TABLE: t.Final = "nat"
+SPOOF_CHAIN_PREFIX: t.Final = "cni-br-iface-"
+SPOOF_COMMENT_PREFIX: t.Final = "macspoofchk-"
+
 # The chains of iptables that all containers share, and where the kernel looks first.
 PORTS_CHAIN: t.Final = "CNI-HOSTPORT-DNAT"
 PORTS_HOOKS: t.Final = ("PREROUTING", "OUTPUT")
@@ -54,6 +60,16 @@ def instance(network: str, container_id: str, ifname: str) -> str:
     return f"{_digest('', network, 16)}-{_digest('', f'{ifname}:{container_id}', 16)}"
 
 
+def spoof_owner(container_id: str, ifname: str) -> str:
+    """Return what the chains and comments of `SPOOF_TABLE` call a container's interface."""
+    return f"{container_id}-{ifname}"
+
+
+def spoof_chains(owner: str) -> tuple[str, str]:
+    """Return the chain for what an interface sends, and the one for the MAC, which that leads to."""
+    return f"{SPOOF_CHAIN_PREFIX}{owner}", f"{SPOOF_CHAIN_PREFIX}{owner}-mac"
+
+
 def owner(comment: str) -> tuple[str, str] | None:
     """Return the network and the container that a comment in iptables names."""
     named = _COMMENT.fullmatch(comment)
@@ -74,9 +90,15 @@ __all__ = (
     "PORTS_CHAIN",
     "PORTS_HOOKS",
     "PORTS_TABLE",
+    "SPOOF_CHAIN_PREFIX",
+    "SPOOF_COMMENT_PREFIX",
+    "SPOOF_FAMILY",
+    "SPOOF_TABLE",
     "ifb",
     "instance",
     "masquerade_chain",
     "owner",
     "ports_chain",
+    "spoof_chains",
+    "spoof_owner",
 )

@@ -1,0 +1,198 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What DEL of the reference plugins leaves of a lost namespace in nftables and in files: removed after DEL, found by gc."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import typing as t
+
+from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, thrice
+from ansible_collections.cni.node.tests.integration.ansible.test_gc import GC, NOW, digest, evidence, found, nft
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node, remove
+from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
+
+RESULTS = pathlib.Path("/var/lib/cni/results")
+
+
+def collected(project: Project, **arguments: t.Any) -> Done:
+    return project.play(thrice("gc", GC, arguments)).settled("gc").ok()
+
+
+def ruleset() -> str:
+    return subprocess.run(["nft", "list", "ruleset"], check=True, capture_output=True, text=True).stdout
+
+
+def checked_network(node: Node) -> None:
+    node.write(networks.network(networks.bridge(macspoofchk=True)))
+
+
+def item(name: str) -> Json:
+    return {"network": "net", "netns": name}
+
+
+def attach_and_lose(node: Node, name: str) -> None:
+    with namespace(name) as lost:
+        node.attach(item(name))
+        remove(lost)
+
+
+def test_del_of_a_lost_namespace_leaves_no_check_of_macs(node: Node, project: Project) -> None:
+    checked_network(node)
+    with namespace("blue"):
+        node.attach(item("blue"))
+        of_blue = ruleset()
+        for name in ("lost", "absent"):
+            attach_and_lose(node, name)
+        assert {name: ruleset().count(name) for name in ("lost", "absent", "blue")} == dict.fromkeys(
+            ("lost", "absent", "blue"), of_blue.count("blue")
+        )
+        node.detach(item("absent"))
+        assert "absent" not in ruleset()
+        assert found(collected(project)) == {"record net-lost-eth0": "deleted"}
+        assert ruleset() == of_blue
+
+
+def test_checks_of_macs_that_no_record_claims_are_removed(node: Node, project: Project) -> None:
+    checked_network(node)
+    with namespaces("blue", "reached") as (blue, dummy):
+        node.attach(item("blue"), item("reached"))
+        for name in ("lost", "a-b"):
+            attach_and_lose(node, name)
+        for name in ("reached", "lost", "a-b"):
+            (RESULTS / f"net-{name}-eth0").unlink()
+        nft("table bridge nat { chain cni-br-iface-mine-eth0 { drop; }; chain other { drop; }; }")
+        done = collected(project, **NOW)
+        checks = {one["subject"]: one["action"] for one in done.result["findings"] if one["kind"] == "chain"}
+        assert checks == {
+            "nft bridge nat cni-br-iface-a-b-eth0": "removed",
+            "nft bridge nat cni-br-iface-lost-eth0": "removed",
+            "nft bridge nat cni-br-iface-reached-eth0": "kept",
+        }
+        assert "no runtime has a record of a-b-eth0, the container and interface that its name tells" in evidence(done)
+        assert "there is a network namespace named reached" in evidence(done)
+        left = ruleset()
+        assert {name: name in left for name in ("lost", "a-b")} == {"lost": False, "a-b": False}
+        assert all(
+            f"chain {name} " in left for name in ("cni-br-iface-mine-eth0", "other", "cni-br-iface-blue-eth0-mac")
+        )
+        blue.run("ping", "-c1", "-W5", "10.1.0.1")
+
+
+# As bridge of plugins 1.9.1 leaves it with ipMasqBackend nftables.
+MASQUERADING = """\
+table inet cni_plugins_masquerade {
+  comment "Masquerading for plugins from github.com/containernetworking/plugins"
+  chain masq_checks {
+    comment "Masquerade traffic from certain IPs to any (non-multicast) IP outside their subnet"
+  }
+  chain postrouting {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip daddr 224.0.0.0/4 return
+    ip6 daddr ff00::/8 return
+    goto masq_checks
+  }
+}
+"""
+
+
+def masquerading(network: str, container: str, address: str) -> str:
+    comment = f"{digest(network)}-{digest(f'eth0:{container}')}, net: {network}, if: eth0, id: {container}"
+    rule = f"ip saddr {address} ip daddr != 10.1.0.0/16 masquerade"
+    return f'add rule inet cni_plugins_masquerade masq_checks {rule} comment "{comment}"\n'
+
+
+def test_del_of_a_lost_namespace_leaves_no_masquerading_in_nftables(node: Node, project: Project) -> None:
+    node.write(networks.network(networks.bridge(ipMasq=True, ipMasqBackend="nftables")))
+    nft(MASQUERADING)
+    with namespace("blue"):
+        node.attach(item("blue"))
+        nft(masquerading("net", "blue", "10.1.0.2") + masquerading("other", "absent", "10.1.9.9"))
+        for name in ("lost", "absent"):
+            attach_and_lose(node, name)
+            nft(masquerading("net", name, "10.1.0.3"))
+        node.detach(item("absent"))
+        assert "net: net, if: eth0, id: absent" not in ruleset()
+        done = collected(project)
+        assert found(done) == {
+            "record net-lost-eth0": "deleted",
+            f"chain {found_subject(done, 'absent')}": "removed",
+        }
+        left = ruleset()
+        assert ("lost" in left, "absent" in left, left.count("id: blue")) == (False, False, 1)
+
+
+def found_subject(done: Done, container: str) -> str:
+    """What gc says of a rule that a test has made for a network that does not exist."""
+    (subject,) = (one["subject"] for one in done.result["findings"] if one["subject"].endswith(f"id: {container}"))
+    return str(subject)
+
+
+def test_a_rule_of_a_container_that_another_runtime_has_by_now_stays(node: Node) -> None:
+    """It has the same names, and a namespace that is there."""
+    node.write(networks.network(networks.bridge(ipMasq=True, macspoofchk=True)))
+    attach_and_lose(node, "blue")
+    nft(MASQUERADING + masquerading("net", "blue", "10.1.0.2"))
+    before = ruleset()
+    elsewhere = node.cache_dir / "multus" / "results" / "net-blue-eth0"
+    elsewhere.parent.mkdir(parents=True)
+    document = json.loads((RESULTS / "net-blue-eth0").read_text(encoding="utf-8"))
+    del document["cni.node"]
+    elsewhere.write_text(json.dumps({**document, "netns": "/proc/self/ns/net"}), encoding="utf-8")
+    node.detach(item("blue"))
+    left = ruleset()
+    for word in ("macspoofchk-blue-eth0", "id: blue"):
+        assert left.count(word) == before.count(word) > 0
+
+
+TUNING: Json = {"type": "tuning", "mtu": 1400}
+SAVED = pathlib.Path("/run/cni/tuning")
+
+
+def test_del_of_a_lost_namespace_leaves_no_saved_values_of_tuning(node: Node, project: Project) -> None:
+    own = pathlib.Path("/run/cni/own")
+    for name, tuning in (("net", TUNING), ("other", {**TUNING, "dataDir": str(own)})):
+        node.write(networks.network(networks.bridge(), tuning, name=name))
+    with namespaces("blue", "lost", "absent") as (dummy, lost, absent):
+        for name in ("blue", "lost", "absent"):
+            node.attach(item(name), {**item(name), "network": "other", "ifname": "eth1"})
+        remove(lost)
+        remove(absent)
+        node.detach(item("absent"), {"network": "other", "netns": "absent", "ifname": "eth1"})
+        assert sorted(os.listdir(SAVED)) == ["blue_eth0.json", "lost_eth0.json"]
+        assert sorted(os.listdir(own)) == ["blue_eth1.json", "lost_eth1.json"]
+        assert set(found(collected(project)).values()) == {"deleted"}
+        assert (os.listdir(SAVED), os.listdir(own)) == (["blue_eth0.json"], ["blue_eth1.json"])
+
+
+def test_saved_values_that_no_record_claims_are_removed(node: Node, project: Project) -> None:
+    node.write(networks.network(networks.bridge(), TUNING))
+    with namespaces("blue", "lost", "reached") as (dummy, lost, dummy):
+        node.attach(item("blue"), item("reached"), item("lost"))
+        remove(lost)
+        for name in ("lost", "reached"):
+            (RESULTS / f"net-{name}-eth0").unlink()
+        (SAVED / "notes_eth0.json").write_text("[]", encoding="utf-8")
+        (SAVED / "link_eth0.json").symlink_to(SAVED / "lost_eth0.json")
+        os.mkfifo(SAVED / "pipe_eth0.json")
+        kept = collected(project).left_alone()
+        assert saved(kept) == {"lost_eth0.json": "kept", "reached_eth0.json": "kept"}
+        assert "it is younger than 300 s" in evidence(kept)
+        for name in ("lost", "reached"):
+            os.utime(SAVED / f"{name}_eth0.json", (0, 0))
+        done = collected(project)
+        assert saved(done) == {"lost_eth0.json": "removed", "reached_eth0.json": "kept"}
+        assert "no runtime has a record of lost_eth0, the container and interface that its name tells" in evidence(done)
+        left = {"blue_eth0.json", "reached_eth0.json", "notes_eth0.json", "link_eth0.json", "pipe_eth0.json"}
+        assert set(os.listdir(SAVED)) == left
+
+
+def saved(done: Done) -> dict[str, str]:
+    files = [one for one in done.result["findings"] if one["kind"] == "saved values"]
+    return {os.path.basename(one["subject"]): one["action"] for one in files}

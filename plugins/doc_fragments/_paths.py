@@ -55,6 +55,8 @@ options:
     description:
       - Seconds that one call of one plugin may take before its whole process group is killed.
       - Seconds to wait for another run that works on the same container, network or directory.
+      - Seconds in which ADD, CHECK or DEL is repeated for a plugin that answers with code 11 (try again later); the pauses between grow
+        from a tenth of a second to five seconds.
     type: float
     default: 60
 """

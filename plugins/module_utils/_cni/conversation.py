@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment

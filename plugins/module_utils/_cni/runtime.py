@@ -18,6 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.conversation import Conversation
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters, UnsafePlugin
+from ansible_collections.cni.node.plugins.module_utils._cni.patience import NotUndone, PatientExecutor, repeat
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
@@ -59,11 +60,13 @@ class Runtime:
 
     Args:
         cache_dir: libcni's cache directory; records go below ``results``, what is ours below ``cni.node``.
-        lock_timeout: Seconds to wait for another process that works on the same container or network.
+        lock_timeout: Seconds to wait for another process that works on the same container or network, and for a
+            plugin that says to try again later.
     """
 
     def __init__(self, executor: Executor, cache_dir: str, lock_timeout: float) -> None:
         self._executor = executor
+        self._patient = PatientExecutor(executor, lock_timeout)
         self.versions = PluginVersions(executor)
         self.records = RecordStore.of_records(cache_dir)
         self.intents = RecordStore.of_intents(cache_dir)
@@ -80,7 +83,8 @@ class Runtime:
     ) -> Result:
         """Add a container to a network ("Adding an attachment").
 
-        A failed ADD is followed by DEL of the whole list; where that fails too, its intent stays.
+        A failed ADD is followed by DEL of the whole list; where that fails too, its intent stays. Where a plugin says to
+        try again later, all of it is repeated until the time is over that is waited for others as well.
 
         Args:
             restoration: How it is made again after a reboot, to be recorded.
@@ -109,8 +113,12 @@ class Runtime:
                 command="ADD",
                 restoration=restoration,
             )
-            self.intents.write(intent)
-            return self._add(network, intent, again, clean_up)
+
+            def attempt() -> Result:
+                self.intents.write(intent)
+                return self._add(network, intent, again, clean_up)
+
+            return repeat(attempt, self.exclusion.timeout)
 
     def require_plugins(self, network: NetworkConfiguration) -> None:
         """Look up every plugin of a network, delegated plugins included.
@@ -151,7 +159,7 @@ class Runtime:
             CniError: Of the first plugin that finds a fault; ``DECODE_FAILURE`` for a record without a result.
         """
         record.attachment.validated()
-        conversation = Conversation(self._executor, self.versions, record)
+        conversation = Conversation(self._patient, self.versions, record)
         if conversation.network.disable_check or not conversation.has_check:
             return Checked(False)
         if record.result is None:
@@ -293,10 +301,9 @@ class Runtime:
                 self.intents.write(dataclasses.replace(intent, command="DEL"))
             self._forget(intent)
         except CniError as exc:
-            outcome = f"the DEL that followed failed too and will be repeated by the next run: {exc}"
-        else:
-            outcome = "the DEL that followed succeeded; nothing is left behind"
-        return failure.followed_by(outcome)
+            stuck = failure.followed_by(f"the DEL that followed failed too and will be repeated by the next run: {exc}")
+            return NotUndone(stuck.code, stuck.msg, stuck.details)
+        return failure.followed_by("the DEL that followed succeeded; nothing is left behind")
 
     def _forget(self, intent: Record, *, flush: bool = False) -> None:
         self.records.remove(intent.attachment.key, flush=flush)
@@ -313,7 +320,7 @@ class Runtime:
         clean_up(None)
 
     def _delete(self, record: Record) -> None:
-        conversation = Conversation(self._executor, self.versions, record)
+        conversation = Conversation(self._patient, self.versions, record)
         attachment = record.attachment.with_netns(netns_for_delete(record))
 
         def delete_from(plugin: PluginConfiguration) -> None:

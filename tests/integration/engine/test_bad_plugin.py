@@ -184,7 +184,7 @@ def test_a_failed_delete_is_reported_and_the_others_are_run(node: Node, item: Js
 
 
 def test_a_failed_delete_after_a_failed_add_is_repeated_by_the_next_run(node: Node, item: Json) -> None:
-    error = {"code": 11, "msg": "not now"}
+    error = {"code": 100, "msg": "not now"}
     node.plugins.write("odd", ADD=[Answer(error=error), Answer()], DEL=[Answer(error=error), Answer()])
     done = node.run("attachments", attachments=[item])
     done.failed(
@@ -194,6 +194,38 @@ def test_a_failed_delete_after_a_failed_add_is_repeated_by_the_next_run(node: No
     assert (entry["action"], entry["reason"]) == ("recreated", "an earlier run was interrupted at DEL")
     assert [call.command for call in node.plugins.calls()] == ["ADD", "DEL", "DEL", "ADD", "CHECK"]
     assert (len(node.leases("net")), node.intents()) == (1, [])
+
+
+LATER = Answer(error={"code": 11, "msg": "the pool is being rebuilt"})
+
+
+def test_an_add_that_is_to_be_tried_again_later_is(node: Node, item: Json) -> None:
+    node.plugins.write("odd", ADD=[LATER, LATER, Answer()])
+    foretold = node.attach(item, _ansible_check_mode=True)
+    assert node.plugins.calls() == []
+    (entry,) = node.attach(item)
+    assert (entry["action"], entry["error"]) == (foretold[0]["action"], None) == ("added", None)
+    assert [call.command for call in node.plugins.calls()] == ["ADD", "DEL", "ADD", "DEL", "ADD", "CHECK"]
+    assert (len(node.leases("net")), node.intents()) == (1, [])
+
+
+def test_an_add_that_is_always_to_be_tried_again_ends_with_that(node: Node, item: Json) -> None:
+    node.plugins.write("odd", ADD=LATER)
+    error = node.refusal(item, "plugin odd failed (ADD): the pool is being rebuilt", UNDONE, "(limit 2 s)", timeout=2)
+    assert error["code"] == 11
+    assert len(node.plugins.calls(command="ADD")) > 2
+    assert (node.leases("net"), node.intents()) == ([], [])
+
+
+@pytest.mark.parametrize("command", ["CHECK", "DEL"])
+def test_a_check_and_a_del_that_are_to_be_tried_again_later_are(node: Node, item: Json, command: str) -> None:
+    node.attach(item)
+    node.plugins.forget()
+    answers: dict[str, t.Any] = {command: [LATER, LATER, Answer()]}
+    node.plugins.write("odd", **answers)
+    (entry,) = node.attach({**item, "state": "absent" if command == "DEL" else "present"})
+    assert (entry["action"], entry["error"]) == ("removed" if command == "DEL" else "checked", None)
+    assert [call.command for call in node.plugins.calls()] == [command] * 3
 
 
 PROBES: dict[str, tuple[Answer | None, str]] = {

@@ -35,7 +35,13 @@ def gives_an_address(call: Call) -> Json | None:
 
 
 class Laboratory:
-    """Every run looks at the node anew, as every run of a module does."""
+    """Every run looks at the node anew, as every run of a module does.
+
+    Attributes:
+        patience: Seconds to wait for other runs, and for a plugin that says to try again later.
+    """
+
+    patience = 20.0
 
     def __init__(self, directory: pathlib.Path, **plugins: Answer) -> None:
         self.executor = MemoryExecutor(**{"a": gives_an_address, "b": succeeds, **plugins})
@@ -64,8 +70,8 @@ class Laboratory:
         given = {"network": "net", "container_id": container, "ifname": "eth0", **keys}
         return Attachment(**{"netns": str(self.netns / container), **given})
 
-    def runtime(self, lock_timeout: float = 20) -> Runtime:
-        return Runtime(self.executor, str(self.cache_dir), lock_timeout)
+    def runtime(self, lock_timeout: float | None = None) -> Runtime:
+        return Runtime(self.executor, str(self.cache_dir), self.patience if lock_timeout is None else lock_timeout)
 
     def converge(self, *wanted: Wanted, workers: int = 4, until: float = math.inf, **policy: t.Any) -> list[Outcome]:
         self.executor.calls.clear()

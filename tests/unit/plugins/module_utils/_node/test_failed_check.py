@@ -95,6 +95,7 @@ def test_a_check_that_could_not_find_out_takes_nothing_away(
 ) -> None:
     lab.ensure(lab.wanted())
     plugin.fails, plugin.code = {"CHECK"}, code
+    lab.patience = 0
     done = lab.ensure(lab.wanted(), dry_run=dry_run)
     assert (done.action, done.changed, done.after, lab.commands()) == ("failed", False, Attached(), ["CHECK"])
     assert "it was left as it is, for this does not tell how it is" in str(done.error)

@@ -51,7 +51,8 @@ options:
     default: []
   gateway_timeout:
     description:
-      - Seconds to wait until each gateway of an attachment's addresses answers an ICMP echo request.
+      - Seconds to wait until each gateway of an attachment's addresses answers an ICMP echo request. It is asked from the address
+        that it is the gateway of, by the routes of the VRF where the interface is in one.
       - With V(0), no gateway is asked.
     type: float
     default: 5

@@ -21,14 +21,27 @@ _V6: t.Final = (socket.AF_INET6, socket.IPPROTO_ICMPV6, 128, 129)
 _PAUSE: t.Final = 0.2
 
 
-def answers(address: str, ifname: str, timeout: float) -> bool:
+class Sender(t.NamedTuple):
+    """From where requests are sent.
+
+    Attributes:
+        ifname: The interface by which a link-local address is reached.
+        address: The source of the requests, for which there may be routing rules; empty for what the kernel chooses.
+        device: The device whose routes count, such as a VRF; empty for those of the namespace.
+    """
+
+    ifname: str
+    address: str = ""
+    device: str = ""
+
+
+def answers(address: str, sender: Sender, timeout: float) -> bool:
     """Tell whether an address answers ICMP echo requests; asked again until it does or the time is over.
 
     A new interface may be silent for a second or two: IPv6 looks for a duplicate of its address first. It is asked once
     more when the time is over, which may have passed while this process stood still.
 
     Args:
-        ifname: By which a link-local address is reached.
         timeout: Seconds.
     """
     deadline = time.monotonic() + timeout
@@ -36,18 +49,22 @@ def answers(address: str, ifname: str, timeout: float) -> bool:
     while not is_last:
         is_last = time.monotonic() >= deadline
         try:
-            if _asked(address, ifname, deadline):
+            if _asked(address, sender, deadline):
                 return True
         except OSError:  # no route to it, or no address of our own, yet
             time.sleep(_PAUSE)
     return False
 
 
-def _asked(address: str, ifname: str, deadline: float) -> bool:
+def _asked(address: str, sender: Sender, deadline: float) -> bool:
     family, protocol, request, reply = _V4 if ipaddress.ip_address(address).version == 4 else _V6
     identifier = os.getpid() & 0xFFFF
     with socket.socket(family, socket.SOCK_RAW, protocol) as connection:
-        connection.connect((address, 0) if family == socket.AF_INET else _v6_name(address, ifname))
+        if sender.device:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, os.fsencode(sender.device))
+        if sender.address:
+            connection.bind(_name(sender.address, sender.ifname))
+        connection.connect(_name(address, sender.ifname))
         connection.send(_packet(request, identifier))
         poll = select.poll()
         poll.register(connection, select.POLLIN)
@@ -58,8 +75,8 @@ def _asked(address: str, ifname: str, deadline: float) -> bool:
     return False
 
 
-def _v6_name(address: str, ifname: str) -> tuple[str, int, int, int]:
-    return address, 0, 0, socket.if_nametoindex(ifname)
+def _name(address: str, ifname: str) -> tuple[str, int] | tuple[str, int, int, int]:
+    return (address, 0) if ":" not in address else (address, 0, 0, socket.if_nametoindex(ifname))
 
 
 def _packet(kind: int, identifier: int) -> bytes:
@@ -79,4 +96,4 @@ def _is_reply(packet: bytes, family: int, reply: int, identifier: int) -> bool:
     return len(message) == 8 and message[0] == reply and struct.unpack("!H", message[4:6])[0] == identifier
 
 
-__all__ = ("answers",)
+__all__ = ("Sender", "answers")

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import UnsafePlugin
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._linux import echo, netns
+from ansible_collections.cni.node.plugins.module_utils._linux import echo, netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node import namespaces
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
@@ -29,6 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outc
 _IFNAME: t.Final = "eth0"
 # It would take the device away from the node.
 _TAKES_A_DEVICE: t.Final = "host-device"
+_VRF: t.Final = "vrf"
 
 
 @dataclasses.dataclass
@@ -147,19 +148,33 @@ class Verification:
         ips = [ip for ip in keys.get("ips") or () if ip.get("address")]
         trial.addresses = tuple(ip["address"] for ip in ips)
         if self._gateway_timeout:
-            gateways = dict.fromkeys(ip["gateway"] for ip in ips if ip.get("gateway"))
-            trial.gateways = {gateway: self._answers(trial, gateway) for gateway in gateways}
+            sources: dict[str, str] = {}
+            for ip in ips:
+                if ip.get("gateway"):
+                    sources.setdefault(ip["gateway"], ip["address"].partition("/")[0])
+            trial.gateways = {gateway: self._answers(trial, gateway, source) for gateway, source in sources.items()}
         silent = [gateway for gateway, answered in trial.gateways.items() if not answered]
         if silent:
             trial.fail(_silent(trial, silent, self._gateway_timeout))
 
-    def _answers(self, trial: Trial, gateway: str) -> bool:
+    def _answers(self, trial: Trial, gateway: str, source: str) -> bool:
         path = netns.path_of(trial.netns)
-        ask = functools.partial(echo.answers, gateway, _IFNAME, self._gateway_timeout)
+        ask = functools.partial(_asked, gateway, source, self._gateway_timeout)
         try:
             return netns.inside(path, ask)
         except OSError as exc:
             raise io_error("enter the network namespace", path, exc) from exc
+
+
+def _asked(gateway: str, source: str, timeout: float) -> bool:
+    """Return whether a gateway answers in this thread's network namespace, by the routes that sbr or vrf have made."""
+    return echo.answers(gateway, echo.Sender(_IFNAME, source, _vrf_of(_IFNAME)), timeout)
+
+
+def _vrf_of(ifname: str) -> str:
+    link = rtnetlink.link(ifname)
+    master = rtnetlink.link_by_index(link.master) if link else None
+    return master.name if master and master.kind == _VRF else ""
 
 
 def _due(trials: t.Iterable[Trial]) -> list[Trial]:

@@ -86,6 +86,15 @@ def test_a_gateway_that_is_silent_is_a_failure_unless_it_is_not_asked(node: Node
     assert verified(project, gateway_timeout=0).ok().msg == "networks: 1 verified"
 
 
+def test_a_gateway_behind_sbr_is_asked_from_the_address_that_its_rules_are_for(node: Node, project: Project) -> None:
+    ranges = networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=networks.DEFAULT_ROUTES)
+    plugins: list[Json] = [networks.bridge(ipam=ranges), {"type": "sbr"}]
+    node.write(networks.network(*plugins, name="source"))
+    done = left_nothing(verified(project).ok())
+    gateways = [{"address": gateway, "answered": True} for gateway in ("10.1.0.1", "fd00:1::1")]
+    assert by_network(done)["source"]["gateways"] == gateways
+
+
 def test_a_device_is_not_taken_from_the_node_unless_its_network_is_named(node: Node, project: Project) -> None:
     networks.make_uplink()
     node.write(networks.network(networks.HOST_DEVICE, name="device"))

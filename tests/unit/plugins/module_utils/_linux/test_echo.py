@@ -63,7 +63,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
 
 @pytest.mark.parametrize("timeout", [5, 100], ids=["before it asks", "while it asks"])
 def test_an_answer_is_read_where_the_time_passes(connections: list[Connection], timeout: float) -> None:
-    assert echo.answers("10.1.0.1", "eth0", timeout)
+    assert echo.answers("10.1.0.1", echo.Sender("eth0"), timeout)
     assert connections == []
 
 
@@ -77,5 +77,5 @@ def test_one_that_cannot_be_reached_is_asked_until_the_time_is_over_and_once_mor
         raise OSError
 
     monkeypatch.setattr(echo, "_asked", unreachable)
-    assert not echo.answers("10.1.0.1", "eth0", 100)
+    assert not echo.answers("10.1.0.1", echo.Sender("eth0"), 100)
     assert len(asked) == 2

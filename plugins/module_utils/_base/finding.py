@@ -111,6 +111,7 @@ class Finding(t.NamedTuple):
         plugin: Index and type of the plugin it is about.
         line: Line of the place in the text, from 1, where there is a text.
         may_come: In check mode, another task may be about to bring what is missing: nothing stops for it.
+        is_unchanged: The node has the network already, and only the node is not as it was: an error is a warning then.
     """
 
     code: str
@@ -122,6 +123,7 @@ class Finding(t.NamedTuple):
     plugin: tuple[int, str] | None = None
     line: int | None = None
     may_come: bool = False
+    is_unchanged: bool = False
 
     @property
     def level(self) -> str:
@@ -129,7 +131,7 @@ class Finding(t.NamedTuple):
 
     @property
     def severity(self) -> str:
-        return WARNING if self.may_come else CODES[self.code][1]
+        return WARNING if self.may_come or self.is_unchanged else CODES[self.code][1]
 
     def as_dict(self) -> dict[str, t.Any]:
         """Return the finding as modules and filters hand it out: safe to show, and a value too long to be read is cut."""

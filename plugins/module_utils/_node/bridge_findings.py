@@ -24,7 +24,8 @@ def findings(prospect: Prospect, view: View) -> t.Iterator[Finding]:
     for network in prospect.wanted:
         for plugin in configured(network):
             if plugin.type == "bridge" and is_routed(plugin.type, plugin.keys):
-                yield from _of_bridge(network, plugin, view)
+                found = _of_bridge(network, plugin, view)
+                yield from (one._replace(is_unchanged=not prospect.is_new(network)) for one in found)
 
 
 def _of_bridge(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:

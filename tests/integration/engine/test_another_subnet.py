@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import typing as t
 
 import pytest
@@ -90,3 +91,16 @@ def test_an_error_says_that_file_and_attachment_no_longer_agree(node: Node, blue
     (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
     assert entry["network_state"] == "changed"
     node.detach(attachment("net", blue))
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_bridge_that_has_changed_since_does_not_stop_a_run_that_writes_nothing(node: Node, check: bool) -> None:
+    _write(node, _network("10.1.0.0/16")).succeeded()
+    subprocess.run(["ip", "link", "add", "cni0", "type", "bridge"], check=True)
+    subprocess.run(["ip", "address", "add", "10.9.0.1/16", "dev", "cni0"], check=True)
+    done = _write(node, _network("10.1.0.0/16"), check=check).succeeded()
+    assert (done.result["changed"], _codes(done)) == (False, {"bridge-address-differs": "warning"})
+    assert "cni0 has the address 10.9.0.1/16" in str(done.result["warnings"])
+    refused = _write(node, _network("10.1.0.0/16", mtu=1400), check=check)
+    refused.failed("cni0 has the address 10.9.0.1/16", "(bridge-address-differs)")
+    assert _codes(refused) == {"bridge-address-differs": "error"}

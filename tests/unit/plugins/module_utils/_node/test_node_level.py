@@ -224,6 +224,15 @@ def test_a_bridge_without_ports_is_in_the_way_and_stops_nothing(lab: Lab) -> Non
     assert lab.found(bridge("10.1.0.0/16")) == [f"warning idle-bridge {RANGE}"]
 
 
+def test_another_address_of_a_bridge_stops_only_what_is_written(lab: Lab) -> None:
+    plugin = bridge("10.1.0.0/16")
+    lab.has(view(["10.9.0.1/16 dev cni0"]))
+    assert lab.found(plugin) == ["error bridge-address-differs /plugins/0/ipam/ranges/0/0"]
+    lab.net_d.ensure(wanted("net", network("net", plugin)))
+    assert lab.found(plugin) == ["warning bridge-address-differs /plugins/0/ipam/ranges/0/0"]
+    assert lab.found({**plugin, "mtu": 1400}) == ["error bridge-address-differs /plugins/0/ipam/ranges/0/0"]
+
+
 def test_what_the_network_was_before_is_its_own(lab: Lab) -> None:
     lab.has(view(["10.1.0.1/16 dev docker0"], [DEFAULT_ROUTE, "10.1.0.0/16 dev docker0"]))
     lab.net_d.put("10-net.conflist", network("net", bridge("10.1.0.0/16", "docker0")))

@@ -86,6 +86,53 @@ options:
         are kept while any plugin is at ADD.
     type: float
     default: 300
+  removed_conflists:
+    description:
+      - What a task with M(cni.node.conflists) before this one has returned as RV(cni.node.conflists#module:conflists).
+      - What the plugins of the removed networks have made for all containers of the node, and never take away, is then collected
+        as well. These are bridges, the chains of C(iptables) of the plugins C(portmap) and C(firewall), and the tables
+        of C(nftables) of C(portmap) and of C(ipMasq).
+      - A bridge goes if nothing else names it. That is a network configuration or a record of any runtime, or a file of the
+        node's own network configuration, of C(ifupdown), C(netplan), C(systemd-networkd), C(NetworkManager) or
+        C(/etc/sysconfig). It must have no port and no link on it, and no address but the gateways of the removed networks.
+      - A chain or a table goes if no other network needs it, and it has no rule but those that the plugin makes for all
+        containers.
+      - What stays is returned with the reason.
+      - In check mode, the files are taken as that task would leave them.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      network:
+        description:
+          - The network's name.
+        type: str
+      path:
+        description:
+          - The file.
+        type: path
+        required: true
+      action:
+        description:
+          - What was done to it, or would be. Only what is removed counts.
+        type: str
+        required: true
+        choices:
+          - created
+          - changed
+          - removed
+          - unchanged
+      content:
+        description:
+          - The text that the file had.
+        type: str
+  removed_attachments:
+    description:
+      - What a task with M(cni.node.attachments) before this one has returned as RV(cni.node.attachments#module:attachments).
+      - In check mode, those that it would remove are taken as removed. Otherwise this is not looked at.
+    type: list
+    elements: dict
+    default: []
 
 seealso:
   - module: cni.node.attachments
@@ -102,6 +149,16 @@ EXAMPLES = r"""
 
 - name: Collect it
   cni.node.gc:
+
+- name: Remove the networks that this collection wrote
+  cni.node.conflists:
+    conflists: []
+    purge: true
+  register: networks
+
+- name: Collect what only they used
+  cni.node.gc:
+    removed_conflists: "{{ networks.conflists }}"
 
 - name: Delete all attachments to a network but one
   cni.node.gc:
@@ -126,10 +183,12 @@ findings:
         - V(lease) is an address of C(host-local), V(empty lease) one whose file was left empty, and V(lease directory) its
           directory of a network that is gone.
         - V(chain) is a chain of C(iptables), or the rules or chains of C(nftables), for one container.
-        - V(rule) are the two rules of the plugin C(firewall) for one address.
+        - V(rule) are the two rules of the plugin C(firewall) for one address, or its rules for one bridge.
         - V(link) is a port of a bridge whose other end nobody can reach any more, or one of the plugin C(bandwidth) through
           which nothing is sent any more.
         - V(saved values) is a file in which the plugin C(tuning) keeps what an interface had before.
+        - V(bridge), V(shared chain) and V(shared table) are what plugins make once for all containers, and removed networks
+          used.
         - V(temporary file), V(lock) and V(directory) are this collection's own.
         - V(network) stands for a network that could not be looked at in full. All that was found and done before and after that
           is returned as well.
@@ -145,6 +204,9 @@ findings:
         - rule
         - link
         - saved values
+        - bridge
+        - shared chain
+        - shared table
         - temporary file
         - lock
         - directory
@@ -205,11 +267,19 @@ def main() -> t.NoReturn:
         "container_id": {"type": "str", "required": True},
         "ifname": {"type": "str", "default": "eth0"},
     }
+    removed = {
+        "network": {"type": "str"},
+        "path": {"type": "path", "required": True},
+        "action": {"type": "str", "required": True, "choices": ["created", "changed", "removed", "unchanged"]},
+        "content": {"type": "str"},
+    }
     module = AnsibleModule(
         argument_spec={
             "networks": {"type": "list", "elements": "str", "default": []},
             "valid_attachments": {"type": "list", "elements": "dict", "options": attachment},
             "min_age": {"type": "float", "default": 300},
+            "removed_conflists": {"type": "list", "elements": "dict", "default": [], "options": removed},
+            "removed_attachments": {"type": "list", "elements": "dict", "default": []},
             **arguments.CONF_DIR,
             **arguments.PLUGIN_DIRS,
             **arguments.CACHE_DIR,

@@ -11,7 +11,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._linux import program, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import link_removal, program, rtnetlink
 
 _OUTPUT_LIMIT: t.Final = 64 * 1024 * 1024
 _REDIRECTS: t.Final = re.compile(r"mirred \(Egress Redirect to device (\S+)\)")
@@ -45,9 +45,7 @@ def remove(name: str) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    path = program.find("ip")
-    if path:
-        program.output([path, "link", "delete", "dev", name, "type", "ifb"])
+    link_removal.remove(name, "ifb")
 
 
 def _receiving(path: str) -> set[str]:

@@ -11,9 +11,12 @@ import ipaddress
 import json
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 
 _OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
+# What nft lists of every table.
+_USUAL: t.Final = ("metainfo", "table", "chain", "rule")
 
 
 class NftRule(t.NamedTuple):
@@ -43,12 +46,14 @@ class NftTable(t.NamedTuple):
 
     Attributes:
         hooks: Where the kernel enters each chain, such as ``prerouting``; empty for a chain that only rules lead to.
+        others: What else it has, as ``set`` or ``map`` with a name.
     """
 
     family: str
     name: str
     hooks: dict[str, str]
     rules: list[NftRule]
+    others: tuple[str, ...] = ()
 
     def reached_from(self, hook: str) -> frozenset[str]:
         """Return the chains that the kernel enters from a hook, directly or through other chains."""
@@ -112,6 +117,21 @@ def remove_chains(table: NftTable, chains: t.Iterable[str], jumps: t.Iterable[Nf
         program.output([path, "-j", "-f", "-"], stdin=json.dumps({"nftables": commands}))
 
 
+def remove_table(table: NftTable) -> None:
+    """Remove a table with all that is in it, or find that it has gone meanwhile.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    path = program.find("nft")
+    if path:
+        try:
+            program.output([path, "delete", "table", table.family, table.name])
+        except CniError:
+            if tables(table.name, family=table.family):
+                raise
+
+
 def _list(*what: str) -> list[dict[str, t.Any]]:
     path = program.find("nft")
     found = program.json_output([path, "-j", "list", *what], limit=_OUTPUT_LIMIT) if path else None
@@ -122,7 +142,9 @@ def _table(family: str, name: str) -> NftTable:
     entries = _list("table", family, name)
     chains = [one["chain"] for one in entries if "chain" in one]
     hooks = {chain["name"]: chain.get("hook", "") for chain in chains}
-    return NftTable(family, name, hooks, [_rule(one["rule"]) for one in entries if "rule" in one])
+    others = [(kind, keys) for one in entries for kind, keys in one.items() if kind not in _USUAL]
+    names = tuple(f"{kind} {keys.get('name', '')}" for kind, keys in others)
+    return NftTable(family, name, hooks, [_rule(one["rule"]) for one in entries if "rule" in one], names)
 
 
 def _rule(entry: t.Mapping[str, t.Any]) -> NftRule:
@@ -161,4 +183,4 @@ def _is_address(text: str) -> bool:
         return False
 
 
-__all__ = ("NftRule", "NftTable", "is_installed", "remove", "remove_chains", "rules", "tables")
+__all__ = ("NftRule", "NftTable", "is_installed", "remove", "remove_chains", "remove_table", "rules", "tables")

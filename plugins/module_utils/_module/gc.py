@@ -11,7 +11,7 @@ import collections
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
@@ -19,9 +19,13 @@ from ansible_collections.cni.node.plugins.module_utils._node.claims import Valid
 from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
 from ansible_collections.cni.node.plugins.module_utils._node.leak import FAILED, KEPT, Leak, Scope
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
+from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import PlannedFile, with_planned
+from ansible_collections.cni.node.plugins.module_utils._node.removal import Removal
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
+
+_REMOVED: t.Final = "removed"
 
 
 def collect(module: AnsibleModule) -> dict[str, t.Any]:
@@ -33,8 +37,12 @@ def collect(module: AnsibleModule) -> dict[str, t.Any]:
     allowed = params["allow_world_writable_plugins"]
     executor = NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
     runtime = Runtime(executor, params["cache_dir"], timeout)
+    removal = _removal(params["removed_conflists"], params["removed_attachments"])
     networks = conf_dir.load(params["conf_dir"])
-    garbage = Garbage(runtime, params["cache_dir"], networks, _valid(params["valid_attachments"]), scope, timeout)
+    if removal.files and module.check_mode:
+        networks = with_planned(networks, removal.files)
+    valid = _valid(params["valid_attachments"])
+    garbage = Garbage(runtime, params["cache_dir"], networks, valid, scope, timeout, removal)
     leaks = garbage.collect(names)
     known = {*networks.networks, *(leak.network for leak in leaks)}
     absent = ", ".join(name for name in names if name not in known)
@@ -48,6 +56,20 @@ def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> Valid:
     for network, container_id, ifname in keys:
         Attachment(network or "any", container_id, ifname).validated()
     return Valid(frozenset(keys))
+
+
+def _removal(conflists: t.Sequence[t.Mapping[str, t.Any]], attachments: t.Sequence[t.Mapping[str, t.Any]]) -> Removal:
+    """Return what tasks before this one have removed, by their results."""
+    files = tuple(
+        PlannedFile(one["path"], one["action"], one["content"] or "") for one in conflists if one["action"] == _REMOVED
+    )
+    removed = [one for one in attachments if one.get("action") == _REMOVED]
+    return Removal(files, frozenset(map(_key, removed)))
+
+
+def _key(entry: t.Mapping[str, t.Any]) -> Key:
+    network, container_id, ifname = (str(entry.get(name) or "") for name in ("network", "container_id", "ifname"))
+    return Attachment(network, container_id, ifname).identified().key
 
 
 def _report(leaks: t.Sequence[Leak], remark: str) -> dict[str, t.Any]:

@@ -11,6 +11,7 @@ import ipaddress
 import typing as t
 
 Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
+Interface = t.Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
 Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
 
@@ -50,6 +51,26 @@ def static_addresses(ipam: t.Mapping[str, t.Any]) -> list[Range]:
     return [one for index, keys in listed for one in _static(keys, f"/addresses/{index}")]
 
 
+def ipam_range_sets(ipam: object) -> list[list[Range]]:
+    """Return the sets of ranges of an IPAM configuration that can be told; each address of static is one."""
+    if not isinstance(ipam, dict):
+        return []
+    if ipam.get("type") == "static":
+        return [[one] for one in static_addresses(ipam)]
+    return range_sets(ipam) if ipam.get("type") == "host-local" else []
+
+
+def bridge_address(one: Range) -> Interface:
+    """Return what the plugin bridge gives to its bridge: without a gateway, the first address of the subnet."""
+    is_left_out = one.gateway == one.subnet.network_address and one.subnet.num_addresses > 1
+    return ipaddress.ip_interface((one.subnet[1] if is_left_out else one.gateway, one.subnet.prefixlen))
+
+
+def bridge_addresses(ipam: object) -> list[Interface]:
+    """Return all that the plugin bridge may give to its bridge by an IPAM configuration."""
+    return [bridge_address(one) for ranges in ipam_range_sets(ipam) for one in ranges]
+
+
 def _range(keys: object, path: str) -> list[Range]:
     if not isinstance(keys, dict) or not keys.get("subnet"):
         return []
@@ -76,4 +97,14 @@ def _static(keys: object, path: str) -> list[Range]:
     return [Range(own.network, own.ip, own.ip, gateway, path)]
 
 
-__all__ = ("Address", "Network", "Range", "range_sets", "static_addresses")
+__all__ = (
+    "Address",
+    "Interface",
+    "Network",
+    "Range",
+    "bridge_address",
+    "bridge_addresses",
+    "ipam_range_sets",
+    "range_sets",
+    "static_addresses",
+)

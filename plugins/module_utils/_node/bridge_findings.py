@@ -7,13 +7,16 @@
 
 from __future__ import annotations
 
-import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpInterface, Link, View
-from ansible_collections.cni.node.plugins.module_utils._node.address_ranges import Range, range_sets, static_addresses
+from ansible_collections.cni.node.plugins.module_utils._node.address_ranges import (
+    Range,
+    bridge_address,
+    ipam_range_sets,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.delegates import Configured, configured
 from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
 from ansible_collections.cni.node.plugins.module_utils._node.segment import DEFAULT_BRIDGE, is_routed
@@ -35,8 +38,8 @@ def _of_bridge(network: NetworkConfiguration, plugin: Configured, view: View) ->
     if bridge is None or link is None:
         return
     has = [address.interface for address in view.addresses if address.link == link.ifindex]
-    for ranges in _range_sets(plugin.keys.get("ipam")):
-        gateways = [_gateway(one) for one in ranges]
+    for ranges in ipam_range_sets(plugin.keys.get("ipam")):
+        gateways = [bridge_address(one) for one in ranges]
         in_the_way = [_in_the_way(has, gateway) for gateway in gateways]
         if in_the_way and all(in_the_way):
             ports = sum(port.master == bridge.ifindex and port.name != link.name for port in view.links)
@@ -77,20 +80,6 @@ def _in_the_way(has: t.Iterable[IpInterface], gateway: IpInterface) -> list[IpIn
 
 def _overlap(one: IpInterface, other: IpInterface) -> bool:
     return one.ip in other.network or other.ip in one.network
-
-
-def _range_sets(ipam: object) -> list[list[Range]]:
-    if not isinstance(ipam, dict):
-        return []
-    if ipam.get("type") == "static":
-        return [[one] for one in static_addresses(ipam)]
-    return range_sets(ipam) if ipam.get("type") == "host-local" else []
-
-
-def _gateway(one: Range) -> IpInterface:
-    """Return what the bridge gets: without a gateway, the first address of the subnet."""
-    is_left_out = one.gateway == one.subnet.network_address and one.subnet.num_addresses > 1
-    return ipaddress.ip_interface((one.subnet[1] if is_left_out else one.gateway, one.subnet.prefixlen))
 
 
 def _link(name: str, view: View) -> Link | None:

@@ -32,6 +32,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.link_leaks import L
 from ansible_collections.cni.node.plugins.module_utils._node.nft_leaks import NftLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.own_leftovers import OwnLeftovers
 from ansible_collections.cni.node.plugins.module_utils._node.record_leaks import RecordLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.removal import NOTHING_REMOVED, Removal
 from ansible_collections.cni.node.plugins.module_utils._node.rule_leaks import RuleLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.saved_value_leaks import SavedValueLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.spoof_leaks import SpoofLeaks
@@ -44,18 +45,27 @@ class Garbage:
     """Finds and collects what nobody owns any more, one network after the other, each with its lock held."""
 
     def __init__(
-        self, runtime: Runtime, cache_dir: str, networks: ConfDir, valid: Valid, scope: Scope, timeout: float
+        self,
+        runtime: Runtime,
+        cache_dir: str,
+        networks: ConfDir,
+        valid: Valid,
+        scope: Scope,
+        timeout: float,
+        removal: Removal = NOTHING_REMOVED,
     ) -> None:
         """
         Args:
             timeout: Seconds to wait for each lock.
+            removal: Whose shared resources are collected as well.
         """
         self._runtime = runtime
         self._cache_dir = cache_dir
         self._networks = networks
         self._scope = scope
         self._timeout = timeout
-        self._records = RecordLeaks(runtime, networks, valid, scope)
+        self._removal = removal
+        self._records = RecordLeaks(runtime, networks, valid, scope, removal.attachments if scope.dry_run else ())
         self._leases = LeaseLeaks(scope, timeout)
         self._listed = iptables.listing()
         self._rules = RuleLeaks(scope, self._listed)
@@ -80,9 +90,11 @@ class Garbage:
             for name in looked_at:
                 self._collect(name, leaks, may_ask=not unreadable)
             self._collect_shared(looked_at, leaks, every=not names)
+            self._collect_unshared(leaks)
         told = {leak.subject for leak in leaks}
         leaks += [leak for leak in unreadable if leak.subject not in told and not names]
         gone = {leak.subject for leak in leaks if leak.collected} if self._scope.dry_run else set()
+        gone |= set(map(self._runtime.records.path_of, self._removal.attachments)) if self._scope.dry_run else set()
         with _reported(
             leaks, Leak("network", "", "all networks", "not all of this collection's files could be looked at")
         ):
@@ -141,6 +153,16 @@ class Garbage:
                 removed = {leak.subject for leak in leaks if leak.kind == "link" and leak.collected}
                 leaks += self._spoof_checks.collect(claims, removed)
 
+    def _collect_unshared(self, leaks: list[Leak]) -> None:
+        """Collect what containers of a node share, and only those of removed networks did."""
+        if not self._removal.files:
+            return
+        from ansible_collections.cni.node.plugins.module_utils._node.shared_leaks import SharedLeaks
+
+        with _reported(leaks, Leak("network", "", "removed networks", "not all that they shared could be looked at")):
+            shared = SharedLeaks(self._scope, self._networks.path, self._removal)
+            leaks += shared.find(self._records.everywhere(), tuple(leaks))
+
     def _ask_plugins(self, claims: Claims) -> None:
         network = self._networks.networks.get(claims.network)
         if network is not None:
@@ -150,7 +172,8 @@ class Garbage:
         """Say why a network may be configured although it is not found, or nothing."""
         if self._networks.broken:
             return f"a configuration that cannot be read may be this network's: {next(iter(self._networks.broken))}"
-        usual = conf_dir.load(_USUAL_CONF_DIR).networks
+        foretold = self._scope.dry_run and self._networks.path == _USUAL_CONF_DIR
+        usual = (self._networks if foretold else conf_dir.load(_USUAL_CONF_DIR)).networks
         return f"{usual[name].source} is a configuration of this network" if name in usual else ""
 
 

@@ -39,7 +39,7 @@ def with_planned(directory: ConfDir, files: t.Iterable[PlannedFile]) -> ConfDir:
     changing = [one for one in files if one.action != "unchanged" and os.path.dirname(one.path) == directory.path]
     paths = {one.path for one in changing}
     staying = [one for one in (*directory.networks.values(), *directory.shadowed) if one.source not in paths]
-    written = [_parsed(one) for one in changing if one.action in _WRITTEN]
+    written = [parsed(one) for one in changing if one.action in _WRITTEN]
     networks: dict[str, NetworkConfiguration] = {}
     shadowed: list[NetworkConfiguration] = []
     for network in sorted([*staying, *written], key=lambda one: conf_dir.precedence(os.path.basename(one.source))):
@@ -49,9 +49,14 @@ def with_planned(directory: ConfDir, files: t.Iterable[PlannedFile]) -> ConfDir:
     return ConfDir(directory.path, networks, tuple(shadowed), broken)
 
 
-def _parsed(one: PlannedFile) -> NetworkConfiguration:
+def parsed(one: PlannedFile) -> NetworkConfiguration:
+    """Return the network of a planned file, with the plugins of its plugin directory.
+
+    Raises:
+        CniError: It is not a valid network configuration.
+    """
     network = config.parse(one.content.encode("utf-8", "surrogateescape"), one.path)
     return conf_dir.complete(network, os.path.dirname(one.path))
 
 
-__all__ = ("PlannedFile", "with_planned")
+__all__ = ("PlannedFile", "parsed", "with_planned")

@@ -24,12 +24,19 @@ from ansible_collections.cni.node.plugins.module_utils._node.leak import DELETED
 class RecordLeaks:
     """Finds attachments that nobody claims any more, and those that were begun and not finished; DEL collects them."""
 
-    def __init__(self, runtime: Runtime, conf_dir: ConfDir, valid: Valid, scope: Scope) -> None:
+    def __init__(
+        self, runtime: Runtime, conf_dir: ConfDir, valid: Valid, scope: Scope, removed: t.Collection[Key] = ()
+    ) -> None:
+        """
+        Args:
+            removed: Attachments that a task before this one would have deleted.
+        """
         self._runtime = runtime
         self._networks = conf_dir
         self._ledger = Ledger(runtime.records)
         self._valid = valid
         self._scope = scope
+        self._removed = frozenset(removed)
         self._going: set[Key] = set()
 
     def known(self) -> tuple[list[Attachment], list[Leak]]:
@@ -38,7 +45,8 @@ class RecordLeaks:
         begun, broken_intents = self._runtime.intents.read_all()
         unreadable = [_unreadable("record", "", *one) for one in broken.items()]
         unreadable += [_unreadable("intent", "", *one) for one in broken_intents.items()]
-        return [record.attachment for record in (*records, *begun)], unreadable
+        known = [record.attachment for record in (*records, *begun)]
+        return [attachment for attachment in known if attachment.key not in self._removed], unreadable
 
     def of(self, network: str, leaks: list[Leak]) -> Claims:
         """Collect what there is of a network; return who owns the rest.
@@ -58,11 +66,13 @@ class RecordLeaks:
         staying: set[Names] = {record.attachment.key[1:] for record in elsewhere}
         for record in ours:
             intent = begun.pop(record.attachment.key, None)
+            if record.attachment.key in self._removed:
+                continue
             leak = _guarded(record, functools.partial(self._record, intent=intent))
             if leak is None or leak.action != DELETED:
                 staying.add(record.attachment.key[1:])
             leaks += [leak] if leak else []
-        for intent in begun.values():
+        for intent in (one for one in begun.values() if one.attachment.key not in self._removed):
             leak = _guarded(intent, self._intent)
             if leak is None or leak.action != DELETED:
                 staying.add(intent.attachment.key[1:])

@@ -1,0 +1,93 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The playbook remove takes away the bridges, chains and tables that only the removed networks used, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import typing as t
+
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+
+PROVISION, REMOVE = "cni.node.provision", "cni.node.remove"
+COLLECT = "Collect what nobody owns any more"
+# Where the plugins have rules of their own; a rule of the operator in each, so that iptables has its tables before.
+HOOKS = (("nat", "PREROUTING"), ("nat", "INPUT"), ("nat", "OUTPUT"), ("nat", "POSTROUTING"), ("filter", "FORWARD"))
+FIREWALL: Json = {**networks.FIREWALL, "ingressPolicy": "same-bridge"}
+PORTS: Json = {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}
+
+
+def variables(*plugins: Json, **keys: t.Any) -> Json:
+    both = networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=networks.DEFAULT_ROUTES)
+    given = plugins or (networks.bridge(ipMasq=True, ipam=both), networks.PORTMAP, FIREWALL)
+    return {
+        "cni_node_concerns": "networks\nattachments",
+        "cni_node_conflists": [{"config": networks.network(*given, version="0.4.0")}],
+        "cni_node_attachments": [
+            {"network": "net", "netns": "blue", "capability_args": PORTS},
+            {"network": "net", "netns": "red"},
+        ],
+        "cni_node_verify": False,
+        **keys,
+    }
+
+
+def operator_rules() -> None:
+    """Those of the node's operator, of both families."""
+    for tool in ("iptables", "ip6tables"):
+        for table, chain in HOOKS:
+            rule = ["-A", chain, "-m", "comment", "--comment", "the operator's", "-j", "ACCEPT"]
+            subprocess.run([tool, "-t", table, *rule], check=True)
+
+
+def firewall(*command: str) -> list[str]:
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [line for line in text.splitlines() if not line.startswith("#")]
+
+
+def links_and_rules() -> Json:
+    shown = subprocess.run(["ip", "-j", "link"], check=True, capture_output=True, text=True).stdout
+    return {
+        "links": json.loads(shown),
+        "iptables": firewall("iptables-save"),
+        "ip6tables": firewall("ip6tables-save"),
+        "nft": firewall("nft", "-s", "list", "ruleset"),
+    }
+
+
+def test_remove_leaves_the_links_and_rules_that_the_node_had_before(node: Node, project: Project) -> None:
+    operator_rules()
+    before = links_and_rules()
+    given = variables()
+    project.run(PROVISION, **given).succeeded()
+    assert links_and_rules() != before
+    predicted = project.run(REMOVE, "--check", "--diff", **given).succeeded()
+    assert all(one.left_alone() for one in predicted.tasks)
+    removed = project.run(REMOVE, "--diff", **given).succeeded()
+    assert links_and_rules() == before
+    assert removed[COLLECT].plan() == predicted[COLLECT].plan()
+    again = project.run(REMOVE, **given).succeeded()
+    assert not any(one.changed for one in again.tasks)
+    assert again[COLLECT].result["findings"] == []
+
+
+def test_a_bridge_that_another_network_names_stays(node: Node, project: Project) -> None:
+    given = variables()
+    project.run(PROVISION, **given).succeeded()
+    path = node.write(networks.network(networks.bridge(), networks.PORTMAP, name="theirs"), "20-theirs.conflist")
+    predicted = project.run(REMOVE, "--check", **given).succeeded()
+    removed = project.run(REMOVE, **given).succeeded()
+    assert removed[COLLECT].plan() == predicted[COLLECT].plan()
+    found = {one["subject"]: one for one in removed[COLLECT].result["findings"]}
+    assert (found["cni0"]["kind"], found["cni0"]["action"]) == ("bridge", "kept")
+    assert (
+        f"cni0: the removed network net named it, but {path} has cni0" in removed["Say how it is known"].result["msg"]
+    )
+    assert "cni0" in {link["ifname"] for link in links_and_rules()["links"]}
+    assert "CNI-HOSTPORT-DNAT" in " ".join(links_and_rules()["iptables"])
+    assert "CNI-FORWARD" not in " ".join(links_and_rules()["iptables"])

@@ -1,0 +1,291 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What containers share and only removed networks used: bridges, chains and tables go, and what another needs stays."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node
+from ansible_collections.cni.node.tests.support import namespaces
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+ITEM: Json = {
+    "network": "net",
+    "netns": "blue",
+    "capability_args": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]},
+}
+PLUGINS = (networks.bridge(ipMasq=True), networks.PORTMAP, {**networks.FIREWALL, "ingressPolicy": "same-bridge"})
+
+
+def run(*command: str, stdin: str = "") -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True, input=stdin).stdout
+
+
+def used(node: Node, *plugins: Json) -> None:
+    """An attachment has come and gone."""
+    configuration = networks.network(*(plugins or PLUGINS))
+    node.run("conflists", conflists=[{"config": configuration}]).succeeded()
+    node.attach(ITEM)
+    node.detach(ITEM)
+
+
+def removed(node: Node) -> list[Json]:
+    """The result of a task that removes all networks of this collection."""
+    done = node.run("conflists", conflists=[], purge=True).succeeded()
+    return t.cast("list[Json]", done.result["conflists"])
+
+
+def collect(node: Node, conflists: list[Json]) -> dict[str, Json]:
+    """By kind and subject, what was foretold and then done; a second run finds the same to keep and nothing to do."""
+    options: Json = {"networks": ["net"], "min_age": 0, "removed_conflists": conflists}
+    before = node.state()
+    predicted = node.run("gc", **options, _ansible_check_mode=True).succeeded().result
+    assert before.difference(node.state()) == ""
+    done = node.run("gc", **options).succeeded().result
+    for key in ("findings", "changed", "msg", "diff"):
+        assert done[key] == predicted[key]
+    again = node.run("gc", **options).succeeded().result
+    assert again["changed"] is False
+    assert again["findings"] == [one for one in done["findings"] if one["action"] == "kept"]
+    return {f"{one['kind']} {one['subject']}": one for one in done["findings"]}
+
+
+def kept(found: dict[str, Json], what: str, reason: str) -> None:
+    assert found[what]["action"] == "kept"
+    assert reason in found[what]["evidence"]
+
+
+def link(*arguments: str) -> None:
+    run("ip", "link", *arguments)
+
+
+def chains() -> set[str]:
+    lines = run("iptables-save").splitlines()
+    return {line[1:].split(" ")[0] for line in lines if line.startswith(":CNI")}
+
+
+def test_what_only_a_removed_network_used_is_collected(node: Node, blue: Namespace) -> None:
+    used(node)
+    assert {"CNI-HOSTPORT-DNAT", "CNI-FORWARD", "CNI-ADMIN", "CNI-ISOLATION-STAGE-1"} <= chains()
+    found = collect(node, removed(node))
+    assert {name for name, one in found.items() if one["action"] != "removed"} == set()
+    assert set(namespaces.links()) == {"lo"}
+    assert "CNI" not in run("iptables-save")
+
+
+def test_without_a_removed_network_nothing_shared_is_touched(node: Node, blue: Namespace) -> None:
+    used(node)
+    before = node.state()
+    done = node.run("gc", min_age=0, removed_conflists=[]).succeeded()
+    assert [one["subject"] for one in done.result["findings"]] == ["/var/lib/cni/cni.node/intents"]
+    assert before.without("intents").difference(node.state()) == ""
+
+
+def _nomad(node: Node) -> str:
+    path = pathlib.Path("/opt/cni/config/theirs.conflist")
+    path.parent.mkdir()
+    path.write_text(json.dumps(networks.network(networks.bridge(), name="theirs")), encoding="utf-8")
+    return f"{path} has cni0"
+
+
+def _default_bridge(node: Node) -> str:
+    plugin = {key: value for key, value in networks.bridge().items() if key != "bridge"}
+    return f"{node.write(networks.network(plugin, name='theirs'))} has cni0"
+
+
+def _cut_off(node: Node) -> str:
+    path = node.conf_dir / "50-cut.conflist"
+    path.write_text('{"name": "cut", "plugins": [{"type": "bridge", "bridge": "cni0"', encoding="utf-8")
+    return f"{path} has cni0"
+
+
+def _unreadable(node: Node) -> str:
+    path = node.conf_dir / "50-huge.conflist"
+    with path.open("wb") as stream:
+        stream.truncate(64 * 1024 * 1024)
+    return f"what cannot be read may need it: cannot read {path}"
+
+
+def _record(node: Node) -> str:
+    """Another runtime's, whose network has no file any more."""
+    configuration = json.dumps(networks.network(networks.bridge(), name="theirs"))
+    record = node.cache_dir / "theirs" / "results" / "theirs-c1-eth0"
+    record.parent.mkdir(parents=True)
+    document = {
+        "kind": "cniCacheV1",
+        "containerId": "c1",
+        "config": run("base64", "-w0", stdin=configuration),
+        "ifName": "eth0",
+        "networkName": "theirs",
+        "result": {"cniVersion": "1.0.0", "interfaces": [{"name": "cni0"}]},
+    }
+    record.write_text(json.dumps(document), encoding="utf-8")
+    return "the attachment of c1 (eth0) to network theirs has cni0"
+
+
+def _port(node: Node) -> str:
+    link("add", "theirs0", "type", "veth", "peer", "name", "theirs1")
+    link("set", "theirs0", "master", "cni0")
+    return "it has the port theirs0"
+
+
+def _address(node: Node) -> str:
+    run("ip", "address", "add", "192.0.2.1/24", "dev", "cni0")
+    return "cni0 has the address 192.0.2.1/24, which is the gateway of none of them"
+
+
+def _file(path: str, text: str) -> t.Callable[[Node], str]:
+    def write(dummy: Node) -> str:
+        file = pathlib.Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return f"{path} "
+
+    return write
+
+
+FILES = {
+    "/etc/network/interfaces.d/cni-test": "iface cni0 inet static\n",
+    "/etc/netplan/cni-test.yaml": "network: {bridges: {cni0: {}}}\n",
+    "/etc/systemd/network/cni-test.netdev": "[NetDev]\nName=cni0\nKind=bridge\n",
+    "/etc/NetworkManager/system-connections/cni-test": "[connection]\ninterface-name=cni0\n",
+    "/etc/sysconfig/network-scripts/ifcfg-cni0": "TYPE=Bridge\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def files() -> t.Iterator[None]:
+    yield
+    for path in FILES:
+        pathlib.Path(path).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        _nomad,
+        _default_bridge,
+        _cut_off,
+        _unreadable,
+        _record,
+        _port,
+        _address,
+        *(_file(path, text) for path, text in FILES.items()),
+    ],
+)
+def test_a_bridge_that_something_else_uses_stays(node: Node, blue: Namespace, use: t.Callable[[Node], str]) -> None:
+    used(node, networks.bridge())
+    conflists = removed(node)
+    reason = use(node)
+    kept(collect(node, conflists), "bridge cni0", reason)
+    assert "cni0" in namespaces.links()
+
+
+def test_a_bridge_that_others_may_use_unseen_stays(node: Node, blue: Namespace) -> None:
+    configuration = {**networks.network(networks.bridge(), version="1.1.0"), "disableGC": True}
+    node.run("conflists", conflists=[{"config": configuration}], probe=False).succeeded()
+    link("add", "cni0", "type", "bridge")
+    kept(collect(node, removed(node)), "bridge cni0", "disableGC of network net says that others may use it")
+
+
+def test_a_link_of_the_name_that_is_no_bridge_stays(node: Node, blue: Namespace) -> None:
+    used(node, networks.bridge())
+    link("delete", "cni0")
+    link("add", "cni0", "type", "veth", "peer", "name", "theirs1")
+    kept(collect(node, removed(node)), "bridge cni0", "it is no bridge, but veth")
+
+
+def test_the_pair_of_a_vlan_goes_with_its_bridge(node: Node) -> None:
+    """As the plugin makes it with `vlan` and `isGateway`; not every kernel has VLANs of bridges."""
+    plugin = networks.bridge(vlan=100)
+    node.run("conflists", conflists=[{"config": networks.network(plugin)}]).succeeded()
+    link("add", "cni0", "type", "bridge")
+    link("add", "cni0.100", "type", "veth", "peer", "name", "veth12345678")
+    link("set", "veth12345678", "master", "cni0")
+    run("ip", "address", "add", "10.1.0.1/16", "dev", "cni0.100")
+    found = collect(node, removed(node))
+    assert found["bridge cni0"]["action"] == "removed"
+    assert set(namespaces.links()) == {"lo"}
+
+
+def test_chains_that_another_network_needs_stay(node: Node, blue: Namespace) -> None:
+    used(node)
+    conflists = removed(node)
+    other = networks.bridge(bridge="cni1", ipam=networks.host_local("10.2.0.0/16"))
+    path = node.write(networks.network(other, networks.PORTMAP, networks.FIREWALL, name="theirs"))
+    found = collect(node, conflists)
+    kept(
+        found,
+        "shared chain iptables nat CNI-HOSTPORT-DNAT, CNI-HOSTPORT-MASQ, CNI-HOSTPORT-SETMARK",
+        f"{path} has portmap",
+    )
+    kept(found, "shared chain iptables filter CNI-FORWARD, CNI-ADMIN", f"{path} has firewall")
+    isolation = "shared chain iptables filter CNI-ISOLATION-STAGE-1, CNI-ISOLATION-STAGE-2"
+    assert found["bridge cni0"]["action"] == found[isolation]["action"] == "removed"
+    assert {"CNI-HOSTPORT-DNAT", "CNI-FORWARD", "CNI-ADMIN"} <= chains()
+
+
+def test_chains_with_rules_of_the_operator_stay(node: Node, blue: Namespace) -> None:
+    used(node)
+    run("iptables", "-A", "CNI-ADMIN", "-s", "192.0.2.7", "-j", "DROP")
+    run("iptables", "-t", "nat", "-A", "INPUT", "-j", "CNI-HOSTPORT-SETMARK")
+    run("iptables", "-A", "CNI-ISOLATION-STAGE-2", "-o", "theirs0", "-j", "DROP")
+    found = collect(node, removed(node))
+    kept(
+        found,
+        "shared chain iptables filter CNI-FORWARD, CNI-ADMIN",
+        "CNI-ADMIN has the rule -A CNI-ADMIN -s 192.0.2.7/32",
+    )
+    ports = "shared chain iptables nat CNI-HOSTPORT-DNAT, CNI-HOSTPORT-MASQ, CNI-HOSTPORT-SETMARK"
+    kept(found, ports, "the rule -A INPUT -j CNI-HOSTPORT-SETMARK leads to CNI-HOSTPORT-SETMARK")
+    isolation = "iptables filter CNI-ISOLATION-STAGE-1, CNI-ISOLATION-STAGE-2"
+    kept(found, f"shared chain {isolation}", "has the rule -A CNI-ISOLATION-STAGE-2 -o theirs0 -j DROP")
+    assert found[f"rule {isolation}: cni0"]["action"] == "removed"
+    assert "cni0" not in run("iptables-save")
+
+
+# As the plugins make them with the backend nftables.
+TABLES = """
+add table ip cni_hostport
+add chain ip cni_hostport hostports
+add chain ip cni_hostport hostip_hostports
+add chain ip cni_hostport hostports_all
+add rule ip cni_hostport hostports_all jump hostip_hostports
+add rule ip cni_hostport hostports_all jump hostports
+add chain ip cni_hostport prerouting { type nat hook prerouting priority -100; }
+add rule ip cni_hostport prerouting fib daddr type local jump hostports_all
+add table inet cni_plugins_masquerade
+add chain inet cni_plugins_masquerade masq_checks
+add chain inet cni_plugins_masquerade postrouting { type nat hook postrouting priority 100; }
+add rule inet cni_plugins_masquerade postrouting goto masq_checks
+"""
+THEIRS: t.Final = (
+    ("add rule ip cni_hostport hostports tcp dport 81 dnat to 10.9.0.2:81", "hostports has a rule"),
+    ("add chain ip cni_hostport mine", "it has the chain mine, which is not the plugins'"),
+    ("add set ip cni_hostport mine { type ipv4_addr; }", "it has the set mine, which is not the plugins'"),
+)
+
+
+@pytest.mark.parametrize(("theirs", "reason"), [("", ""), *THEIRS])
+def test_tables_of_nftables_go_unless_something_of_others_is_in_them(
+    node: Node, blue: Namespace, theirs: str, reason: str
+) -> None:
+    used(node)
+    run("nft", "-f", "-", stdin=f"{TABLES}{theirs}\n")
+    found = collect(node, removed(node))
+    assert found["shared table nft inet cni_plugins_masquerade"]["action"] == "removed"
+    if reason:
+        kept(found, "shared table nft ip cni_hostport", reason)
+    else:
+        assert "cni_" not in run("nft", "list", "ruleset")

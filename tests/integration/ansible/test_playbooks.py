@@ -82,7 +82,7 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     assert _changing(provisioned) == set(CONCERNS)
     assert _plans(provisioned, *CONCERNS) == _plans(predicted, *CONCERNS)
     assert provisioned["Try the networks"].msg == "networks: 2 verified"
-    assert "node  -        dbnet,mapped  3            -" in provisioned["Show what each node has"].result["msg"]
+    assert "node  -        dbnet,mapped  3            none   -" in provisioned["Show what each node has"].result["msg"]
     assert _changing(project.run(PROVISION, **variables)) == set()
     verified = project.run(VERIFY, **variables).succeeded()
     compared = verified["Nothing is missing, changed or left over"]

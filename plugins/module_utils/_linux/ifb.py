@@ -14,7 +14,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._linux import link_removal, program, rtnetlink
 
 _OUTPUT_LIMIT: t.Final = 64 * 1024 * 1024
-_REDIRECTS: t.Final = re.compile(r"mirred \(Egress Redirect to device (\S+)\)")
+# The name of a link has no space and no end of a line, and anything else.
+_REDIRECTS: t.Final = re.compile(r"mirred \(Egress Redirect to device ([^ \n]+)\)")
+_RECEIVING: t.Final = re.compile(r"^qdisc (?:ingress|clsact) [^ \n]+ dev ([^ \n]+)", re.MULTILINE)
 
 
 def names() -> list[str]:
@@ -49,8 +51,11 @@ def remove(name: str) -> None:
 
 
 def _receiving(path: str) -> set[str]:
-    queues = program.json_output([path, "-j", "qdisc", "show"], limit=_OUTPUT_LIMIT) or []
-    return {queue["dev"] for queue in queues if queue.get("kind") in ("ingress", "clsact")}
+    """Return the links that do something with what they receive.
+
+    As JSON, some releases of tc print names that are none.
+    """
+    return set(_RECEIVING.findall(program.output([path, "qdisc", "show"], limit=_OUTPUT_LIMIT)))
 
 
 def _filters(path: str, name: str) -> str:

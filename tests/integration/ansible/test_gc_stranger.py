@@ -6,7 +6,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
+
+import pytest
 
 from ansible_collections.cni.node.tests.integration.ansible.playing import Project
 from ansible_collections.cni.node.tests.integration.ansible.test_gc import (
@@ -15,9 +18,10 @@ from ansible_collections.cni.node.tests.integration.ansible.test_gc import (
     lease,
     ports_of_the_bridge,
 )
+from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Node, remove
 from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
-from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces, rename_link
+from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, links, namespaces, rename_link
 
 # No ASCII, no UTF-8, what JSON escapes, and what Python takes for the end of a line.
 ODD = ("é".encode(), b"caf\xe9", b'quo"te\\', b"\x1b[2J", b"a\x85b", b"c\xc2\x85d")
@@ -49,3 +53,29 @@ def test_links_of_any_name_in_namespaces_of_others_keep_nothing_from_being_colle
             "link": "removed",
         }
         assert (ports_of_the_bridge(), forgotten.exists()) == ([], False)
+
+
+@pytest.mark.parametrize("name", [*ODD, b"it's"])
+def test_links_of_the_node_of_any_name_keep_no_link_of_bandwidth(node: Node, name: bytes) -> None:
+    """tc prints some of these names as no JSON."""
+    node.write(networks.network(networks.bridge(), networks.BANDWIDTH))
+    with namespaces("blue", "lost"):
+        node.attach(*({"network": "net", "netns": one} for one in ("blue", "lost")))
+        of = {one: f"bwp{hashlib.sha512(f'net{one}'.encode()).hexdigest()[:12]}" for one in ("blue", "lost")}
+        for one in ("blue", "lost"):
+            (node.cache_dir / "results" / f"net-{one}-eth0").unlink()
+        ip("-n", "lost", "link", "delete", "eth0")
+        sender = next(link for link in veths() if qdiscs(link))
+        rename_link(sender.encode(), name)
+        done = node.run("gc", min_age=0).succeeded()
+        actions = {one["subject"]: one["action"] for one in done.result["findings"] if one["subject"] in of.values()}
+        assert actions == {of["blue"]: "kept", of["lost"]: "removed"}
+
+
+def veths() -> list[str]:
+    return [name for name in links() if name.startswith("veth")]
+
+
+def qdiscs(link: str) -> bool:
+    shown = subprocess.run(["tc", "qdisc", "show", "dev", link, "ingress"], check=True, capture_output=True, text=True)
+    return "ingress" in shown.stdout

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import pathlib
 
 import pytest
@@ -17,12 +17,14 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 
 REDIRECT = "action order 1: mirred (Egress Redirect to device {}) stolen"
 
-# It lists queues by the file of this run; a link is asked about its filters between two of these.
+# It lists queues by the file of this run; a link is asked about its filters between two of these. As JSON, releases print names
+# that JSON has not.
 TC = """\
 #!/bin/sh
 PATH=/usr/bin:/bin
 cd {directory} || exit 1
-if [ "$1" = -j ]; then cat queues; cp later queues; exit; fi
+if [ "$1" = -j ]; then echo "[{{\\"kind\\":\\"ingress\\",\\"dev\\":\\"it\\\\'s\\"}}]"; exit; fi
+if [ "$1" = qdisc ]; then cat queues; cp later queues; exit; fi
 cat "filters.$4" || {{ echo "Cannot find device $4" >&2; exit 1; }}
 """
 
@@ -31,8 +33,8 @@ def tc(directory: pathlib.Path, now: list[str], later: list[str]) -> None:
     """Let veth0 send to bwp0, and veth1 be unknown."""
     (directory / "filters.veth0").write_text(REDIRECT.format("bwp0"), encoding="utf-8")
     for name, devices in (("queues", now), ("later", later)):
-        queues = [{"kind": "ingress", "dev": device} for device in devices]
-        (directory / name).write_text(json.dumps(queues), encoding="utf-8")
+        lines = [f"qdisc ingress ffff: dev {device} parent ffff:fff1 ---------------- \n" for device in devices]
+        (directory / name).write_bytes("".join(lines).encode("utf-8", "surrogateescape"))
     (directory / "tc").write_text(TC.format(directory=directory), encoding="utf-8")
     (directory / "tc").chmod(0o755)
 
@@ -51,3 +53,13 @@ def test_a_link_that_is_there_and_cannot_be_looked_at_is_an_error(tmp_path: path
     tc(tmp_path, ["veth0", "veth1"], later=["veth0", "veth1"])
     error = error_of(ifb.targets)
     assert (error.code, "Cannot find device veth1" in error.details) == (Code.IO_FAILURE, True)
+
+
+@pytest.mark.parametrize(
+    "name", [b"it's", b'quo"te\\', b"caf\xe9", b"a\x85b", b"c\xc2\x85d", b"\xc2\xa0", b"\x1b[2J", b"a\x1cb"]
+)
+def test_a_link_of_any_name_may_send(tmp_path: pathlib.Path, name: bytes) -> None:
+    shown = os.fsdecode(name)
+    tc(tmp_path, [shown], later=[shown])
+    (tmp_path / f"filters.{shown}").write_text(REDIRECT.format("bwp1"), encoding="utf-8")
+    assert ifb.targets() == {"bwp1"}

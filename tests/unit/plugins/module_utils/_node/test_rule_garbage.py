@@ -176,7 +176,7 @@ def test_a_link_is_garbage_when_nothing_sends_to_it_and_no_attachment_has_it(too
     assert told(IfbLeaks(DRY).of(claims("lost"))) == {}
     (leak,) = IfbLeaks(DRY).of(claims())
     assert (leak.action, "without the program tc nobody can tell" in leak.evidence) == ("kept", True)
-    tools.print("tc", "[]")
+    tools.print("tc", "qdisc noqueue 0: dev lo root refcnt 2")
     assert told(IfbLeaks(DRY).of(claims())) == {LINK: "removed"}
 
 
@@ -191,7 +191,7 @@ def test_the_kernel_is_not_asked_where_no_link_is_called_so_or_an_attachment_has
 def test_a_link_that_something_sends_to_is_kept(links: Links, tmp_path: pathlib.Path) -> None:
     links(LINK)
     (tmp_path / "tc").write_text(
-        '#!/bin/sh\n[ "$1" = -j ] && echo \'[{"kind":"ingress","dev":"veth1"},{"kind":"tbf","dev":"veth1"}]\' ||'
+        '#!/bin/sh\n[ "$1" = qdisc ] && echo "qdisc tbf 1: dev veth1 root" && echo "qdisc ingress ffff: dev veth1 parent x" ||'
         f" echo '{SENDS.format(LINK)}'\n",
         encoding="utf-8",
     )

@@ -154,6 +154,9 @@ def _troubles(facts: _Facts) -> t.Iterator[str]:
     missing = _missing_plugins(facts)
     if missing:
         yield f"plugin{_s(len(missing))} missing: {' '.join(missing)}"
+    not_ready = _not_ready(facts)
+    if not_ready:
+        yield f"network{_s(len(not_ready))} not ready: {' '.join(not_ready)}"
     for kind in ("plugin", "network", "attachment"):
         broken = [one for one in facts.get(f"{kind}s", ()) if one.get("error")]
         if broken:
@@ -162,6 +165,10 @@ def _troubles(facts: _Facts) -> t.Iterator[str]:
         trouble for one in _recorded(facts) for trouble in _of_attachment(one)
     ).items():
         yield f"{count} {what.replace('attachment', f'attachment{_s(count)}')}"
+
+
+def _not_ready(facts: _Facts) -> list[str]:
+    return sorted(one["network"] for one in facts.get("status", ()) if one.get("error"))
 
 
 def _missing_plugins(facts: _Facts) -> list[str]:

@@ -34,6 +34,7 @@ options:
   gather:
     description:
       - What to return. Asking for less is faster, for each plugin has to be run once.
+      - V(status) is not among the defaults. The plugins of each network are run with STATUS for it, which changes nothing.
     type: list
     elements: str
     choices:
@@ -43,6 +44,7 @@ options:
       - attachments
       - leases
       - netns
+      - status
     default:
       - plugins
       - releases
@@ -74,6 +76,13 @@ EXAMPLES = r"""
   ansible.builtin.assert:
     that:
       - node.attachments | selectattr('error') | length == 0
+
+- name: Fail if the plugins of a network are not ready
+  cni.node.node_info:
+    gather:
+      - status
+  register: asked
+  failed_when: asked.status | selectattr('error') | length > 0
 
 - name: Only the networks
   cni.node.node_info:
@@ -337,6 +346,36 @@ netns:
       type: str
       returned: always
       sample: /run/netns/blue
+status:
+  description:
+    - Whether the plugins of each network in O(conf_dir) are ready for ADD, as they answer to STATUS. C(msg) begins with those that
+      are not.
+  returned: when O(gather) has V(status)
+  type: list
+  elements: dict
+  contains:
+    network:
+      description: The network's name.
+      type: str
+      returned: always
+      sample: dbnet
+    status:
+      description:
+        - V(unavailable) means that ADD cannot be served (code 50), V(limited) that attachments that are there may have limited
+          connectivity as well (code 51), and V(failed) that a plugin could not be asked or answered with another error.
+        - V(unsupported) is a network of a version before 1.1.0, which has no STATUS.
+      type: str
+      returned: always
+      choices:
+        - ready
+        - unavailable
+        - limited
+        - failed
+        - unsupported
+    error:
+      description: C(code), C(msg) and C(details) of the first plugin that is not ready, or nothing.
+      type: dict
+      returned: always
 error:
   description:
     - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
@@ -353,10 +392,14 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.run import run, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import counted, run, warn
 from ansible_collections.cni.node.plugins.module_utils._node import address_pools, inventory, plugin_access
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._node.readiness import Readiness
+
 GATHER = ["plugins", "releases", "networks", "attachments", "leases", "netns"]
+STATUS = "status"
 
 
 def describe(module: AnsibleModule) -> dict[str, t.Any]:
@@ -377,14 +420,31 @@ def describe(module: AnsibleModule) -> dict[str, t.Any]:
     }
     gathered = {name: gatherers[name]() for name in reversed(GATHER) if name in params["gather"]}
     facts = {name: gathered[name] for name in GATHER if name in gathered}
-    counted = ", ".join(_counted(name, entries) for name, entries in facts.items())
+    answers = _asked(params, timeout) if STATUS in params["gather"] else []
+    parts = [_counted(name, entries) for name, entries in facts.items()]
     types = sorted({entry["type"] for entry in facts.get("plugins", ())})
     found = plugin_access.findings(plugin_dirs, types, allow_world_writable=allowed)
     warn(module, map(str, found))
     if "plugins" in params["gather"]:
         facts["findings"] = [finding.as_dict() for finding in found]
+    if STATUS in params["gather"]:
+        facts[STATUS] = [answer.as_dict() for answer in answers]
+        parts.append(f"status: {counted(answer.status for answer in answers)}")
     warnings = [pool.warning for pool in pools if pool.warning]
-    return {"changed": False, "msg": "\n".join([*warnings, counted or "nothing asked for"]), **facts}
+    warnings += [str(answer) for answer in answers if answer.error]
+    return {"changed": False, "msg": "\n".join([*warnings, ", ".join(parts) or "nothing asked for"]), **facts}
+
+
+def _asked(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
+    from ansible_collections.cni.node.plugins.module_utils._node.readiness import readiness_of_node
+
+    return readiness_of_node(
+        params["conf_dir"],
+        params["plugin_dirs"],
+        params["cache_dir"],
+        timeout,
+        allow_world_writable=params["allow_world_writable_plugins"],
+    )
 
 
 def _counted(name: str, entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
@@ -395,7 +455,7 @@ def _counted(name: str, entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
 def main() -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
-            "gather": {"type": "list", "elements": "str", "choices": GATHER, "default": GATHER},
+            "gather": {"type": "list", "elements": "str", "choices": [*GATHER, STATUS], "default": GATHER},
             "drift": {"type": "bool", "default": True},
             **arguments.CONF_DIR,
             **arguments.PLUGIN_DIRS,

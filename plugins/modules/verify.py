@@ -14,6 +14,8 @@ version_added: 1.0.0
 
 description:
   - For each network, makes a throw-away network namespace, runs ADD and CHECK, waits for the gateway to answer, and runs DEL.
+  - The plugins of networks of version 1.1.0 and later are asked by STATUS before. A network whose plugins are not ready fails with
+    what they say, and no ADD is run.
   - Whatever fails, everything that was made is taken away again, and the networks after it are tried all the same.
     What a run leaves behind that is killed, the next one takes away.
   - What a plugin keeps for all its attachments, such as a bridge, stays as after any DEL.
@@ -101,6 +103,12 @@ networks:
       description: Why it was skipped, or what an earlier run that was interrupted had left behind.
       type: str
       returned: always
+    status:
+      description:
+        - What the plugins answered to STATUS, as RV(cni.node.node_info#module:status[].status); empty where they were not asked.
+      type: str
+      returned: always
+      sample: ready
     addresses:
       description: The addresses that the attachment had.
       type: list

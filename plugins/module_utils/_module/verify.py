@@ -63,6 +63,7 @@ def _entry(trial: Trial) -> dict[str, t.Any]:
         "action": trial.action,
         "reason": trial.reason,
         "addresses": list(trial.addresses),
+        "status": trial.status,
         "gateways": [{"address": address, "answered": answered} for address, answered in trial.gateways.items()],
         "error": trial.error.as_dict() if trial.error else None,
         "seconds": round(trial.seconds, 6),

@@ -25,6 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._node import namespaces
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.readiness import readiness
 
 _IFNAME: t.Final = "eth0"
 # It would take the device away from the node.
@@ -41,6 +42,7 @@ class Trial:
         reason: Why it was skipped, or what an earlier run had left behind.
         addresses: What the attachment got, with the length of the prefix.
         gateways: Of each gateway, whether it answered.
+        status: What its plugins answered to STATUS, as in `Readiness`; empty where they were not asked.
         seconds: For ADD, CHECK and DEL.
     """
 
@@ -49,6 +51,7 @@ class Trial:
     reason: str = ""
     addresses: tuple[str, ...] = ()
     gateways: dict[str, bool] = dataclasses.field(default_factory=dict)
+    status: str = ""
     error: CniError | None = None
     seconds: float = 0.0
 
@@ -110,7 +113,7 @@ class Verification:
 
         Nobody else may do so at the same time: the namespaces are the same.
         """
-        due = self._detached(_due(trials))
+        due = self._ready(self._detached(_due(trials)))
         namespaces.ensure([trial.netns for trial in due], present=True, dry_run=False)
         for trial, outcome in zip(due, self._converge(due, present=True)):
             if outcome.error is None:
@@ -128,6 +131,14 @@ class Verification:
         for trial, outcome in zip(due, self._converge(due, present=False)):
             if outcome.touched:
                 trial.reason = trial.reason or "an earlier run was interrupted before DEL"
+        return _due(due)
+
+    def _ready(self, due: t.Sequence[Trial]) -> list[Trial]:
+        """Ask the plugins by STATUS; return the trials of networks whose plugins do not say that they are not ready."""
+        for trial, answer in zip(due, readiness(self._runtime, self.networks(due))):
+            trial.status = answer.status
+            if answer.error is not None:
+                trial.fail(answer.error)
         return _due(due)
 
     def _converge(self, due: t.Sequence[Trial], *, present: bool) -> list[Outcome]:

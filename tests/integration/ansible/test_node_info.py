@@ -59,6 +59,39 @@ def test_plugins_say_what_they_speak_or_why_not(node: Node, project: Project) ->
     }
 
 
+NOT_READY = {50: "unavailable", 51: "limited"}
+
+
+def test_networks_say_whether_their_plugins_are_ready_where_that_is_asked_for(node: Node, project: Project) -> None:
+    for code in NOT_READY:
+        node.plugins.write(f"lab-{code}", STATUS=Answer(error={"code": code, "msg": f"the agent says {code}"}))
+        node.write(networks.network({"type": f"lab-{code}"}, version="1.1.0", name=f"net{code}"))
+    node.plugins.write("lab-well")
+    node.write(networks.network({"type": "lab-well"}, version="1.1.0", name="well"))
+    node.write(networks.network({"type": "lab-well"}, version="1.0.0", name="old"))
+    tasks = [
+        task(name, INFO, {"gather": ["status"]}, check_mode=name == "in check mode")
+        for name in ("look", "in check mode")
+    ]
+    played = project.play([*tasks, task("by default", INFO, {})]).succeeded()
+    done = played["look"].did_nothing()
+    found = {one["network"]: one for one in done.result["status"]}
+    assert {name: one["status"] for name, one in found.items()} == {
+        "net50": "unavailable",
+        "net51": "limited",
+        "well": "ready",
+        "old": "unsupported",
+    }
+    assert [found["net50"]["error"]["code"], found["net51"]["error"]["code"]] == [50, 51]
+    first, second, last = done.msg.splitlines()
+    assert first.startswith("network net50: plugin lab-50 failed (STATUS): the agent says 50; ")
+    assert second.startswith("network net51: plugin lab-51 failed (STATUS): the agent says 51; ")
+    assert last == "status: 1 limited, 1 ready, 1 unavailable, 1 unsupported"
+    assert played["in check mode"].plan() == played["look"].plan()
+    assert "status" not in played["by default"].result
+    assert {call.plugin for call in node.plugins.calls(command="STATUS")} == {"lab-50", "lab-51", "lab-well"}
+
+
 def _files(directory: str) -> list[str]:
     return [os.path.join(directory, name) for name in os.listdir(directory)] if os.path.isdir(directory) else []
 

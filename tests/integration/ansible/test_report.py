@@ -18,7 +18,6 @@ from ansible_collections.cni.node.tests.integration.ansible.test_playbooks impor
     _capabilities,
     _mapped,
     _release,
-    documented,
 )
 from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Node

@@ -70,6 +70,26 @@ def test_a_network_that_fails_does_not_keep_the_others_from_being_tried(node: No
     }
 
 
+def test_a_network_whose_plugins_are_not_ready_is_named_and_not_tried(node: Node, project: Project) -> None:
+    node.write({**dual_stack(), "cniVersion": "1.0.0"})
+    for code in (50, 51):
+        node.plugins.write(f"lab-{code}", STATUS=Answer(error={"code": code, "msg": f"the agent says {code}"}))
+        node.write(networks.network({"type": f"lab-{code}"}, version="1.1.0", name=f"net{code}"))
+    done = left_nothing(verified(project))
+    done.failed(
+        "net50: plugin lab-50 failed (STATUS): the agent says 50",
+        "net51: plugin lab-51 failed (STATUS): the agent says 51",
+    )
+    trials = by_network(done)
+    assert {name: (one["action"], one["status"]) for name, one in trials.items()} == {
+        "dual": ("verified", "unsupported"),
+        "net50": ("failed", "unavailable"),
+        "net51": ("failed", "limited"),
+    }
+    assert trials["net50"]["error"]["code"] == 50
+    assert node.plugins.calls(command="ADD") == []
+
+
 def test_check_mode_says_what_is_missing_and_fails_for_none_of_it(node: Node, project: Project) -> None:
     node.write(networks.network({"type": "nowhere"}, name="without"))
     played = project.play([task("verify", VERIFY, {"networks": ["without", "unknown"]}, check_mode=True)])

@@ -58,6 +58,10 @@ def test_a_network_that_does_not_win_is_not_shown() -> None:
         ({"plugins": [{"error": {"msg": "no"}}]}, "1 plugin broken"),
         ({"attachments": [{"path": "x", "error": {"msg": "no"}}]}, "1 attachment broken"),
         ({"networks": [{"error": {"msg": "no"}}] * 2}, "2 networks broken"),
+        (
+            {"status": [{"network": "b", "error": {"msg": "no"}}, {"network": "a", "error": None}]},
+            "network not ready: b",
+        ),
         ({"attachments": [{**ATTACHED, "netns_state": "gone"}] * 2}, "2 netns gone"),
         ({"attachments": [{**ATTACHED, "network_state": "gone"}] * 2}, "2 attachments of a removed network"),
         ({"attachments": [{**ATTACHED, "drift": ["no eth0", "no cni0"]}, ATTACHED]}, "1 attachment drifted"),

@@ -54,7 +54,7 @@ def test_nothing_may_be_asked_for(look: Look) -> None:
         ({"timeout": 0}, "timeout: 0; expected: a number above 0"),
         (
             {"gather": ["routes"]},
-            "value of gather must be one or more of: plugins, releases, networks, attachments, leases, netns",
+            "value of gather must be one or more of: plugins, releases, networks, attachments, leases, netns, status",
         ),
     ],
 )

@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node import namespaces
 from ansible_collections.cni.node.plugins.module_utils._node.verification import Trial, Verification
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import fails_at
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
 
 
@@ -30,6 +31,25 @@ def lab(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     monkeypatch.setattr(netns, "DIRECTORY", str(lab.netns))
     monkeypatch.setattr(namespaces, "ensure", ensure)
     return lab
+
+
+def test_a_network_whose_plugins_are_not_ready_fails_without_an_add(lab: Laboratory) -> None:
+    lab.executor.plugins["b"] = fails_at("STATUS", code=50)
+    lab.write(cniVersion="1.1.0")
+    lab.write("other", cniVersion="1.1.0", plugins=[{"type": "a"}])
+    lab.write("old")
+    trials = Verification(lab.runtime(), conf_dir.load(str(lab.conf_dir)), 0)
+    planned = trials.plan([])
+    trials.carry_out(planned)
+    assert [(trial.network, trial.action, trial.status) for trial in planned] == [
+        ("net", "failed", "unavailable"),
+        ("old", "verified", "unsupported"),
+        ("other", "verified", "ready"),
+    ]
+    assert (planned[0].error and planned[0].error.code, planned[0].addresses) == (Code.NOT_AVAILABLE, ())
+    assert ("ADD", "b") in lab.executor.run()  # of the network that has no STATUS
+    assert len(lab.executor.run("ADD")) == 3
+    assert list(lab.netns.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,8 @@ options:
       - V(drift) only looks for drift and runs no plugin, which takes about a millisecond for each attachment. Links,
         addresses and routes are to be in the kernel as the attachment's result has them. Attachments are looked at that
         begin with a reference plugin or flannel; what others return does not tell enough. The rules of iptables or nftables
-        with which C(bridge) and C(ptp) masquerade and C(portmap) maps ports are to be there as well.
+        with which C(bridge) and C(ptp) masquerade, C(portmap) maps ports and C(bridge) checks MACs (C(macspoofchk)) are to be
+        there as well.
       - V(changed) does what V(always) does, only for attachments made by this run.
       - V(never) does neither.
       - Networks with C(disableCheck) or a version before 0.4.0 have no CHECK. C(disableCheck) forbids to look for drift as

@@ -19,6 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._node import rule_names
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
     from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
+    from ansible_collections.cni.node.plugins.module_utils._node.nft_listing import NftListing
 
 _Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 _Object = t.Mapping[str, t.Any]
@@ -26,6 +27,10 @@ _Object = t.Mapping[str, t.Any]
 _MASQUERADES: t.Final = frozenset(("bridge", "ptp"))
 _MAPS_PORTS: t.Final = "portmap"
 _PORTS: t.Final = "portMappings"
+_CHECKS_MACS: t.Final = "bridge"
+_SETS_MAC: t.Final = "tuning"
+_NODE_ITSELF: t.Final = "127.0.0.1"
+_IPV6: t.Final = 6
 # nft shows a protocol by its number where the node does not name it.
 _NUMBERS: t.Final = {"tcp": 6, "udp": 17, "sctp": 132}
 
@@ -72,11 +77,12 @@ class Masquerading:
             return f"the chain {chain} lacks rules to masquerade {address}"
         return ""
 
-    def lost_in_nft(self, rules: t.Mapping[str, t.Sequence[NftRule]]) -> str:
-        """Say what nftables lacks of it, or nothing."""
+    def lost_in_nft(self, listing: NftListing) -> str:
+        """Return what nftables lacks of it, or an empty string."""
         address = self.inside.address
-        found = rules.get(rule_names.instance(*self.record.attachment.key), ())
-        return "" if any(address in rule.values for rule in found) else f"the masquerade rule of {address} is gone"
+        owned = listing.owned(rule_names.instance(*self.record.attachment.key))
+        rules = [rule for rule in owned if address in rule.values]
+        return _unreached(rules, listing, "postrouting") if rules else f"the masquerade rule of {address} is gone"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +92,7 @@ class PortMapping:
     Attributes:
         host_ip: The node's address that it is for; empty for all.
         backend: What the configuration asks for: ``iptables``, ``nftables`` or nothing.
+        masquerades: Whether connections from the node and from the container itself to the port are masqueraded.
     """
 
     record: Record
@@ -95,6 +102,7 @@ class PortMapping:
     container_port: int
     protocol: str
     backend: str
+    masquerades: bool = True
     table: t.ClassVar[str] = rule_names.PORTS_TABLE
 
     def __str__(self) -> str:
@@ -113,13 +121,29 @@ class PortMapping:
         missing = [hook for hook in rule_names.PORTS_HOOKS if not _from(hook, jumps)]
         return f"the jump from {missing[0]} to {rule_names.PORTS_CHAIN} is gone" if missing else ""
 
-    def lost_in_nft(self, rules: t.Mapping[str, t.Sequence[NftRule]]) -> str:
-        """Say what nftables lacks of it, or nothing."""
+    def lost_in_nft(self, listing: NftListing) -> str:
+        """Return what nftables lacks of it, or an empty string."""
         wanted = {self.inside.address, self.host_port, self.container_port, *filter(None, [self.host_ip])}
         protocols = {self.protocol, _NUMBERS.get(self.protocol, self.protocol)}
-        found = rules.get(self.record.attachment.container_id, ())
-        is_there = any(wanted <= rule.values and not protocols.isdisjoint(rule.values) for rule in found)
-        return "" if is_there else f"{self} is gone"
+        owned = listing.owned(self.record.attachment.container_id)
+        rules = [rule for rule in owned if wanted <= rule.values and not protocols.isdisjoint(rule.values)]
+        if not rules:
+            return f"{self} is gone"
+        lost = next(filter(None, (_unreached(rules, listing, hook) for hook in ("prerouting", "output"))), "")
+        return lost or (self._lost_masquerading(owned, listing) if self.masquerades else "")
+
+    def _lost_masquerading(self, owned: t.Iterable[NftRule], listing: NftListing) -> str:
+        """Return which rules for connections of the container to itself, and of the node to it, are missing."""
+        found = [
+            rule for rule in owned if self.inside.address in rule.values and listing.is_entered(rule, "postrouting")
+        ]
+        from_node = [_NODE_ITSELF in rule.values for rule in found]
+        is_complete = False in from_node and (True in from_node or self.inside.family == _IPV6)
+        return (
+            ""
+            if is_complete
+            else f"a rule to masquerade connections to the mapped ports of {self.inside.address} is gone"
+        )
 
     @property
     def _to(self) -> str:
@@ -135,7 +159,35 @@ class PortMapping:
         return f" -p {self.protocol} " in rule and str(self.host_port) in ports
 
 
-Promise = t.Union[Masquerading, PortMapping]
+@dataclasses.dataclass(frozen=True)
+class SpoofChecking:
+    """That what a container sends from another MAC than its own is dropped; bridge does so by nftables only.
+
+    Attributes:
+        ports: The interfaces of the node that the result names; none in an old one.
+        mac: The container's; empty where another plugin may have changed it since.
+    """
+
+    record: Record
+    ports: frozenset[str]
+    mac: str
+    table: t.ClassVar[str] = rule_names.SPOOF_TABLE
+
+    def lost_in_nft(self, listing: NftListing) -> str:
+        """Return what nftables lacks of it, or an empty string."""
+        owner = rule_names.spoof_owner(*self.record.attachment.key[1:])
+        chain, of_macs = rule_names.spoof_chains(owner)
+        rules = listing.owned(f"{rule_names.SPOOF_COMMENT_PREFIX}{owner}")
+        jumps = [rule for rule in rules if chain in rule.targets and (not self.ports or self.ports & rule.values)]
+        if not any(listing.is_entered(rule, "prerouting") for rule in jumps):
+            return f"the rule that leads to the chain {chain} is gone"
+        checks = [rule for rule in rules if rule.chain == of_macs]
+        is_led_on = any(rule.chain == chain and of_macs in rule.targets for rule in rules)
+        lets_pass = any((self.mac or "ether") in rule.values for rule in checks)
+        return "" if is_led_on and lets_pass and len(checks) > 1 else f"the chain {chain} lacks rules to check MACs"
+
+
+Promise = t.Union[Masquerading, PortMapping, SpoofChecking]
 
 
 def promises(record: Record, network: NetworkConfiguration) -> list[Promise]:
@@ -149,10 +201,12 @@ def promises(record: Record, network: NetworkConfiguration) -> list[Promise]:
     """
     masquerading = [one for one in network.plugins if one.type in _MASQUERADES and one.keys.get("ipMasq") is True]
     mapping = [one for one in network.plugins if one.type == _MAPS_PORTS and _PORTS in one.capabilities]
+    checking = any(one.type == _CHECKS_MACS and one.keys.get("macspoofchk") is True for one in network.plugins)
     ports = record.attachment.capability_args.get(_PORTS)
-    if record.result is None or (not masquerading and not (mapping and ports)):
+    if record.result is None or not (masquerading or checking or (mapping and ports)):
         return []
-    interfaces = _of_the_container(record.result.to("1.1.0").keys, record.attachment.ifname)
+    result = record.result.to("1.1.0").keys
+    interfaces = _of_the_container(result, record.attachment.ifname)
     found: list[Promise] = [
         Masquerading(record, one, _backend(plugin, "ipMasqBackend")) for plugin in masquerading for one in interfaces
     ]
@@ -161,13 +215,22 @@ def promises(record: Record, network: NetworkConfiguration) -> list[Promise]:
         firsts.setdefault(one.family, one)
     for plugin in mapping:
         for one in firsts.values():  # portmap takes one of each family
-            found += _mappings(record, one, ports, _backend(plugin, "backend"))
-    return found
+            found += _mappings(record, one, ports, plugin)
+    return [*found, _spoof_checking(record, result, network)] if checking else found
 
 
-def _mappings(record: Record, inside: Inside, ports: t.Any, backend: str) -> list[PortMapping]:
+def _spoof_checking(record: Record, result: _Object, network: NetworkConfiguration) -> SpoofChecking:
+    interfaces = result.get("interfaces") or ()
+    ports = frozenset(one["name"] for one in interfaces if one.get("name") and not one.get("sandbox"))
+    own = [one for one in interfaces if one.get("sandbox") and one.get("name") == record.attachment.ifname]
+    is_final = not any(plugin.type == _SETS_MAC for plugin in network.plugins)
+    return SpoofChecking(record, ports, str(own[0].get("mac") or "").lower() if own and is_final else "")
+
+
+def _mappings(record: Record, inside: Inside, ports: t.Any, plugin: PluginConfiguration) -> list[PortMapping]:
     """Return the mappings to an address; none where one is written as only portmap itself can read it."""
     found = []
+    how = _backend(plugin, "backend"), plugin.keys.get("snat") is not False
     try:
         for entry in ports:
             given = entry.get("hostIP")
@@ -175,7 +238,7 @@ def _mappings(record: Record, inside: Inside, ports: t.Any, backend: str) -> lis
             if host_ip is None or host_ip.version == inside.family:
                 host = "" if host_ip is None or host_ip.is_unspecified else str(host_ip)
                 numbers = int(entry["hostPort"]), int(entry["containerPort"])
-                found.append(PortMapping(record, inside, host, *numbers, entry["protocol"].lower(), backend))
+                found.append(PortMapping(record, inside, host, *numbers, entry["protocol"].lower(), *how))
     except (AttributeError, KeyError, TypeError, ValueError):
         return []
     return found
@@ -199,6 +262,13 @@ def _text(network: _Network) -> str:
     return str(network)
 
 
+def _unreached(rules: t.Sequence[NftRule], listing: NftListing, hook: str) -> str:
+    """Return the jump that is missing where the kernel does not come to any of these rules, or an empty string."""
+    if any(listing.is_entered(rule, hook) for rule in rules):
+        return ""
+    return f"the jump from {hook} to the chain {rules[0].chain} of {rules[0].family} {rules[0].table} is gone"
+
+
 def _backend(plugin: PluginConfiguration, key: str) -> str:
     return str(plugin.keys.get(key) or "")
 
@@ -212,4 +282,4 @@ def _joined(address: str, port: int) -> str:
     return f"{host}:{port}" if host else str(port)
 
 
-__all__ = ("Inside", "Masquerading", "PortMapping", "Promise", "promises")
+__all__ = ("Inside", "Masquerading", "PortMapping", "Promise", "SpoofChecking", "promises")

@@ -17,15 +17,24 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
-from ansible_collections.cni.node.plugins.module_utils._node.promised_rules import Promise, promises
+from ansible_collections.cni.node.plugins.module_utils._node import rule_names
+from ansible_collections.cni.node.plugins.module_utils._node.promised_rules import (
+    Masquerading,
+    PortMapping,
+    Promise,
+    SpoofChecking,
+    promises,
+)
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
+    from ansible_collections.cni.node.plugins.module_utils._node.nft_listing import NftListing
 
 # Seconds by which the clock of files may be behind that of programs.
 _CLOCK_MARGIN: t.Final = 1.0
 
 T = t.TypeVar("T")
+# What iptables or nftables may do.
+_Either = t.Union[Masquerading, PortMapping]
 
 
 class RuleDrift:
@@ -65,6 +74,8 @@ class RuleDrift:
 
     def _lost(self, promise: Promise, since: float) -> str | None:
         """Look at the backend that is wanted, and at the others, for a plugin may not know that choice."""
+        if isinstance(promise, SpoofChecking):
+            return self._lost_in_nft(promise, since)
         looks = [self._lost_in_iptables, self._lost_in_legacy, self._lost_in_nft]
         if promise.backend == "nftables":
             looks.reverse()
@@ -78,19 +89,20 @@ class RuleDrift:
                 return None
         return told
 
-    def _lost_in_iptables(self, promise: Promise, since: float) -> str | None:
+    def _lost_in_iptables(self, promise: _Either, since: float) -> str | None:
         family = promise.inside.family
         nat = self._since(family, since, lambda: iptables.table(family, "nat"))
         return None if nat is None else promise.lost(nat)
 
-    def _lost_in_legacy(self, promise: Promise, since: float) -> str | None:
+    def _lost_in_legacy(self, promise: _Either, since: float) -> str | None:
         family = promise.inside.family
         nat = self._since(("legacy", family), since, lambda: iptables.legacy_table(family, "nat"))
         return None if nat is None else promise.lost(nat)
 
     def _lost_in_nft(self, promise: Promise, since: float) -> str | None:
-        rules = self._since(promise.table, since, lambda: _nft_rules(promise.table))
-        return None if rules is None else promise.lost_in_nft(rules)
+        family = rule_names.SPOOF_FAMILY if isinstance(promise, SpoofChecking) else ""
+        listing = self._since((family, promise.table), since, lambda: _nft_listing(promise.table, family))
+        return None if listing is None else promise.lost_in_nft(listing)
 
     def _since(self, what: t.Hashable, since: float, read: t.Callable[[], T | None]) -> T | None:
         """Return what was read at that time or later; nothing where the node cannot tell."""
@@ -106,16 +118,11 @@ class RuleDrift:
             return t.cast("T | None", found)
 
 
-def _nft_rules(table: str) -> dict[str, list[NftRule]] | None:
-    """Return the rules of a table by what their comments begin with."""
+def _nft_listing(table: str, family: str) -> NftListing | None:
     from ansible_collections.cni.node.plugins.module_utils._linux import nftables
+    from ansible_collections.cni.node.plugins.module_utils._node.nft_listing import NftListing
 
-    if not nftables.is_installed():
-        return None
-    found: dict[str, list[NftRule]] = {}
-    for rule in nftables.rules(table):
-        found.setdefault(rule.comment.partition(",")[0], []).append(rule)
-    return found
+    return NftListing(nftables.tables(table, family=family)) if nftables.is_installed() else None
 
 
 __all__ = ("RuleDrift",)

@@ -224,24 +224,52 @@ def test_rules_that_only_the_other_iptables_sees_are_not_missed(engine: Engine, 
     )
 
 
+# As bridge and portmap of plugins 1.9.1 make them.
+PORTS_TABLE = """\
+table {family} cni_hostport {{
+  chain hostports {{ }}
+  chain hostip_hostports {{ }}
+  chain hostports_all {{ jump hostip_hostports; jump hostports; }}
+  chain prerouting {{
+    type nat hook prerouting priority dstnat; policy accept;
+    fib daddr type local jump hostports_all
+  }}
+  chain output {{
+    type nat hook output priority -100; policy accept;
+    fib daddr type local jump hostports_all
+  }}
+  chain masquerading {{ type nat hook postrouting priority srcnat; policy accept; }}
+}}
+"""
 TABLES = """\
 table inet cni_plugins_masquerade {{
   chain masq_checks {{
-    ip saddr == {address} ip daddr != 10.1.0.0/16 masquerade comment "{comment}"
-    ip6 saddr == {other} ip6 daddr != fd00:1::/64 masquerade comment "{comment}"
+    ip saddr {address} ip daddr != 10.1.0.0/16 masquerade comment "{comment}"
+    ip6 saddr {other} ip6 daddr != fd00:1::/64 masquerade comment "{comment}"
+  }}
+  chain postrouting {{
+    type nat hook postrouting priority srcnat; policy accept;
+    ip daddr 224.0.0.0/4 return
+    ip6 daddr ff00::/8 return
+    goto masq_checks
   }}
 }}
 table ip cni_hostport {{
-  chain hostip_hostports {{
-    ip daddr 10.1.0.1 ip protocol udp th dport 8081 dnat ip addr . port to {address} . 81 comment "blue"
-  }}
   chain hostports {{
     tcp dport 8080 dnat to {address}:80 comment "blue"
+    ip daddr 10.1.0.1 udp dport 8081 dnat to {address}:81 comment "blue"
+  }}
+  chain masquerading {{
+    ip saddr {address} ip daddr {address} masquerade comment "blue"
+    ip saddr 127.0.0.1 ip daddr {address} masquerade comment "blue"
   }}
 }}
 table ip6 cni_hostport {{
   chain hostports {{
     tcp dport 8080 dnat to [{other}]:80 comment "blue"
+  }}
+  chain masquerading {{
+    ip6 saddr {other} ip6 daddr {other} masquerade comment "blue"
   }}
 }}
 """
@@ -249,19 +277,83 @@ table ip6 cni_hostport {{
 INSTANCE = "a4861f4ae9f7d238-d8b4af2ef34b4090, net: net, if: eth0, id: blue"
 
 
-def test_rules_of_nftables_will_do_as_well(engine: Engine, mapped: Json) -> None:
-    """As 1.6.0 and newer have them. These plugins do not, and make those of iptables."""
-    known = {**_addresses(engine, mapped), "comment": INSTANCE}
+def _move_to_nftables(engine: Engine, item: Json) -> None:
+    """Have the rules that 1.9.1 makes; the plugins here do not know them, and what they have made is gone."""
+    known = {**_addresses(engine, item), "comment": INSTANCE}
     _spoil(["iptables -F", "iptables -X", "ip6tables -F", "ip6tables -X"])
-    subprocess.run(["nft", "-f", "-"], check=True, input=TABLES.format(**known), text=True)
+    tables = "".join(PORTS_TABLE.format(family=family) for family in ("ip", "ip6"))
+    subprocess.run(["nft", "-f", "-"], check=True, input=tables + TABLES.format(**known), text=True)
+
+
+def test_rules_of_nftables_will_do_as_well(engine: Engine, mapped: Json) -> None:
+    _move_to_nftables(engine, mapped)
     assert told(engine.ensure(mapped, check="drift")) == ("checked", False, "")
     subprocess.run(["nft", "flush", "chain", "ip6", "cni_hostport", "hostports"], check=True)
-    subprocess.run(["nft", "flush", "chain", "ip", "cni_hostport", "hostip_hostports"], check=True)
     reason = told(engine.ensure(mapped, check="drift"))[2]
-    assert reason.startswith(
-        "the rule that maps host port 10.1.0.1:8081/udp to 10.1.0.2:81 is gone; "
-        "the rule that maps host port 8080/tcp to [fd00:1::2]:80 is gone; looked for"
-    )
+    assert reason.startswith("the rule that maps host port 8080/tcp to [fd00:1::2]:80 is gone; looked for")
+
+
+# What somebody does to the tables of nftables, and what is said of it.
+UNHOOKED = {
+    "jump": (
+        ["flush chain ip cni_hostport prerouting"],
+        "the jump from prerouting to the chain hostports of ip cni_hostport is gone",
+    ),
+    "base chain": (
+        ["flush chain ip6 cni_hostport output", "delete chain ip6 cni_hostport output"],
+        "the jump from output to the chain hostports of ip6 cni_hostport is gone",
+    ),
+    "jump between chains": (
+        ["flush chain ip cni_hostport hostports_all"],
+        "the jump from prerouting to the chain hostports of ip cni_hostport is gone",
+    ),
+    "masquerading of ports": (
+        ["flush chain ip cni_hostport masquerading"],
+        "a rule to masquerade connections to the mapped ports of 10.1.0.2 is gone",
+    ),
+    "base chain of masquerading": (
+        ["flush chain inet cni_plugins_masquerade postrouting", "delete chain inet cni_plugins_masquerade postrouting"],
+        "the jump from postrouting to the chain masq_checks of inet cni_plugins_masquerade is gone",
+    ),
+}
+
+
+@pytest.mark.parametrize(("commands", "said"), UNHOOKED.values(), ids=UNHOOKED)
+def test_rules_of_nftables_that_nothing_leads_to_are_missed(
+    node: Node, engine: Engine, blue: Namespace, commands: list[str], said: str
+) -> None:
+    bridge = networks.bridge(ipMasq=True, ipMasqBackend="nftables", ipam={"type": "host-local", "ranges": RANGES})
+    node.write(networks.network(bridge, {**networks.PORTMAP, "backend": "nftables"}))
+    item = attachment("net", blue, capability_args={"portMappings": PORTS})
+    engine.ensure(item)
+    _move_to_nftables(engine, item)
+    assert told(engine.ensure(item, check="drift", on_drift="fail")) == ("checked", False, "")
+    subprocess.run(["nft", "-f", "-"], check=True, input="\n".join(commands), text=True)
+    failed = engine.ensure(item, check="drift", on_drift="fail")
+    assert str(failed.error) == f"{said}; looked for in the node's firewall"
+
+
+CHECK = "cni-br-iface-blue-eth0"
+UNCHECKED = {
+    "rule that leads there": ("flush chain bridge nat PREROUTING", f"the rule that leads to the chain {CHECK} is gone"),
+    "rules for the MAC": (f"flush chain bridge nat {CHECK}-mac", f"the chain {CHECK} lacks rules to check MACs"),
+    "table": ("delete table bridge nat", f"the rule that leads to the chain {CHECK} is gone"),
+}
+
+
+def test_the_check_of_macs_is_missed_and_made_again(node: Node, engine: Engine, blue: Namespace) -> None:
+    node.write(networks.network(networks.bridge(macspoofchk=True)))
+    item = attachment("net", blue)
+    engine.ensure(item)
+    for command, said in UNCHECKED.values():
+        assert told(engine.ensure(item, check="drift")) == ("checked", False, "")
+        subprocess.run(["nft", *command.split()], check=True)
+        action, changed, reason = told(engine.ensure(item, check="drift"))
+        assert (action, changed, reason.startswith(said)) == ("recreated", True, True)
+    assert told(engine.ensure(item, check="drift")) == ("checked", False, "")
+    engine.ensure(item, present=False)
+    left = subprocess.run(["nft", "list", "ruleset"], check=True, capture_output=True, text=True).stdout
+    assert "blue" not in left
 
 
 def test_attachments_that_are_made_again_side_by_side_are_not_missed(node: Node, engine: Engine) -> None:

@@ -31,6 +31,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, is_url
 from ansible_collections.cni.node.plugins.module_utils._node.private_file import copy_of
+from ansible_collections.cni.node.plugins.module_utils._node.url_credentials import separate
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 
@@ -49,6 +50,7 @@ class ActionModule(ConflistItemsAction):
 
     def execute(self, arguments: _Keys, task_vars: _Keys | None) -> _Keys:
         try:
+            arguments = _without_credentials(arguments)
             source = self._source(arguments)
             if source is None:
                 return super().execute(arguments, task_vars)
@@ -91,6 +93,17 @@ class ActionModule(ConflistItemsAction):
         result: _Keys = self._execute_module(module_args={**arguments, "_controller": controller}, task_vars=task_vars)
         result.get("invocation", {}).get("module_args", {}).pop("_controller", None)
         return result
+
+
+def _without_credentials(arguments: _Keys) -> _Keys:
+    """Return the arguments with the credentials of a URL in options of their own, of which the password is never shown."""
+    name = arguments.get("source")
+    if not isinstance(name, str):
+        return arguments
+    location, found = separate(name)
+    given = {"url_username": found.username, "url_password": found.password}
+    missing = {key: value for key, value in given.items() if value and not arguments.get(key)}
+    return {**arguments, **missing, "source": location}
 
 
 class _Archive:

@@ -72,6 +72,7 @@ options:
       - A tar archive, compressed with gzip or xz or not at all, with the plugins at its root. Only regular files are taken.
       - A URL that ends with C(/) is a mirror of the reference plugins. The name of the archive for O(version) and the
         node's architecture is added.
+      - Credentials in a URL are taken for O(url_username) and O(url_password), and are not shown.
       - A directory on the controller or the node, whose executable files are taken.
     type: str
   remote_src:
@@ -79,6 +80,14 @@ options:
       - Whether O(source) is on the node.
     type: bool
     default: false
+  url_username:
+    description:
+      - The name with which the server of a URL is asked, where it wants one.
+    type: str
+  url_password:
+    description:
+      - The password for O(url_username). Neither this module nor the node's journal shows it.
+    type: str
   checksum:
     description:
       - The archive's digest, C(sha256:) or C(sha512:) and hexadecimal digits.
@@ -235,6 +244,13 @@ EXAMPLES = r"""
     version: 1.9.1
     source: https://mirror.example.com/cni/
 
+- name: Install them from a mirror that wants to know who asks
+  cni.node.plugins:
+    version: 1.9.1
+    source: https://mirror.example.com/cni/
+    url_username: ansible
+    url_password: "{{ mirror_password }}"
+
 - name: Install those of the distribution where runtimes look for them
   cni.node.plugins:
     version: 1.1.1-debian
@@ -328,6 +344,8 @@ def main() -> t.NoReturn:
             "version": {"type": "str"},
             "source": {"type": "str"},
             "remote_src": {"type": "bool", "default": False},
+            "url_username": {"type": "str"},
+            "url_password": {"type": "str", "no_log": True},
             "checksum": {"type": "str"},
             "only": {"type": "list", "elements": "str"},
             "bin_dir": {"type": "path", "default": "/opt/cni/bin"},

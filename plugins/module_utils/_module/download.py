@@ -16,16 +16,17 @@ from ansible.module_utils.urls import open_url
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node import private_file
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import without_password
+from ansible_collections.cni.node.plugins.module_utils._node.url_credentials import Credentials
 
 _CHUNK: t.Final = 64 * 1024
 _ADVICE: t.Final = "see whether the node reaches it, or give an archive on the controller as source"
 
 
-def download(url: str, directory: str, timeout: float, limit: float) -> t.IO[bytes]:
+def download(url: str, credentials: Credentials, directory: str, timeout: float, limit: float) -> t.IO[bytes]:
     """Fetch a file through the node's proxies, if it has any, into a private file.
 
     Args:
+        credentials: For a server that asks for some.
         directory: As of `private_file.create`.
         timeout: Seconds in which something has to come.
         limit: Seconds in which all of it has to come, whatever the server, a proxy or a resolver does in between.
@@ -33,7 +34,7 @@ def download(url: str, directory: str, timeout: float, limit: float) -> t.IO[byt
     Raises:
         CniError: ``LIMITED_CONNECTIVITY``, ``IO_FAILURE``.
     """
-    transfer = _Transfer(url, directory, timeout)
+    transfer = _Transfer(url, credentials, directory, timeout)
     # The main thread cannot be kept from anything by what blocks this one, and need not wait for its end.
     worker = threading.Thread(target=transfer.run, daemon=True)
     worker.start()
@@ -44,9 +45,8 @@ def download(url: str, directory: str, timeout: float, limit: float) -> t.IO[byt
 class _Transfer:
     """One download, in a thread of its own."""
 
-    def __init__(self, url: str, directory: str, timeout: float) -> None:
-        self._url, self._directory, self._timeout = url, directory, timeout
-        self._shown = without_password(url)
+    def __init__(self, url: str, credentials: Credentials, directory: str, timeout: float) -> None:
+        self._url, self._credentials, self._directory, self._timeout = url, credentials, directory, timeout
         self._file = private_file.create(directory)
         self._size = 0
         self._ended = threading.Event()
@@ -76,7 +76,14 @@ class _Transfer:
 
     def _open(self) -> t.Any:
         try:
-            return open_url(self._url, timeout=self._timeout, http_agent="cni.node", decompress=False)
+            return open_url(
+                self._url,
+                timeout=self._timeout,
+                url_username=self._credentials.username or None,
+                url_password=self._credentials.password,
+                http_agent="cni.node",
+                decompress=False,
+            )
         except urllib.error.HTTPError as exc:
             raise self._failure(f"the server answers {exc.code} {exc.reason}") from exc
         except (OSError, ValueError, http.client.HTTPException) as exc:
@@ -99,7 +106,7 @@ class _Transfer:
             raise self._failure(f"it broke off: {exc or type(exc).__name__}") from exc
 
     def _failure(self, reason: str, advice: str = _ADVICE) -> CniError:
-        return CniError(Code.LIMITED_CONNECTIVITY, f"cannot download {self._shown}: {reason}", advice)
+        return CniError(Code.LIMITED_CONNECTIVITY, f"cannot download {self._url}: {reason}", advice)
 
 
 __all__ = ("download",)

@@ -19,7 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import
     listing_of,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Source
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, without_password
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask
+from ansible_collections.cni.node.plugins.module_utils._node.url_credentials import Credentials
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -86,7 +87,8 @@ class Sources:
             from ansible_collections.cni.node.plugins.module_utils._module.download import download
 
             params = self._module.params
-            file = download(path, self._module.tmpdir, params["timeout"], params["download_timeout"])
+            credentials = Credentials(params["url_username"] or "", params["url_password"] or "")
+            file = download(path, credentials, self._module.tmpdir, params["timeout"], params["download_timeout"])
             return self._archive(file, self.asked.checksum)
         if not self._is_remote:
             return self._sent_by_controller(self._from_controller())
@@ -108,10 +110,10 @@ class Sources:
         """Return an archive as nobody else can change it: what is unpacked are the bytes of which the digest is taken."""
         from ansible_collections.cni.node.plugins.module_utils._node.private_file import copy_of
 
-        return copy_of(path, self._module.tmpdir, without_password(self.asked.location))
+        return copy_of(path, self._module.tmpdir, self.asked.location)
 
     def _archive(self, file: t.IO[bytes], checksum: str) -> Source:
-        what = without_password(self.asked.location)
+        what = self.asked.location
         try:
             digests = _verified(file, checksum, what)
         except BaseException:

@@ -31,6 +31,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugin_install impo
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_label import is_to_be_proven, require_known
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_plan import PluginChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_store import PluginStore
+from ansible_collections.cni.node.plugins.module_utils._node.url_credentials import separate
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -44,11 +45,24 @@ def ensure(module: AnsibleModule) -> _Keys:
     For a source on the controller, the result may be that something of it is needed: ``{"needed": "content"}``, or
     ``{"needed": "listing"}`` for its plugins' names and digests.
     """
+    _take_credentials(module)
     _check(module.params)
     module.params["bin_dir"] = os.path.normpath(module.params["bin_dir"])
     if module.check_mode:
         return _operate(module, PluginStore(module.params["cache_dir"], module.params["bin_dir"]), [])
     return _alone(module)
+
+
+def _take_credentials(module: AnsibleModule) -> None:
+    """Take the credentials out of the source, which is shown and returned."""
+    params = module.params
+    if not params["source"]:
+        return
+    params["source"], found = separate(params["source"])
+    for key, value in zip(("url_username", "url_password"), found):
+        params[key] = params[key] or value
+    # As Ansible does with the values of options that are secret.
+    module.no_log_values.update(filter(None, [params["url_password"]]))
 
 
 def _check(params: t.Mapping[str, t.Any]) -> None:

@@ -59,7 +59,7 @@ class Asked:
     """A release as somebody asks for it.
 
     Attributes:
-        location: An archive or directory, or a URL.
+        location: An archive or directory, or a URL without credentials.
         version: Empty where nobody has said it.
         checksum: ``sha256:HEX`` or ``sha512:HEX``; empty where any content will do.
         warning: What to know about it.
@@ -176,12 +176,7 @@ def _weighed(version: str) -> str:
 def _no_digest(asked: Asked, is_upstream: bool) -> CniError:
     advice = "give checksum, as sha256:HEX or sha512:HEX, from a source you trust"
     known = f"known are {', '.join(PINNED)}, each for {', '.join(PINNED['1.9.1'])}; " if is_upstream else ""
-    return CniError(Code.INVALID_CONFIG, f"no digest is known for {without_password(asked.location)}", known + advice)
+    return CniError(Code.INVALID_CONFIG, f"no digest is known for {asked.location}", known + advice)
 
 
-def without_password(url: str) -> str:
-    """Return a URL as it may be shown."""
-    return re.sub(r"(?<=://)[^/@]*@", "***@", url)
-
-
-__all__ = ("Asked", "ask", "is_url", "without_password")
+__all__ = ("Asked", "ask", "is_url")

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import http.server
@@ -60,8 +61,12 @@ class Server(t.NamedTuple):
 
 
 @contextlib.contextmanager
-def served(directory: pathlib.Path) -> t.Iterator[Server]:
-    """A web server on the loopback interface; as a proxy, it has the same files under every name."""
+def served(directory: pathlib.Path, credentials: str = "") -> t.Iterator[Server]:
+    """A web server on the loopback interface; as a proxy, it has the same files under every name.
+
+    With credentials, "name:password", it gives them to nobody else.
+    """
+    wanted = f"Basic {base64.b64encode(credentials.encode()).decode()}" if credentials else None
     requests: list[str] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
@@ -72,6 +77,11 @@ def served(directory: pathlib.Path) -> t.Iterator[Server]:
             pass
 
         def do_GET(self) -> None:
+            if self.headers["Authorization"] != wanted:
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="plugins"')
+                self.end_headers()
+                return
             requests.append(self.path)
             self.path = "/" + self.path.rpartition("/")[2]
             super().do_GET()

@@ -72,7 +72,7 @@ def test_a_download_that_fails_says_why_and_changes_nothing(
     played["missing"].failed(f"cannot download {server.url}/none.tgz: the server answers 404", "archive on the contr")
     played["nobody"].failed(f"cannot download {closed}/good.tgz: ", "Connection refused")
     played["mirror"].failed(f"{server.url}/{asset.name} is not the archive", pinned, "an HTML page", "guest network")
-    played["digest"].failed("://***@127.0.0.1", OTHER, releases.checksum(www / "good.tgz"))
+    played["digest"].failed(f"{server.url}/good.tgz", OTHER, releases.checksum(www / "good.tgz"))
     played["no digest"].failed("no digest is known for", "give checksum")
     assert "/good.tgz" not in server.requests[:2]
 

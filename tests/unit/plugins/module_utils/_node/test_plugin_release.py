@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._node.pinned_releases import PINNED
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, without_password
+from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 UPSTREAM = "https://github.com/containernetworking/plugins/releases/download"
@@ -80,7 +80,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, str], tuple[str, ...]]] = {
     "unknown version": (("9.9.9", "", "", "x86_64"), ("no digest is known for", "v9.9.9.tgz", "known are 1.9.1, ")),
     "architecture": (("1.9.1", "", "", "s390x"), ("no digest is known for", "s390x", "give checksum, as sha256:HEX")),
     "no release": (("1.9.1", "", "", "i686"), ("no release for this node's architecture, i686", "source and checksum")),
-    "a URL": (("1.9.1", "https://me:secret@m/x.tgz", "", "x86_64"), ("no digest is known for https://***@m/x.tgz",)),
+    "a URL": (("1.9.1", "https://m/x.tgz", "", "x86_64"), ("no digest is known for https://m/x.tgz",)),
     "contradiction": (("1.8.0", ASSET, "", "x86_64"), ("version: 1.8.0, but", "is version 1.9.1 by its name")),
     "another node's": (("", ASSET, "", "aarch64"), ("is for amd64 by its name, and this node is aarch64", "for arm64")),
     "nothing": (("", "https://mirror/", "", "x86_64"), ("neither a version nor an archive",)),
@@ -96,9 +96,3 @@ def test_what_cannot_be_had_is_said_with_what_to_do(arguments: t.Any, fragments:
     error = str(error_of(ask, *arguments))
     for fragment in fragments:
         assert fragment in error
-    assert "secret" not in error
-
-
-def test_a_password_is_not_shown() -> None:
-    assert without_password("http://a:b@c/d@e") == "http://***@c/d@e"
-    assert without_password("/srv/x@y.tgz") == "/srv/x@y.tgz"

@@ -1,0 +1,48 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import re
+import typing as t
+import urllib.parse
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+
+_URL: t.Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)(.*)", re.DOTALL)
+_HOST: t.Final = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?")
+
+
+class Credentials(t.NamedTuple):
+    """Who asks a server for a file."""
+
+    username: str = ""
+    password: str = ""
+
+
+def separate(location: str) -> tuple[str, Credentials]:
+    """Return a URL without credentials, and those that it has; a path is returned as it is.
+
+    Raises:
+        CniError: ``INVALID_CONFIG`` for a URL whose credentials end where they should not; it is not shown.
+    """
+    url = _URL.fullmatch(location)
+    if url is None:
+        return location, Credentials()
+    scheme, authority, rest = url.groups()
+    credentials, dummy, host = authority.rpartition("@")
+    if "@" in rest and not _HOST.fullmatch(host):
+        raise CniError(
+            Code.INVALID_CONFIG,
+            "source: what follows the host in the URL is no port",
+            "in a password, / is written as %2F, ? as %3F, # as %23; or give it as url_password",
+        )
+    username, dummy, password = credentials.partition(":")
+    return scheme + host + rest, Credentials(*map(urllib.parse.unquote, (username, password)))
+
+
+__all__ = ("Credentials", "separate")

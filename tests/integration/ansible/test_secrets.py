@@ -1,0 +1,94 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""No secret is shown, returned or kept, whether a task succeeds or fails."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import urllib.parse
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.ansible import releases
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project, task
+from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS
+from ansible_collections.cni.node.tests.integration.ansible.test_plugins_download import OTHER
+from ansible_collections.cni.node.tests.integration.engine.node import Node, finished
+
+PASSWORD = "s3/cr@t:wörd"
+ENCODED = urllib.parse.quote(PASSWORD, safe="")
+IN_URL = f"//me:{ENCODED}@"
+# Ansible itself shows the lines of a task that fails, as they are written.
+SECRETS = {"secret": PASSWORD, "encoded": ENCODED}
+BY_VARIABLE = "//me:{{ encoded }}@"
+
+
+def _hidden(played: Played, node: Node) -> None:
+    shown = played.output + json.dumps([one.result for one in played.tasks])
+    kept = [path for top in (node.cache_dir, releases.BIN_DIR.parent) for path in top.rglob("*") if path.is_file()]
+    for secret in (PASSWORD, ENCODED, json.dumps(PASSWORD)[1:-1], "s3/cr", "@t:w", "s3%2F"):
+        assert secret not in shown
+        assert [path for path in kept if secret.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize("way", ["in the URL", "by options"])
+def test_the_password_of_a_mirror_is_nowhere(node: Node, project: Project, tmp_path: pathlib.Path, way: str) -> None:
+    archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
+    with releases.served(archive.parent, f"me:{PASSWORD}") as server:
+        url, options = f"{server.url}/plugins.tgz", {"url_username": "me", "url_password": "{{ secret }}"}
+        given: Json = {"source": url.replace("//", BY_VARIABLE)} if way == "in the URL" else {"source": url, **options}
+        wanted = {**given, "checksum": releases.checksum(archive), "version": "1"}
+        failing = {
+            "digest": {**wanted, "checksum": OTHER},
+            "no digest": {**given, "source": given["source"] + "?x"},
+            "missing": {**wanted, "source": given["source"] + ".gz"},
+            "nobody": {**wanted, "source": given["source"].replace("127.0.0.1", "127.0.0.2")},
+            "no number": {**wanted, "keep": "many"},
+            "no option": {**wanted, "odd": 1},
+            "other version": {
+                **wanted,
+                "source": given["source"].replace("plugins.tgz", "cni-plugins-linux-amd64-v1.9.1.tgz"),
+            },
+            "both": {**wanted, "source": f"http:{BY_VARIABLE}127.0.0.1/plugins.tgz", **options},
+            "no scheme": {**wanted, "source": f"ftp:{BY_VARIABLE}127.0.0.1/plugins.tgz"},
+            "no port": {**wanted, "source": "http://me:{{ secret }}@127.0.0.1/plugins.tgz"},
+            "on the node": {**wanted, "source": f"ftp:{BY_VARIABLE}127.0.0.1/plugins.tgz", "remote_src": True},
+        }
+        tasks = [task(name, PLUGINS, arguments) for name, arguments in failing.items()]
+        played = project.play([*tasks, task("install", PLUGINS, wanted)], "-vvv", "--diff", vars=SECRETS).succeeded()
+    assert played["install"].ok().changed
+    for name in failing:
+        played[name].failed()
+    played["no port"].failed("source: ", "%2F", "url_password")
+    _hidden(played, node)
+    source = played["install"].result["invocation"]["module_args"]["source"]
+    assert source == f"{server.url}/plugins.tgz"
+
+
+def test_the_role_shows_no_password_either(node: Node, project: Project, tmp_path: pathlib.Path) -> None:
+    archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
+    with releases.served(archive.parent, f"me:{PASSWORD}") as server:
+        variables = {
+            "source": f"{server.url}/plugins.tgz",
+            "url_username": "me",
+            "url_password": PASSWORD,
+            "checksum": releases.checksum(archive),
+        }
+        role = {
+            "role": "cni.node.cni_plugins",
+            "vars": {f"cni_plugins_{key}": value for key, value in variables.items()},
+        }
+        played = project.play([], "-vvv", roles=[role]).succeeded()
+    assert played["Have the plugins"].changed
+    _hidden(played, node)
+
+
+def test_without_the_controller_s_half_the_module_hides_it_as_well(node: Node) -> None:
+    given = {"source": f"http:{IN_URL}127.0.0.2:9/plugins.tgz", "checksum": OTHER}
+    done = finished(node.start("plugins", **given))
+    done.failed("cannot download http://127.0.0.2:9/plugins.tgz: ")
+    assert done.result["invocation"]["module_args"]["source"] == "http://127.0.0.2:9/plugins.tgz"
+    assert not any(secret in json.dumps(done.result) for secret in (ENCODED, PASSWORD, "s3/cr"))

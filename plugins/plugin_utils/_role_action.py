@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
+import shlex
 import typing as t
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import prefixes, refusal, unknown_variables
+from ansible_collections.cni.node.plugins.plugin_utils._python_version import PROGRAM, too_old
 
 _Keys = dict[str, t.Any]
 
@@ -35,6 +38,24 @@ class RoleAction(ActionBase):
             raise AnsibleActionFail(refusal(unknown), result=dict(self.NOTHING))
         result: _Keys = super().run(tmp, task_vars)
         return result
+
+    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> _Keys:
+        """Run a module; where it did not even start, see whether the node's Python can run it at all."""
+        result: _Keys = super()._execute_module(*arguments, **keywords)
+        if not result.get("failed") or "error" in result or keywords.get("wrap_async"):
+            return result
+        refused = self._refused_python(keywords.get("task_vars") or {})
+        return (
+            {"failed": True, "changed": False, "msg": str(refused), "error": refused.as_dict()} if refused else result
+        )
+
+    def _refused_python(self, variables: _Keys) -> CniError | None:
+        interpreter = (self._used_interpreter or "").lstrip("!#").strip()
+        if not interpreter:
+            return None
+        answer = self._low_level_execute_command(f"{interpreter} -c {shlex.quote(PROGRAM)}")
+        host = self._task.delegate_to or variables.get("inventory_hostname") or "the node"
+        return too_old(str(answer.get("stdout", "")), interpreter, str(host))
 
 
 __all__ = ("RoleAction",)

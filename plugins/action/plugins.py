@@ -28,6 +28,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import
     identity_of,
     listed_contents,
     listing_of,
+    reading,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, is_url
 from ansible_collections.cni.node.plugins.module_utils._node.private_file import copy_of
@@ -36,6 +37,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import Co
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 
 _Keys = dict[str, t.Any]
+
+_ADVICE: t.Final = (
+    "for one on the node, set remote_src to true (cni_plugins_remote_src or cni_node_plugins_remote_src of a role)"
+)
 
 
 class ActionModule(ConflistItemsAction):
@@ -72,8 +77,10 @@ class ActionModule(ConflistItemsAction):
             path = path if os.path.isdir(path) else self._loader.get_real_file(path)
         except AnsibleError as exc:
             advice = "" if os.path.isabs(given) else "give its absolute path, or put it where it is looked for: "
-            raise CniError(Code.NOT_AVAILABLE, f"source: {name} is not on the controller", f"{advice}{exc}") from exc
-        return _Directory(path, arguments) if os.path.isdir(path) else _Archive(path, name, arguments)
+            problem = f"source: {name} is not on the controller"
+            raise CniError(Code.NOT_AVAILABLE, problem, f"{advice}{exc}\n{_ADVICE}") from exc
+        with reading(path, "the controller", _ADVICE):
+            return _Directory(path, arguments) if os.path.isdir(path) else _Archive(path, name, arguments)
 
     def _ensure(self, source: _Source, arguments: _Keys, task_vars: _Keys | None) -> _Keys:
         """Ask the node whether it needs the content; send it where it does."""

@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import
     identity_of,
     listed_contents,
     listing_of,
+    reading,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Source
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask
@@ -24,6 +25,11 @@ from ansible_collections.cni.node.plugins.module_utils._node.url_credentials imp
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
+
+_ADVICE: t.Final = (
+    "remote_src is true, so it is looked for on the node; for one on the controller, set remote_src to false "
+    "(cni_plugins_remote_src or cni_node_plugins_remote_src of a role)"
+)
 
 
 class SourceNeeded(Exception):
@@ -59,10 +65,11 @@ class Sources:
             return self.asked.checksum
         if not self._is_remote:
             return str(self._from_controller()["digest"])
-        if os.path.isdir(path):
-            self._listing = listing_of(path, self.asked.checksum, self._digests.of)
-            return identity_of(self._listing)
-        return self.asked.checksum or ("" if self._is_awaited() else f"sha256:{self._digests.of(path)}")
+        with reading(path, "the node", _ADVICE):
+            if os.path.isdir(path):
+                self._listing = listing_of(path, self.asked.checksum, self._digests.of)
+                return identity_of(self._listing)
+            return self.asked.checksum or ("" if self._is_awaited() else f"sha256:{self._digests.of(path)}")
 
     def _is_awaited(self) -> bool:
         return self._module.check_mode and not os.path.lexists(self.asked.location)
@@ -97,7 +104,9 @@ class Sources:
         if self._listing:
             contents = functools.partial(listed_contents, path, self._listing)
             return Source([self.digest], self.asked.version, contents)
-        return self._archive(self._copy(path), self.digest)
+        with reading(path, "the node", _ADVICE):
+            copy = self._copy(path)
+        return self._archive(copy, self.digest)
 
     def _sent_by_controller(self, sent: dict[str, t.Any]) -> Source:
         if sent.get("listing"):

@@ -137,7 +137,7 @@ def _present(module: AnsibleModule, store: PluginStore, installation: Installati
             sources.digest, sources.asked.version, module.params["only"] or None, sources.fetch
         )
     except SourceAwaited:
-        warn(module, [f"{sources.asked.location} is not there yet: what it holds cannot be told before"])
+        warn(module, [f"{sources.asked.location} is not on the node yet: what it holds cannot be told before"])
         outcome = _awaited(sources.asked.version, store)
     except SourceNeeded:
         is_open = not module.check_mode or is_to_be_proven(sources.asked.version, [sources.digest])

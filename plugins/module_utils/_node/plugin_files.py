@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import stat
@@ -16,6 +17,27 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._node.file_digest import changed_meanwhile, opened, sha256
 
 _NO_PLUGIN: t.Final = re.compile(r"(LICEN[CS]E|README|NOTICE)(\..*)?", re.IGNORECASE)
+
+
+@contextlib.contextmanager
+def reading(path: str, machine: str, advice: str) -> t.Iterator[None]:
+    """Say of what cannot be read of a source on which machine it was looked for.
+
+    Args:
+        machine: The node or the controller.
+        advice: What to do where there is nothing, or no plugin.
+
+    Raises:
+        CniError: As raised within.
+    """
+    try:
+        yield
+    except CniError as exc:
+        if exc.code not in (Code.IO_FAILURE, Code.NOT_AVAILABLE):
+            raise
+        told = exc.within(f"source on {machine}")
+        is_missing = exc.code == Code.NOT_AVAILABLE or not os.path.lexists(path)
+        raise told.followed_by(advice) if is_missing else told from exc
 
 
 def is_plugin_name(name: str) -> bool:
@@ -80,4 +102,4 @@ def identity_of(listing: t.Mapping[str, str]) -> str:
     return f"files:{sha256(lines.encode('utf-8', 'surrogateescape'))}"
 
 
-__all__ = ("identity_of", "is_plugin_name", "listed_contents", "listing_of", "plugin_names")
+__all__ = ("identity_of", "is_plugin_name", "listed_contents", "listing_of", "plugin_names", "reading")

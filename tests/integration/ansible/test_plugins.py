@@ -166,7 +166,7 @@ def test_check_mode_says_that_a_source_is_not_there_yet(node: Node, project: Pro
     played = project.play([task("predict", PLUGINS, wanted, check_mode=True), task("install", PLUGINS, wanted)])
     predicted = played["predict"].ok().left_alone()
     assert predicted.changed
-    assert predicted.warnings == ["/srv/later.tgz is not there yet: what it holds cannot be told before"]
+    assert predicted.warnings == ["/srv/later.tgz is not on the node yet: what it holds cannot be told before"]
     played["install"].did_nothing().failed("cannot read /srv/later.tgz: No such file or directory")
 
 

@@ -156,7 +156,12 @@ BAD: dict[str, tuple[Json, str]] = {
         {"source": "mine", "checksum": "sha256:" + "0" * 64},
         "files/mine is a directory; checksum is for archives",
     ),
-    "nothing in it": ({"source": "."}, "has no plugin"),
+    "nothing in it": (
+        {"source": "."},
+        "has no plugin; expected: executable regular files\nfor one on the node, set remote_src",
+    ),
+    "its machine": ({"source": "."}, "source on the controller: "),
+    "no such file": ({"source": "/none"}, "for one on the node, set remote_src to true (cni_plugins_remote_src or"),
 }
 
 

@@ -105,8 +105,19 @@ def test_check_mode_can_do_without_what_an_earlier_task_would_bring(
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     ran = run("plugins", **given, **places, check_mode=True)
     assert (ran.ok()["changed"], ran.ok()["plugins"], ran.ok()["version"]) == (True, [], "1")
-    assert ran.warnings == ["/nowhere/x.tgz is not there yet: what it holds cannot be told before"]
+    assert ran.warnings == ["/nowhere/x.tgz is not on the node yet: what it holds cannot be told before"]
     assert "cannot read /nowhere/x.tgz" in run("plugins", **given, **places).refused()
+
+
+@pytest.mark.parametrize("name", ["none", "empty"])
+def test_a_source_that_cannot_be_read_is_told_with_its_machine(run: Runner, tmp_path: pathlib.Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
+    path = tmp_path / name
+    problem = {"none": f"cannot read {path}: No such file or directory", "empty": f"{path} has no plugin; "}[name]
+    message = run("plugins", source=str(path), remote_src=True, **places).refused()
+    assert message.startswith(f"source on the node: {problem}")
+    assert "for one on the controller, set remote_src to false (cni_plugins_remote_src or" in message
 
 
 def test_a_failure_leaves_no_directory_behind(ensure: Ensure, tmp_path: pathlib.Path) -> None:

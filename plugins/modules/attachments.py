@@ -130,7 +130,7 @@ options:
           - Whether it comes back when the node is booted, with its network namespace and, as far as its leases allow,
             with the addresses that it had.
           - The namespace has to be in C(/run/netns), and the node needs systemd. C(cni-node-restore.service) runs this
-            collection's engine from C(/opt/cni.node/restore.pyz) before container runtimes are started. The
+            collection's engine from C(restore.pyz) in O(restore_dir) before container runtimes are started. The
             records in O(cache_dir) are what it goes by, so these have to be on a disk.
           - Where its result has C(dns), C(/etc/netns/NAME/resolv.conf) is made of that.
           - A service that is to live in the namespace has C(NetworkNamespacePath=/run/netns/NAME), and
@@ -202,6 +202,12 @@ options:
       - The line goes to standard error, for what is made to be read by a program goes to standard output.
     type: float
     default: 10
+  restore_dir:
+    description:
+      - Directory of the program that restores attachments with O(attachments[].persist) when the node is booted. It is made, and
+        removed with the program where it is empty.
+      - The default is where the program is already, and C(/opt/cni.node) where there is none yet.
+    type: path
   planned_conflists:
     description:
       - What a task with M(cni.node.conflists) before this one has returned as RV(cni.node.conflists#module:conflists).
@@ -501,6 +507,7 @@ def main() -> t.NoReturn:
             "allow_ports_in_use": {"type": "bool", "default": False},
             "workers": {"type": "int"},
             "progress": {"type": "float", "default": 10.0},
+            "restore_dir": {"type": "path"},
             **PLANNED,
             "_controller": {"type": "dict"},
         },

@@ -47,6 +47,7 @@ def ensure(module: AnsibleModule) -> _Keys:
     started = time.monotonic()
     params = module.params
     timeout = positive("timeout", params["timeout"])
+    _check_restore_dir(params["restore_dir"])
     allowed = params["allow_world_writable_plugins"]
     stopwatch = Stopwatch(NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed))
     runtime = Runtime(stopwatch, params["cache_dir"], timeout)
@@ -70,6 +71,11 @@ def ensure(module: AnsibleModule) -> _Keys:
         _prepare_boot(module, outcomes, parts)
     parts["timing"] = report.timing(outcomes, stopwatch.calls, workers, time.monotonic() - started)
     return {**completed(parts), **({"_controller": rest} if rest else {})}
+
+
+def _check_restore_dir(path: str | None) -> None:
+    if path is not None and not (os.path.isabs(path) and path.isprintable()):
+        raise CniError(Code.INVALID_CONFIG, f"restore_dir: {path!r} is no directory", "expected: an absolute path")
 
 
 def _networks(module: AnsibleModule) -> conf_dir.ConfDir:

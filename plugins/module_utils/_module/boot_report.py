@@ -12,7 +12,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node import boot
+from ansible_collections.cni.node.plugins.module_utils._node import boot_unit
 from ansible_collections.cni.node.plugins.module_utils._node.boot_preparation import prepare
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.file_digest import sha256
@@ -26,7 +26,13 @@ def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], parts: di
     """Have what the next boot needs, and put it into the module's result: what was done to attachments stays told."""
     try:
         cache_dir, timeout = module.params["cache_dir"], module.params["timeout"]
-        changes, warnings = prepare(cache_dir, outcomes, dry_run=module.check_mode, timeout=timeout)
+        changes, warnings = prepare(
+            cache_dir,
+            outcomes,
+            dry_run=module.check_mode,
+            timeout=timeout,
+            program_dir=module.params["restore_dir"],
+        )
     except CniError as exc:
         parts["error"] = exc.as_dict()
         return
@@ -38,7 +44,7 @@ def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], parts: di
 
 def _diff(change: FileChange) -> dict[str, t.Any]:
     """A program says nothing to a reader, its digest whether it is another one."""
-    if change.path != boot.PROGRAM:
+    if not boot_unit.is_program(change.path):
         return file_diff(change)
     before, after = (f"SHA-256 {sha256(content)}\n" if content else "" for content in (change.before, change.after))
     return {"before_header": change.path, "before": before, "after_header": change.path, "after": after}

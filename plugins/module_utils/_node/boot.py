@@ -11,6 +11,7 @@ import typing as t
 
 # What brings attachments back after a reboot: a program, the unit that runs it, and what makes systemd start that.
 PROGRAM: t.Final = "/opt/cni.node/restore.pyz"
+PROGRAM_NAME: t.Final = "restore.pyz"
 UNIT: t.Final = "/etc/systemd/system/cni-node-restore.service"
 LINK: t.Final = "/etc/systemd/system/multi-user.target.wants/cni-node-restore.service"
 
@@ -20,4 +21,4 @@ LOCK: t.Final = "/run/cni-node-restore.lock"
 # Below it, a network namespace has its own files of /etc; that is where ``ip netns`` looks for them.
 NETNS_ETC: t.Final = "/etc/netns"
 
-__all__ = ("LINK", "LOCK", "NETNS_ETC", "PROGRAM", "UNIT")
+__all__ = ("LINK", "LOCK", "NETNS_ETC", "PROGRAM", "PROGRAM_NAME", "UNIT")

@@ -28,7 +28,12 @@ class _Plan(t.NamedTuple):
 
 
 def prepare(
-    cache_dir: str, outcomes: t.Sequence[Outcome], *, dry_run: bool, timeout: float
+    cache_dir: str,
+    outcomes: t.Sequence[Outcome],
+    *,
+    dry_run: bool,
+    timeout: float,
+    program_dir: str | None = None,
 ) -> tuple[list[FileChange], list[str]]:
     """Have what the next boot needs on the node, as long as a record says that something is to be restored.
 
@@ -37,6 +42,7 @@ def prepare(
     Args:
         outcomes: What has become of attachments, or in a dry run would.
         timeout: Seconds to wait for another run that is at it, of whatever cache directory.
+        program_dir: Where the program is to be; None to leave it where it is.
 
     Returns:
         What has changed, and warnings.
@@ -46,7 +52,8 @@ def prepare(
     """
     lock = locked(boot.LOCK, exclusive=True, timeout=timeout, what="what the next boot needs")
     with contextlib.nullcontext() if dry_run else lock:
-        plan = _plan(os.path.abspath(cache_dir), [outcome for outcome in outcomes if outcome.changed and dry_run])
+        foretold = [outcome for outcome in outcomes if outcome.changed and dry_run]
+        plan = _plan(os.path.abspath(cache_dir), foretold, program_dir)
         if not dry_run:
             for change in plan.resolving:
                 resolv_conf.carry_out(change)
@@ -54,13 +61,13 @@ def prepare(
     return [*plan.unit, *plan.resolving], plan.warnings
 
 
-def _plan(cache_dir: str, foretold: t.Sequence[Outcome]) -> _Plan:
+def _plan(cache_dir: str, foretold: t.Sequence[Outcome], program_dir: str | None) -> _Plan:
     kept = {path: lasting(path) for path in sorted({cache_dir, *boot_unit.cache_dirs()})}
     keys = {outcome.attachment.key for outcome in foretold}
     kept[cache_dir] = [record for record in kept[cache_dir] if record.attachment.key not in keys]
     staying = [outcome for outcome in foretold if outcome.after and outcome.after.restoration]
     awaited = {cache_dir} if staying else set()
-    unit = boot_unit.changes([path for path, records in kept.items() if records or path in awaited])
+    unit = boot_unit.changes([path for path, records in kept.items() if records or path in awaited], program_dir)
     noted = [outcome.attachment.key for outcome in staying if outcome.action not in _MADE]
     kept[cache_dir] += filter(None, map(RecordStore.of_records(cache_dir).read, noted))
     records = [record for found in kept.values() for record in found]

@@ -22,6 +22,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.file_change import 
 _RUNNING: t.Final = "/run/systemd/system"
 _INSTALLED: t.Final = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 _LIST: t.Final = "# cache_dirs: "
+# Where the program is, if it is not at its usual place.
+_PROGRAM: t.Final = "# program: "
 _PYTHON: t.Final = "/usr/bin/python3"
 _PLAIN: t.Final = re.compile(r"[A-Za-z0-9_./+-]+")
 
@@ -61,21 +63,40 @@ def require_systemd() -> None:
 
 def cache_dirs() -> list[str]:
     """Return the cache directories that the unit restores from."""
-    lines = (durable.read(boot.UNIT) or b"").decode("utf-8", "replace").splitlines()
     try:
-        listed = [json.loads(line[len(_LIST) :]) for line in lines if line.startswith(_LIST)]
-        return [str(path) for paths in listed for path in paths]
-    except (TypeError, ValueError):  # somebody has changed it, and it is about to be written anew
+        return [str(path) for paths in _noted(_LIST) for path in paths]
+    except TypeError:  # somebody has changed it, and it is about to be written anew
         return []
 
 
-def changes(directories: t.Sequence[str]) -> list[FileChange]:
-    """Say what becomes of the program, the unit and its link, in the order in which they are to be carried out."""
-    files = {boot.PROGRAM: restore_program.content(), boot.UNIT: _unit(directories).encode()} if directories else {}
+def program_path() -> str:
+    """Return where the program is, or where it usually is."""
+    return next((path for path in _noted(_PROGRAM) if isinstance(path, str) and os.path.isabs(path)), boot.PROGRAM)
+
+
+def _noted(key: str) -> list[t.Any]:
+    """Return the values that comments of the unit have for a key."""
+    lines = (durable.read(boot.UNIT) or b"").decode("utf-8", "replace").splitlines()
+    try:
+        return [json.loads(line[len(key) :]) for line in lines if line.startswith(key)]
+    except ValueError:
+        return []
+
+
+def changes(directories: t.Sequence[str], program_dir: str | None = None) -> list[FileChange]:
+    """Return what becomes of the program, the unit and its link, in the order in which they are to be carried out.
+
+    Args:
+        program_dir: Where the program is to be; None to leave it where it is.
+    """
+    before = program_path()
+    path = os.path.join(program_dir, boot.PROGRAM_NAME) if program_dir else before
+    files = {path: restore_program.content(), boot.UNIT: _unit(directories, path).encode()} if directories else {}
     # A later run looks for the unit: it comes first and goes last.
-    found = [planned(path, files.get(path)) for path in (boot.UNIT, boot.PROGRAM)]
+    found = [planned(one, files.get(one)) for one in (boot.UNIT, path)]
     found.append(_link(boot.UNIT if directories else None))
-    return [change for change in (found if directories else reversed(found)) if change.changed]
+    moved = [planned(one, None) for one in sorted({before, boot.PROGRAM} - {path})]
+    return [change for change in ([*found, *moved] if directories else [*moved, *reversed(found)]) if change.changed]
 
 
 def carry_out(changed: t.Sequence[FileChange]) -> None:
@@ -85,18 +106,26 @@ def carry_out(changed: t.Sequence[FileChange]) -> None:
             _apply_link(change)
             continue
         if change.path == boot.UNIT and change.after is None:
-            remove_empty(os.path.dirname(boot.PROGRAM))
+            remove_empty(os.path.dirname(program_path()))
         apply(change)
+        if is_program(change.path) and change.after is None:
+            remove_empty(os.path.dirname(change.path))
     systemctl = program.find("systemctl")
     if changed and systemctl and os.path.isdir(_RUNNING):
         program.output([systemctl, "daemon-reload"])
 
 
-def _unit(directories: t.Sequence[str]) -> str:
-    command = [sys.executable or _PYTHON, "-I", boot.PROGRAM, *directories]
-    mounts = [os.path.dirname(boot.PROGRAM), *directories]
+def is_program(path: str) -> bool:
+    """Return whether a file that changes is the program."""
+    return os.path.basename(path) == boot.PROGRAM_NAME
+
+
+def _unit(directories: t.Sequence[str], path: str) -> str:
+    command = [sys.executable or _PYTHON, "-I", path, *directories]
+    mounts = [os.path.dirname(path), *directories]
+    noted = "" if path == boot.PROGRAM else f"\n{_PROGRAM}{json.dumps(path)}"
     return _TEXT.format(
-        listed=f"{_LIST}{json.dumps(directories)}",
+        listed=f"{_LIST}{json.dumps(directories)}{noted}",
         mounts=" ".join(map(_quoted, mounts)),
         command=" ".join(_quoted(word).replace("$", "$$") for word in command),
     )
@@ -132,4 +161,4 @@ def _apply_link(change: FileChange) -> None:
             raise io_error("make the link", change.path, exc) from exc
 
 
-__all__ = ("cache_dirs", "carry_out", "changes", "require_systemd")
+__all__ = ("cache_dirs", "carry_out", "changes", "is_program", "program_path", "require_systemd")

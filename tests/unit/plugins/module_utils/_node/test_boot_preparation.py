@@ -53,7 +53,7 @@ def test_no_run_comes_between_what_another_has_seen_and_what_it_does(
     detach(root, "cache")
     look, codes = boot_unit.changes, []
 
-    def is_overtaken(directories: t.Sequence[str]) -> list[FileChange]:
+    def is_overtaken(directories: t.Sequence[str], dummy: str | None) -> list[FileChange]:
         monkeypatch.setattr(boot_unit, "changes", look)
         found = look(directories)
         attach(root, other)

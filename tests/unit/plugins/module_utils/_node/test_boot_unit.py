@@ -27,8 +27,8 @@ def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pat
     return tmp_path
 
 
-def settle(*directories: str) -> list[str]:
-    changes = boot_unit.changes(directories)
+def settle(*directories: str, program_dir: pathlib.Path | None = None) -> list[str]:
+    changes = boot_unit.changes(directories, str(program_dir) if program_dir else None)
     boot_unit.carry_out(changes)
     return [change.action for change in changes]
 
@@ -43,6 +43,39 @@ def test_all_of_it_comes_once_and_goes_again(root: pathlib.Path) -> None:
     assert settle() == []
     assert boot_unit.cache_dirs() == []
     assert not (root / "opt" / "cni.node").exists()
+
+
+def test_the_program_is_moved_stays_where_it_is_and_goes_from_there(root: pathlib.Path) -> None:
+    first, second = root / "srv" / "first", root / "srv" / "second"
+    settle("/var/lib/cni")
+    before = pathlib.Path(boot.PROGRAM).read_bytes()
+    assert settle("/var/lib/cni", program_dir=first) == ["changed", "created", "removed"]
+    assert (first / "restore.pyz").read_bytes() == before
+    assert not os.path.lexists(os.path.dirname(boot.PROGRAM))
+    text = pathlib.Path(boot.UNIT).read_text(encoding="utf-8")
+    assert f" -I {first}/restore.pyz /var/lib/cni\n" in text
+    assert f"RequiresMountsFor={first} /var/lib/cni\n" in text
+    assert settle("/var/lib/cni") == settle("/var/lib/cni", program_dir=first) == []
+    assert settle("/var/lib/cni", program_dir=second) == ["changed", "created", "removed"]
+    assert boot_unit.cache_dirs() == ["/var/lib/cni"]
+    assert settle() == ["removed"] * 3
+    assert not os.listdir(root / "srv")
+    settle("/var/lib/cni", program_dir=first)
+    usual = pathlib.Path(boot.PROGRAM).parent
+    assert settle("/var/lib/cni", program_dir=usual) == ["changed", "created", "removed"]
+    assert "# program: " not in pathlib.Path(boot.UNIT).read_text(encoding="utf-8")
+    assert settle(program_dir=first) == ["removed"] * 3
+    assert not usual.exists()
+
+
+def test_a_program_that_a_killed_run_has_left_at_its_usual_place_goes(root: pathlib.Path) -> None:
+    settle("/var/lib/cni")
+    content = pathlib.Path(boot.PROGRAM).read_bytes()
+    settle("/var/lib/cni", program_dir=root / "srv")
+    pathlib.Path(boot.PROGRAM).parent.mkdir()
+    pathlib.Path(boot.PROGRAM).write_bytes(content)
+    assert settle("/var/lib/cni") == ["removed"]
+    assert not pathlib.Path(boot.PROGRAM).parent.exists()
 
 
 def test_a_link_to_elsewhere_is_set_right(root: pathlib.Path) -> None:

@@ -1,0 +1,51 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A node on which nothing can be written below /opt: one variable moves all that would be there."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.ansible import releases
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
+from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.booting import UNIT, swept
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
+
+ELSEWHERE = pathlib.Path("/run/opt")
+
+
+@pytest.fixture
+def clean(node: Node) -> t.Iterator[Node]:
+    """A node whose /opt is empty and read-only."""
+    with swept(node), tmpfs("/opt", "ro"):
+        yield node
+
+
+@NEEDS_SYSTEMD
+def test_one_variable_moves_all_that_would_be_below_opt(clean: Node, project: Project) -> None:
+    variables: Json = {
+        "cni_node_concerns": "plugins\nnetworks\nattachments",
+        "cni_node_conflists": [{"config": networks.network(networks.PTP, name="wire")}],
+        "cni_node_attachments": [{"network": "wire", "netns": "red", "persist": True}],
+        "cni_node_plugins_source": str(releases.release(project.path / "source.tgz", "host-local", "ptp")),
+    }
+    project.run("cni.node.provision", **variables)["Have the plugins"].failed("/opt", "Read-only file system")
+    moved = {**variables, "cni_node_opt_dir": str(ELSEWHERE), "cni_node_bin_dir": ""}
+    provisioned = project.run("cni.node.provision", **moved).succeeded()
+    asked = provisioned["Bring the attachments about"].result["invocation"]["module_args"]
+    assert asked["plugin_dirs"] == [f"{ELSEWHERE}/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"]
+    assert {path.name for path in (ELSEWHERE / "cni" / "bin").iterdir()} == {"host-local", "ptp"}
+    assert f" -I {ELSEWHERE}/cni.node/restore.pyz " in UNIT.read_text(encoding="utf-8")
+    assert (ELSEWHERE / "cni.node" / "restore.pyz").exists()
+    assert not any(one.changed for one in project.run("cni.node.provision", **moved).succeeded().tasks)
+    project.run("cni.node.remove", **moved).succeeded()
+    assert not ELSEWHERE.exists()
+    assert not UNIT.exists()

@@ -47,11 +47,9 @@ class Mapping(t.NamedTuple):
     def __str__(self) -> str:
         return f"host port {self.port}/{self.protocol}"
 
-    def overlaps(self, protocol: str, port: int, addresses: t.Iterable[Address]) -> bool:
-        """Return whether something may come in for both."""
-        return (protocol, port) == (self.protocol, self.port) and any(
-            _is_for_both(mine, other) for mine in self.addresses for other in addresses
-        )
+    def overlaps(self, addresses: t.Iterable[Address]) -> bool:
+        """Return whether something may come in for both, where the port is the same."""
+        return any(_is_for_both(mine, other) for mine in self.addresses for other in addresses)
 
 
 class _Holder(t.NamedTuple):
@@ -78,8 +76,13 @@ class HostPorts:
                 what it removes or changes frees its port.
         """
         keys = {one.attachment.key for one in listed}
-        self._listeners = listeners.listeners()
-        self._holders = [*_recorded(runtime, keys), *_wanted(networks, listed)]
+        # By protocol and port, for there may be as many as there are attachments.
+        self._listeners: dict[tuple[str, int], list[Listener]] = {}
+        for listener in listeners.listeners():
+            self._listeners.setdefault((listener.protocol, listener.port), []).append(listener)
+        self._holders: dict[tuple[str, int], list[_Holder]] = {}
+        for holder in (*_recorded(runtime, keys), *_wanted(networks, listed)):
+            self._holders.setdefault(holder.mapping[:2], []).append(holder)
 
     def find_conflicts(
         self, network: NetworkConfiguration, attachment: Attachment, record: Record | None
@@ -89,12 +92,17 @@ class HostPorts:
         Args:
             record: What there is of the attachment. The ports it has mapped already are its own, whoever uses them.
         """
-        own = _mappings(record.attachment) if record and _has_mapped_ports(record) else []
-        new = [one for one in _mappings(attachment) if one not in own] if _maps_ports(network) else []
+        own = {one[:3] for one in _mappings(record.attachment)} if record and _has_mapped_ports(record) else set()
+        new = [one for one in _mappings(attachment) if one[:3] not in own] if _maps_ports(network) else []
         return self._mapped(new, attachment), self._in_use(new, attachment)
 
     def _mapped(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
-        found = [(one, holder) for one in new for holder in self._holders if _conflict(one, attachment, holder)]
+        found = [
+            (one, holder)
+            for one in new
+            for holder in self._holders.get(one[:2], ())
+            if _conflict(one, attachment, holder)
+        ]
         if not found:
             return None
         what = "; ".join(dict.fromkeys(f"{one} is {holder.what}" for one, holder in found))
@@ -102,10 +110,10 @@ class HostPorts:
         return CniError(Code.INVALID_ENVIRONMENT, f"{attachment}: {what}", advice)
 
     def _in_use(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
-        found = [(one, other) for one in new for other in self._listeners if _is_used(one, other)]
+        found = [(one, other) for one in new for other in self._listeners.get(one[:2], ()) if _is_used(one, other)]
         if not found:
             return None
-        what = "; ".join(f"{one} is in use: {_process(listener)}" for one, listener in found)
+        what = "; ".join(dict.fromkeys(f"{one} is in use: {_process(listener)}" for one, listener in found))
         advice = "what comes in for it would go to the container, and nothing would reach the process any more"
         return CniError(
             Code.INVALID_ENVIRONMENT,
@@ -190,7 +198,7 @@ def _mapping(keys: t.Mapping[str, t.Any]) -> Mapping | None:
 
 def _conflict(mapping: Mapping, attachment: Attachment, holder: _Holder) -> bool:
     other = holder.mapping
-    if attachment.key == holder.attachment.key or not mapping.overlaps(other.protocol, other.port, other.addresses):
+    if attachment.key == holder.attachment.key or not mapping.overlaps(other.addresses):
         return False
     # By any of its networks, a container is reached at the same port.
     same = (attachment.container_id, mapping.container_port) == (holder.attachment.container_id, other.container_port)
@@ -199,7 +207,7 @@ def _conflict(mapping: Mapping, attachment: Attachment, holder: _Holder) -> bool
 
 def _is_used(mapping: Mapping, listener: Listener) -> bool:
     is_every = listener.address == _EVERY[1]
-    return mapping.overlaps(listener.protocol, listener.port, _EVERY if is_every else (listener.address,))
+    return mapping.overlaps(_EVERY if is_every else (listener.address,))
 
 
 def _is_for_both(one: Address, other: Address) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import socket
 import typing as t
 
 import pytest
@@ -97,6 +98,23 @@ def test_a_container_may_be_reached_by_two_networks_at_one_port(mapping: Laborat
     assert ensure(mapping, second).action == "added"
     third = mapped(mapping, "blue", {**PORT, "containerPort": 81}, network="other", ifname="eth2")
     refused(ensure(mapping, third), "host port 8080/tcp is mapped by the attachment of blue (eth0)")
+
+
+def test_a_port_stays_its_own_when_it_leads_elsewhere_in_the_container(mapping: Laboratory) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = {"hostPort": server.getsockname()[1], "containerPort": 80}
+        ensure(mapping, mapped(mapping, "blue", port))
+        refused(mapping.ensure(mapped(mapping, "red", {**port, "hostIP": "127.0.0.1"})), "is mapped by")
+        assert mapping.ensure(mapped(mapping, "blue", {**port, "containerPort": 81})).action == "recreated"
+
+
+def test_sockets_that_share_a_port_are_named_once(mapping: Laboratory) -> None:
+    with socket.create_server(("127.0.0.1", 0), reuse_port=True) as server:
+        port = server.getsockname()[1]
+        with socket.create_server(("127.0.0.1", port), reuse_port=True):
+            outcome = mapping.ensure(mapped(mapping, "blue", {"hostPort": port, "containerPort": 80}))
+    refused(outcome, "is in use")
+    assert str(outcome.error).count("listens on") == 1
 
 
 def test_what_was_only_begun_holds_its_port(mapping: Laboratory) -> None:

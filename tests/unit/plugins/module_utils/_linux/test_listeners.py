@@ -77,10 +77,15 @@ def test_sockets_of_sctp_are_read_as_the_kernel_shows_them(
     (tmp_path / "sctp").mkdir()
     (tmp_path / "sctp" / "eps").write_text(
         " ENDPT     SOCK   STY SST HBKT LPORT   UID INODE LADDRS\n"
-        "       0        0 2   10  29   3868      0 23351 10.0.0.1 fe80:0000:0000:0000:0000:0000:0000:0001 \n"
-        "       0        0 2   7   30   3869      0 23352 10.0.0.1 \n",
+        "ecefb3b9 48e72246 0   10  0    48995     0 14593 0000:0000:0000:0000:0000:0000:0000:0000 \n"
+        "5fb5fc4a 4d5d5ec2 2   10  27   58750     0 15524 10.0.0.1 127.0.0.1 \n"
+        " 5b521e0 757f67f0 0   7   43   35150     0 14591 127.0.0.1 \n",
         encoding="ascii",
     )
     monkeypatch.setattr(listeners, "_DIRECTORY", str(tmp_path))
     found: list[t.Any] = [(one.protocol, str(one.address), one.port, one.inode) for one in listeners.listeners()]
-    assert found == [("sctp", "10.0.0.1", 3868, "23351"), ("sctp", "fe80::1", 3868, "23351")]
+    assert found == [
+        ("sctp", "::", 48995, "14593"),
+        ("sctp", "10.0.0.1", 58750, "15524"),
+        ("sctp", "127.0.0.1", 58750, "15524"),
+    ]

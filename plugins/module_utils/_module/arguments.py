@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
@@ -27,6 +28,47 @@ CACHE_DIR: t.Final[Spec] = {"cache_dir": {"type": "path", "default": "/var/lib/c
 TIMEOUT: t.Final[Spec] = {"timeout": {"type": "float", "default": 60.0}}
 
 
+# Lines end at them, or terminals obey them.
+_CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def require_plain_paths(spec: Spec, values: t.Mapping[str, t.Any], where: str = "") -> None:
+    """Refuse paths that cannot be written into every file that names them, such as a unit of systemd.
+
+    Args:
+        spec: Of the options whose values are given.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``, with the option and the path.
+    """
+    for name, keys in spec.items():
+        value = values.get(name)
+        if not value:
+            continue
+        if keys.get("type") == "path":
+            _require_plain(f"{where}{name}", value)
+        elif keys.get("elements") == "path":
+            for position, path in enumerate(value):
+                _require_plain(f"{where}{name}[{position}]", path)
+        elif _has_paths(keys) and keys["type"] == "list":
+            for position, item in enumerate(value):
+                require_plain_paths(keys["options"], item, f"{where}{name}[{position}].")
+
+
+def _has_paths(keys: t.Mapping[str, t.Any]) -> bool:
+    """Return whether an option has options of its own that are paths; most have not, and many items."""
+    return any("path" in (option.get("type"), option.get("elements")) for option in keys.get("options", {}).values())
+
+
+def _require_plain(where: str, path: str) -> None:
+    if _CONTROL.search(path):
+        raise CniError(
+            Code.INVALID_CONFIG,
+            f"{where}: {path!r} has a control character",
+            "expected: a path without ends of lines and the like",
+        )
+
+
 def positive(name: str, value: float) -> float:
     """Return a number of seconds or workers if it is one to work with.
 
@@ -38,4 +80,4 @@ def positive(name: str, value: float) -> float:
     return value
 
 
-__all__ = ("CACHE_DIR", "CONF_DIR", "PLUGIN_DIRS", "TIMEOUT", "Spec", "positive")
+__all__ = ("CACHE_DIR", "CONF_DIR", "PLUGIN_DIRS", "TIMEOUT", "Spec", "positive", "require_plain_paths")

@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import require_plain_paths
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -20,6 +21,7 @@ if t.TYPE_CHECKING:
 def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, t.Any]]) -> t.NoReturn:
     """Run a module's one operation; this is where an error becomes a failure, and where all that leaves is made safe."""
     try:
+        require_plain_paths(module.argument_spec, module.params)
         result = printable.everything(operation(module))
     except Exception as exc:
         module.fail_json(**as_failure(as_error(exc)))

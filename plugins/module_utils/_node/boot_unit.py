@@ -28,6 +28,9 @@ _PYTHON: t.Final = "/usr/bin/python3"
 _PLAIN: t.Final = re.compile(r"[A-Za-z0-9_./+-]+")
 
 # Firewalls come before network-pre.target and take rules away as they start; runtimes may want the same addresses.
+# No module takes a path with them; a unit of before may list one.
+_CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
 _TEXT: t.Final = """\
 # Written by cni.node for the attachments with persist: what is changed here gets lost, so use a drop-in.
 {listed}
@@ -126,8 +129,9 @@ def _unit(directories: t.Sequence[str], path: str) -> str:
     noted = "" if path == boot.PROGRAM else f"\n{_PROGRAM}{json.dumps(path)}"
     return _TEXT.format(
         listed=f"{_LIST}{json.dumps(directories)}{noted}",
-        mounts=" ".join(map(_quoted, mounts)),
-        command=" ".join(_quoted(word).replace("$", "$$") for word in command),
+        # It has no escapes for control characters there.
+        mounts=" ".join(_quoted(mount) for mount in mounts if not _CONTROL.search(mount)),
+        command=" ".join(_CONTROL.sub(_escaped, _quoted(word)).replace("$", "$$") for word in command),
     )
 
 
@@ -135,6 +139,10 @@ def _quoted(word: str) -> str:
     """Write a word of a unit's line (systemd.syntax(7))."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return escaped if _PLAIN.fullmatch(word) else f'"{escaped}"'
+
+
+def _escaped(character: re.Match[str]) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in character[0].encode())
 
 
 def _link(target: str | None) -> FileChange:

@@ -27,6 +27,8 @@ class Recorder:
     """The three ways in which a module talks."""
 
     def __init__(self) -> None:
+        self.argument_spec: Json = {}
+        self.params: Json = {}
         self.said: list[tuple[str, Json]] = []
         self.warnings: list[str] = []
 

@@ -95,6 +95,18 @@ def test_a_path_is_one_word_of_the_unit_whatever_is_in_it(root: pathlib.Path) ->
     assert mounts.endswith('/var/lib/cni "/var/a b/\\"%%$\\\\"')
 
 
+def test_what_ends_a_line_ends_none_of_the_unit(root: pathlib.Path) -> None:
+    """No module takes such a path, and a unit of before may list it."""
+    odd = "/var/a\nExecStartPre=/bin/false\t\x1b\x85é"
+    settle("/var/lib/cni", odd)
+    lines = pathlib.Path(boot.UNIT).read_text(encoding="utf-8").splitlines()
+    (command,) = (line for line in lines if line.startswith("Exec"))
+    assert command.endswith(' /var/lib/cni "/var/a\\x0aExecStartPre=/bin/false\\x09\\x1b\\xc2\\x85é"')
+    # It knows no such escapes there.
+    assert f"RequiresMountsFor={os.path.dirname(boot.PROGRAM)} /var/lib/cni" in lines
+    assert boot_unit.cache_dirs() == ["/var/lib/cni", odd]
+
+
 def test_the_program_is_the_same_each_time_and_needs_nothing_beside_it(root: pathlib.Path) -> None:
     assert restore_program.content() == restore_program.content()
     settle("/var/lib/cni")

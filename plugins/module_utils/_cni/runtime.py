@@ -39,6 +39,7 @@ class Checked(t.NamedTuple):
 
 Excuses = t.Callable[[Record, PluginConfiguration, CniError], bool]
 
+NestedTypes = t.Callable[[NetworkConfiguration], t.Iterable[str]]
 
 # Is told how DEL failed, if it did; says whether it may succeed now.
 CleanUp = t.Callable[[t.Optional[CniError]], bool]
@@ -46,6 +47,10 @@ CleanUp = t.Callable[[t.Optional[CniError]], bool]
 
 def _no_excuse(record: Record, plugin: PluginConfiguration, error: CniError) -> bool:
     return False
+
+
+def _no_type(network: NetworkConfiguration) -> t.Iterable[str]:
+    return ()
 
 
 def _nothing_to_clean_up(error: CniError | None) -> bool:
@@ -62,10 +67,14 @@ class Runtime:
         cache_dir: libcni's cache directory; records go below ``results``, what is ours below ``cni.node``.
         lock_timeout: Seconds to wait for another process that works on the same container or network, and for a
             plugin that says to try again later.
+        nested_types: Returns the plugins that those of a network run themselves, beside their IPAM plugins.
     """
 
-    def __init__(self, executor: Executor, cache_dir: str, lock_timeout: float) -> None:
+    def __init__(
+        self, executor: Executor, cache_dir: str, lock_timeout: float, nested_types: NestedTypes = _no_type
+    ) -> None:
         self._executor = executor
+        self._nested_types = nested_types
         self._patient = PatientExecutor(executor, lock_timeout)
         self.versions = PluginVersions(executor)
         self.records = RecordStore.of_records(cache_dir)
@@ -128,6 +137,7 @@ class Runtime:
         """
         for plugin_type in network.plugin_types:
             self._executor.require(plugin_type)
+        self._require_safe(self._nested_types(network))
 
     def require_safe_plugins(self, record: Record) -> None:
         """Look up every plugin of an attachment's network, and pass over those that are missing.
@@ -136,9 +146,15 @@ class Runtime:
             UnsafePlugin: One is not run, because every user of the node can replace it.
         """
         try:
-            plugin_types = record.network().plugin_types
+            network = record.network()
         except CniError:  # DEL is going to say so
             return
+        self._require_safe_network(network)
+
+    def _require_safe_network(self, network: NetworkConfiguration) -> None:
+        self._require_safe((*network.plugin_types, *self._nested_types(network)))
+
+    def _require_safe(self, plugin_types: t.Iterable[str]) -> None:
         for plugin_type in plugin_types:
             try:
                 self._executor.require(plugin_type)
@@ -166,6 +182,7 @@ class Runtime:
             raise CniError(
                 Code.DECODE_FAILURE, f"{record.attachment}: its record has no result", "CHECK cannot do without"
             )
+        self._require_safe_network(conversation.network)
         excused = []
         with self.exclusion.attachment(record.attachment):
             for plugin in conversation.network.plugins:
@@ -264,6 +281,7 @@ class Runtime:
         selected = self.versions.select(network)
         if not version.has_gc_and_status(selected):
             return False
+        self._require_safe_network(network)
         for plugin in network.plugins:
             self._executor.execute(plugin.type, request.for_network(network, plugin, selected), Parameters("STATUS"))
         return True
@@ -337,6 +355,7 @@ class Runtime:
         selected = self.versions.select(network)
         if not version.has_gc_and_status(selected):
             return False
+        self._require_safe_network(network)
         # Our locks bind no other runtime: what it has recorded meanwhile is valid as well.
         stays = sorted({*valid, *self._recorded(network)})
 

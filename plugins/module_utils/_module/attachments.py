@@ -29,6 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node import boot
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.delegates import nested_types
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
@@ -50,7 +51,7 @@ def ensure(module: AnsibleModule) -> _Keys:
     _check_restore_dir(params["restore_dir"])
     allowed = params["allow_world_writable_plugins"]
     stopwatch = Stopwatch(NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed))
-    runtime = Runtime(stopwatch, params["cache_dir"], timeout)
+    runtime = Runtime(stopwatch, params["cache_dir"], timeout, nested_types)
     networks = _networks(module)
     wanted = _wanted(
         params["attachments"], Restoration(tuple(params["plugin_dirs"]), timeout, allow_world_writable=allowed)

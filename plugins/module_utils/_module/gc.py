@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import ch
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Valid
+from ansible_collections.cni.node.plugins.module_utils._node.delegates import nested_types
 from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
 from ansible_collections.cni.node.plugins.module_utils._node.leak import FAILED, KEPT, Leak, Scope
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
@@ -36,7 +37,7 @@ def collect(module: AnsibleModule) -> dict[str, t.Any]:
     scope = Scope(params["min_age"] and positive("min_age", params["min_age"]), module.check_mode)
     allowed = params["allow_world_writable_plugins"]
     executor = NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
-    runtime = Runtime(executor, params["cache_dir"], timeout)
+    runtime = Runtime(executor, params["cache_dir"], timeout, nested_types)
     removal = _removal(params["removed_conflists"], params["removed_attachments"])
     networks = conf_dir.load(params["conf_dir"])
     if removal.files and module.check_mode:

@@ -17,6 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import counted, warn
 from ansible_collections.cni.node.plugins.module_utils._node import plugin_access
+from ansible_collections.cni.node.plugins.module_utils._node.delegates import nested_types
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.verification import Trial, Verification
 
@@ -30,7 +31,7 @@ def verify(module: AnsibleModule) -> dict[str, t.Any]:
     timeout = positive("timeout", params["timeout"])
     allowed = params["allow_world_writable_plugins"]
     executor = NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
-    runtime = Runtime(executor, params["cache_dir"], timeout)
+    runtime = Runtime(executor, params["cache_dir"], timeout, nested_types)
     gateway_timeout = params["gateway_timeout"] and positive("gateway_timeout", params["gateway_timeout"])
     verification = Verification(runtime, conf_dir.load(params["conf_dir"]), gateway_timeout)
     trials = verification.plan(params["networks"])

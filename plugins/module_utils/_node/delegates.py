@@ -16,6 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 
 _Keys = t.Mapping[str, t.Any]
 
+_RUN_OTHERS: t.Final = frozenset(("flannel", "multus"))
+
 
 class Executable(t.NamedTuple):
     """A plugin that a network makes run.
@@ -59,6 +61,13 @@ def executables(network: NetworkConfiguration) -> t.Iterator[Executable]:
                 yield Executable(name, one.versions, f"{one.path}/{place}", one.plugin)
         if one.type == "flannel" and not ipam:
             yield Executable("host-local", one.versions, f"{one.path}/ipam", one.plugin)
+
+
+def nested_types(network: NetworkConfiguration) -> tuple[str, ...]:
+    """Return the plugins that flannel and Multus are going to run for a network, and the IPAM plugins of these."""
+    if _RUN_OTHERS.isdisjoint(network.plugin_types):
+        return ()
+    return tuple({one.type: None for one in executables(network) if "/" not in one.type})
 
 
 def configured(network: NetworkConfiguration) -> t.Iterator[Configured]:
@@ -105,4 +114,4 @@ def _list(value: t.Any) -> list[t.Any]:
     return value if isinstance(value, list) else []
 
 
-__all__ = ("Configured", "Executable", "configured", "executables")
+__all__ = ("Configured", "Executable", "configured", "executables", "nested_types")

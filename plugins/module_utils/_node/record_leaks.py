@@ -145,6 +145,11 @@ class RecordLeaks:
         return self._delete(record, leak, doubt)
 
     def _delete(self, record: Record, leak: Leak, doubt: str) -> Leak:
+        if self._scope.dry_run and not doubt:
+            try:
+                self._runtime.require_safe_plugins(record)
+            except CniError as exc:
+                return leak.fail(exc)
         return self._scope.settle(leak, doubt, lambda: self._detach(record), DELETED)
 
     def _detach(self, record: Record) -> None:

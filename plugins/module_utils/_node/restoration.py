@@ -23,6 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node import host_local
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.delegates import nested_types
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
 
@@ -100,7 +101,7 @@ def _restore(
 ) -> list[Outcome]:
     try:
         executor = NodeExecutor(means.plugin_dirs, means.timeout, allow_world_writable=means.allow_world_writable)
-        runtime = Runtime(executor, cache_dir, means.timeout)
+        runtime = Runtime(executor, cache_dir, means.timeout, nested_types)
     except CniError as exc:
         return [Outcome(one.attachment, "failed", error=exc) for one in wanted]
     return converge(_AsRecorded(runtime, records), wanted, workers)

@@ -72,6 +72,63 @@ def test_what_every_user_can_replace_is_refused_before_anything_is_done(lab: Nod
     lab.attach(red())
 
 
+NESTED: tuple[Json, ...] = (
+    {"type": "flannel", "delegate": {"type": "nested"}},
+    {"type": "multus", "delegates": [{"type": "nested"}]},
+    {"type": "multus", "delegates": [{"name": "inner", "plugins": [{"type": "lab", "ipam": {"type": "nested"}}]}]},
+)
+
+
+@pytest.mark.parametrize("plugin", NESTED)
+def test_what_a_plugin_runs_itself_is_refused_before_anything_is_done(lab: Node, plugin: Json) -> None:
+    make(lab, "red")
+    for name in ("flannel", "multus", "nested"):
+        lab.plugins.write(name, ADD=Answer(result=RESULT))
+    lab.write(networks.network(plugin, version="1.1.0"))
+    nested = lab.plugins.path / "nested"
+    nested.chmod(0o757)
+    fragments = (f"plugin {nested} is not run", "every user can write it", "allow_world_writable_plugins")
+    for check_mode in (True, False):
+        options = {"_ansible_check_mode": check_mode}
+        lab.run("attachments", attachments=[red()], **options).failed("attachments: 1 failed", *fragments)
+        lab.run("verify", **options).failed(*fragments)
+    assert commands(lab) == []
+    lab.attach(red(), **ALLOWED, check="never")
+    lab.run("attachments", attachments=[{**red(), "state": "absent"}]).failed("attachments: 1 failed", *fragments)
+    assert ("DEL" in commands(lab), lab.intents()) == (False, [])
+    nested.unlink()
+    lab.detach(red())
+
+
+def test_check_runs_nothing_whose_ipam_plugin_every_user_can_replace(lab: Node) -> None:
+    make(lab, "red")
+    lab.attach(red())
+    lab.plugins.forget()
+    exposed = lab.plugins.path / "delegated"
+    exposed.chmod(0o757)
+    for check_mode in (True, False):
+        refused = lab.run("attachments", attachments=[red()], _ansible_check_mode=check_mode)
+        refused.failed("attachments: 1 failed", f"plugin {exposed} is not run", "allow_world_writable_plugins")
+        assert not refused.result["changed"]
+    assert commands(lab) == []
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_gc_runs_nothing_that_every_user_can_replace(lab: Node, check_mode: bool) -> None:
+    make(lab, "red")
+    lab.attach(red())
+    lab.run("netns", names=["red"], state="absent").succeeded()
+    lab.plugins.forget()
+    exposed = lab.plugins.path / "delegated"
+    exposed.chmod(0o757)
+    done = lab.run("gc", _ansible_check_mode=check_mode)
+    done.failed(f"plugin {exposed} is not run", "every user can write it", "allow_world_writable_plugins")
+    (finding,) = (one for one in done.result["findings"] if one["kind"] == "record")
+    assert (finding["action"], done.result["changed"], commands(lab)) == ("failed", False, [])
+    allowed = lab.run("gc", **ALLOWED, _ansible_check_mode=check_mode).succeeded()
+    assert [one["action"] for one in allowed.result["findings"] if one["kind"] == "record"] == ["deleted"]
+
+
 def test_it_is_found_by_what_looks_at_plugins(lab: Node) -> None:
     path = str(lab.plugins.path)
     conflists = {"conflists": [{"config": networks.network(LAB, version="1.1.0")}]}

@@ -397,6 +397,17 @@ attachments:
       type: float
       returned: always
       sample: 0.052
+    stderr:
+      description:
+        - What plugins that succeeded wrote to standard error, with C(type) and C(command) of each call; at most the last 16 KiB of a
+          call, and 256 KiB of all together. What a plugin that failed wrote is in its error.
+      type: list
+      elements: dict
+      returned: with a verbosity of 3 and more (C(-vvv))
+      sample:
+        - type: bridge
+          command: ADD
+          text: "could not disable IPv6 on cni0"
 files:
   description:
     - What has become of the files that a reboot needs, or would in check mode; empty where they are as they should be.

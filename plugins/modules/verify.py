@@ -132,6 +132,17 @@ networks:
       description: Time that ADD, CHECK and DEL took.
       type: float
       returned: always
+    stderr:
+      description:
+        - What plugins that succeeded wrote to standard error, with C(type) and C(command) of each call; at most the last 16 KiB of a
+          call, and 256 KiB of all together. What a plugin that failed wrote is in its error.
+      type: list
+      elements: dict
+      returned: with a verbosity of 3 and more (C(-vvv))
+      sample:
+        - type: bridge
+          command: ADD
+          text: "could not disable IPv6 on cni0"
 findings:
   description:
     - Directories and plugins of these networks that others than root can change, as M(cni.node.conflists) returns findings.

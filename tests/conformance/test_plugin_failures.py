@@ -16,6 +16,8 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUTPUT_LIMIT
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.conformance.node import Json, Node
 from ansible_collections.cni.node.tests.support.plugins import Answer, Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
@@ -24,7 +26,9 @@ MIB = 1024 * 1024
 
 
 def failed(node: Node, answer: Answer) -> CniError:
-    """The error of a CHECK that one plugin answers so."""
+    """The error of a CHECK that one plugin answers so, and is not asked again."""
+    node.patience = 0
+    node.runtime = node.new_runtime()
     node.write("a", CHECK=answer)
     return error_of(node.runtime.check, node.added(node.network("a")))
 
@@ -201,3 +205,20 @@ def test_a_file_that_is_no_program_is_an_error(node: Node) -> None:
         Code.IO_FAILURE,
         f"plugin {node.plugins.path}/a cannot be started for ADD: Exec format error",
     )
+
+
+def test_standard_error_of_a_plugin_that_succeeds_goes_to_a_listener_differs_from_libcni(
+    node: Node, capfd: pytest.CaptureFixture[str]
+) -> None:
+    heard: list[tuple[str, str, bytes]] = []
+    executor = ProcessExecutor(
+        [str(node.plugins.path)],
+        node.timeout,
+        listener=lambda plugin, parameters, stderr: heard.append((plugin, parameters.command, stderr)),
+    )
+    node.write("a", ADD=Answer(stderr="no IPv6\n"))
+    node.write("b", ADD=Answer(stderr="out of order\n", exit=1))
+    error = error_of(Runtime(executor, str(node.cache), 0).add, node.network("a", "b"), node.attachment())
+    assert "out of order" in error.details
+    assert heard == [("a", "ADD", b"no IPv6\n")]
+    assert capfd.readouterr() == ("", "")

@@ -46,6 +46,10 @@ class UnsafePlugin(CniError):
     """A plugin is not run, because every user of the node could have put it there or changed it."""
 
 
+# Is told what a plugin that succeeded has written to standard error: its type, the parameters, the last of the output.
+Listener = t.Callable[[str, Parameters, bytes], None]
+
+
 class Executor(t.Protocol):
     """Finds and runs plugins, as processes or in another way."""
 
@@ -68,12 +72,20 @@ class Executor(t.Protocol):
 class ProcessExecutor:
     """Runs plugins as the specification says: an executable, an environment, JSON on standard input."""
 
-    def __init__(self, plugin_dirs: t.Sequence[str], timeout: float, *, allow_world_writable: bool = False) -> None:
+    def __init__(
+        self,
+        plugin_dirs: t.Sequence[str],
+        timeout: float,
+        *,
+        allow_world_writable: bool = False,
+        listener: Listener | None = None,
+    ) -> None:
         """
         Args:
             plugin_dirs: Absolute paths, looked through in order; they become CNI_PATH.
             timeout: Seconds that one plugin may run.
             allow_world_writable: Run plugins that every user of the node can replace.
+            listener: Is told of what is otherwise dropped; an error has it anyway.
         """
         for path in plugin_dirs:
             if not os.path.isabs(path) or ":" in path:
@@ -86,6 +98,7 @@ class ProcessExecutor:
         self._plugin_dirs = tuple(plugin_dirs)
         self._timeout = timeout
         self._allow_world_writable = allow_world_writable
+        self._listener = listener
         self._safe: set[str] = set()
         self._environment = _encoded(_inherited_environment())
 
@@ -130,6 +143,8 @@ class ProcessExecutor:
             raise _not_started(path, parameters, exc) from exc
         if outcome.stopped or outcome.status:
             raise _failure(path, parameters, outcome, self._timeout)
+        if outcome.stderr and self._listener is not None:
+            self._listener(plugin_type, parameters, outcome.stderr)
         return outcome.stdout
 
 
@@ -244,4 +259,4 @@ def _last_lines(output: bytes) -> str:
     return "\n".join(text.strip().split("\n")[-_STDERR_LINES:])
 
 
-__all__ = ("Executor", "NotFound", "Parameters", "ProcessExecutor", "UnsafePlugin")
+__all__ = ("Executor", "Listener", "NotFound", "Parameters", "ProcessExecutor", "UnsafePlugin")

@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._module import attachment
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_batch import batch
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import completed
-from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import stderr_log, warn, warn_of_omitted
 from ansible_collections.cni.node.plugins.module_utils._node import boot
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
 from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
@@ -50,7 +50,9 @@ def ensure(module: AnsibleModule) -> _Keys:
     timeout = positive("timeout", params["timeout"])
     _check_restore_dir(params["restore_dir"])
     allowed = params["allow_world_writable_plugins"]
-    stopwatch = Stopwatch(NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed))
+    log = stderr_log(module)
+    executor = NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log)
+    stopwatch = Stopwatch(executor)
     runtime = Runtime(stopwatch, params["cache_dir"], timeout, nested_types)
     networks = _networks(module)
     wanted = _wanted(
@@ -67,7 +69,8 @@ def ensure(module: AnsibleModule) -> _Keys:
     if module.check_mode:
         _forecast(module, runtime, networks, outcomes)
     rest = todo.rest(outcomes)
-    parts = report.of(outcomes, stopwatch.calls)
+    parts = report.of(outcomes, stopwatch.calls, log)
+    warn_of_omitted(module, log)
     if prepares_boot and not rest:
         _prepare_boot(module, outcomes, parts)
     parts["timing"] = report.timing(outcomes, stopwatch.calls, workers, time.monotonic() - started)

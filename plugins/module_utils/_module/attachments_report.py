@@ -16,18 +16,23 @@ from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outc
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
     from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
+    from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
 
 _Keys = dict[str, t.Any]
 
 
-def of(outcomes: t.Sequence[Outcome], calls: t.Iterable[PluginCall]) -> _Keys:
-    """Return what became of each attachment, and of those that change, what they are before and after."""
+def of(outcomes: t.Sequence[Outcome], calls: t.Iterable[PluginCall], log: StderrLog | None = None) -> _Keys:
+    """Return what became of each attachment, and of those that change, what they are before and after.
+
+    Args:
+        log: What plugins wrote to standard error, where that is to be shown.
+    """
     took: dict[Key | None, float] = collections.defaultdict(float)
     for call in calls:
         took[call.attachment] += call.seconds
     changed = [outcome for outcome in outcomes if outcome.changed]
     return {
-        "attachments": [_entry(outcome, took[outcome.attachment.key]) for outcome in outcomes],
+        "attachments": [_entry(outcome, took[outcome.attachment.key], log) for outcome in outcomes],
         "diff": {
             "before": {str(outcome.attachment): _before(outcome) for outcome in changed},
             "after": {str(outcome.attachment): _after(outcome) for outcome in changed},
@@ -53,7 +58,7 @@ def _call(call: PluginCall) -> _Keys:
     return {"type": call.type, "command": call.command, "seconds": round(call.seconds, 6)}
 
 
-def _entry(outcome: Outcome, plugin_seconds: float) -> _Keys:
+def _entry(outcome: Outcome, plugin_seconds: float, log: StderrLog | None) -> _Keys:
     attachment = outcome.attachment
     return {
         "network": attachment.network,
@@ -68,6 +73,7 @@ def _entry(outcome: Outcome, plugin_seconds: float) -> _Keys:
         "false_alarms": [error.msg for error in outcome.false_alarms],
         "seconds": round(outcome.seconds, 6),
         "plugin_seconds": round(plugin_seconds, 6),
+        **({} if log is None else {"stderr": log.entries(attachment.key)}),
     }
 
 

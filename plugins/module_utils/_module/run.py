@@ -17,6 +17,11 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+    from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
+
+# As many times -v as show what a module was called with.
+_VERBOSE: t.Final = 3
+
 
 def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, t.Any]]) -> t.NoReturn:
     """Run a module's one operation; this is where an error becomes a failure, and where all that leaves is made safe."""
@@ -35,6 +40,21 @@ def as_failure(error: CniError) -> dict[str, t.Any]:
     return {"msg": str(error), "error": error.as_dict()}
 
 
+def stderr_log(module: AnsibleModule) -> StderrLog | None:
+    """Return what keeps the standard error of plugins that succeed where somebody wants to see it (``-vvv``)."""
+    if module._verbosity < _VERBOSE:
+        return None
+    from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
+
+    return StderrLog()
+
+
+def warn_of_omitted(module: AnsibleModule, log: StderrLog | None) -> None:
+    """Say that not all of it is shown."""
+    if log is not None and log.omitted:
+        warn(module, [f"standard error of {log.omitted} more calls of plugins is not shown: there is no room for it"])
+
+
 def counted(actions: t.Iterable[str]) -> str:
     """Say how often each action was taken, as ``2 added, 1 failed``."""
     return ", ".join(f"{number} {action}" for action, number in sorted(collections.Counter(actions).items())) or "none"
@@ -46,4 +66,4 @@ def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
         module.warn(warning)
 
 
-__all__ = ("as_failure", "counted", "run", "warn")
+__all__ = ("as_failure", "counted", "run", "stderr_log", "warn", "warn_of_omitted")

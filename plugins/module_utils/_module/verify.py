@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
-from ansible_collections.cni.node.plugins.module_utils._module.run import counted, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import counted, stderr_log, warn, warn_of_omitted
 from ansible_collections.cni.node.plugins.module_utils._node import plugin_access
 from ansible_collections.cni.node.plugins.module_utils._node.delegates import nested_types
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
@@ -24,13 +24,16 @@ from ansible_collections.cni.node.plugins.module_utils._node.verification import
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
+    from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
+
 
 def verify(module: AnsibleModule) -> dict[str, t.Any]:
     """Do what the module `verify` is asked for and return its result."""
     params = module.params
     timeout = positive("timeout", params["timeout"])
     allowed = params["allow_world_writable_plugins"]
-    executor = NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
+    log = stderr_log(module)
+    executor = NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log)
     runtime = Runtime(executor, params["cache_dir"], timeout, nested_types)
     gateway_timeout = params["gateway_timeout"] and positive("gateway_timeout", params["gateway_timeout"])
     verification = Verification(runtime, conf_dir.load(params["conf_dir"]), gateway_timeout)
@@ -45,20 +48,21 @@ def verify(module: AnsibleModule) -> dict[str, t.Any]:
         verification.networks(trials), params["plugin_dirs"], allow_world_writable=allowed
     )
     warn(module, map(str, found))
-    return {**_report(trials), "findings": [finding.as_dict() for finding in found]}
+    warn_of_omitted(module, log)
+    return {**_report(trials, log), "findings": [finding.as_dict() for finding in found]}
 
 
-def _report(trials: t.Sequence[Trial]) -> dict[str, t.Any]:
+def _report(trials: t.Sequence[Trial], log: StderrLog | None) -> dict[str, t.Any]:
     failures = [f"{trial.network}: {trial.error}" for trial in trials if trial.error]
     return {
-        "networks": [_entry(trial) for trial in trials],
+        "networks": [_entry(trial, log) for trial in trials],
         "changed": False,
         "failed": bool(failures),
         "msg": "\n".join([f"networks: {counted(trial.action for trial in trials)}", *failures]),
     }
 
 
-def _entry(trial: Trial) -> dict[str, t.Any]:
+def _entry(trial: Trial, log: StderrLog | None) -> dict[str, t.Any]:
     return {
         "network": trial.network,
         "action": trial.action,
@@ -68,6 +72,7 @@ def _entry(trial: Trial) -> dict[str, t.Any]:
         "gateways": [{"address": address, "answered": answered} for address, answered in trial.gateways.items()],
         "error": trial.error.as_dict() if trial.error else None,
         "seconds": round(trial.seconds, 6),
+        **({} if log is None else {"stderr": log.entries(trial.attachment.key)}),
     }
 
 

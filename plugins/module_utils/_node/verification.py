@@ -60,6 +60,11 @@ class Trial:
         """A name that tells the network, so that a run that was killed is cleaned up after by the next."""
         return f"cni.node-verify-{hashlib.sha256(self.network.encode()).hexdigest()[:12]}"
 
+    @property
+    def attachment(self) -> Attachment:
+        """What is made to be thrown away."""
+        return Attachment(self.network, self.netns, _IFNAME, netns.path_of(self.netns))
+
     def fail(self, error: CniError) -> None:
         self.action, self.error = "failed", self.error or error
 
@@ -142,10 +147,7 @@ class Verification:
         return _due(due)
 
     def _converge(self, due: t.Sequence[Trial], *, present: bool) -> list[Outcome]:
-        wanted = [
-            Wanted(Attachment(trial.network, trial.netns, _IFNAME, netns.path_of(trial.netns)), present)
-            for trial in due
-        ]
+        wanted = [Wanted(trial.attachment, present) for trial in due]
         outcomes = converge(self._convergence, wanted, default_workers())
         for trial, outcome in zip(due, outcomes):
             trial.seconds += outcome.seconds

@@ -93,6 +93,25 @@ def test_what_is_given_reaches_the_plugin(ensure: Ensure, plugins: PluginDirecto
     assert ensure(item).ok()["summary"] == {"checked": 1}
 
 
+@pytest.mark.parametrize("verbosity", [0, 2, 3, 4])
+def test_what_a_plugin_that_succeeds_complains_of_is_shown_to_who_asks_for_details(
+    ensure: Ensure, plugins: PluginDirectory, verbosity: int
+) -> None:
+    plugins.write("lab", ADD=Answer(result=RESULT, stderr="no IPv6\x1b[2J\n"), CHECK=Answer())
+    (entry,) = ensure({"network": "net", "netns": "blue"}, _ansible_verbosity=verbosity).ok()["attachments"]
+    shown = [{"type": "lab", "command": "ADD", "text": "no IPv6\\x1b[2J"}]
+    assert entry.get("stderr") == (shown if verbosity >= 3 else None)
+
+
+def test_there_is_a_warning_where_not_all_of_it_has_room(ensure: Ensure, plugins: PluginDirectory) -> None:
+    plugins.write("lab", ADD=Answer(result=RESULT, stderr_bytes=1024 * 1024), CHECK=Answer(stderr_bytes=1024 * 1024))
+    items = [{"network": "net", "netns": "blue", "ifname": f"eth{number}"} for number in range(10)]
+    done = ensure(*items, _ansible_verbosity=3)
+    done.ok()
+    (warning,) = done.warnings
+    assert warning.endswith("more calls of plugins is not shown: there is no room for it")
+
+
 def test_check_mode_says_what_will_be_and_warns_of_what_is_missing(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     items = [
         {"network": "net", "netns": "blue"},

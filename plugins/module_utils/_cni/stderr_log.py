@@ -1,0 +1,52 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import threading
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import printable
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
+
+# Characters of all calls together; a process's output is cut before that.
+_ROOM: t.Final = 256 * 1024
+
+
+class StderrLog:
+    """What plugins that succeeded have written to standard error, by attachment, as far as there is room for it.
+
+    Attributes:
+        omitted: Calls whose output had no room any more.
+    """
+
+    def __init__(self, room: int = _ROOM) -> None:
+        self.omitted = 0
+        self._room = room
+        self._lock = threading.Lock()
+        self._entries: dict[Key, list[dict[str, str]]] = {}
+
+    def __call__(self, plugin_type: str, parameters: Parameters, stderr: bytes) -> None:
+        """Keep the output of one call; commands that are not about an attachment are left out."""
+        text = printable.lines(stderr.decode("utf-8", "replace")).strip()
+        if not text or parameters.attachment is None:
+            return
+        entry = {"type": plugin_type, "command": parameters.command, "text": text}
+        with self._lock:
+            self._room -= len(text)
+            if self._room < 0:
+                self.omitted += 1
+            else:
+                self._entries.setdefault(parameters.attachment.key, []).append(entry)
+
+    def entries(self, key: Key) -> list[dict[str, str]]:
+        """Return type, command and text of each call of an attachment's plugins that wrote something, in order."""
+        return self._entries.get(key, [])
+
+
+__all__ = ("StderrLog",)

@@ -16,6 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import defa
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node.delegates import nested_types
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
 
 _NOT_READY: t.Final[t.Mapping[int, str]] = {
@@ -67,7 +68,8 @@ def readiness_of_node(
     """
     executor = NodeExecutor(plugin_dirs, timeout, allow_world_writable=allow_world_writable)
     networks = conf_dir.load(path).networks
-    return readiness(Runtime(executor, cache_dir, timeout), [networks[name] for name in sorted(networks)])
+    runtime = Runtime(executor, cache_dir, timeout, nested_types)
+    return readiness(runtime, [networks[name] for name in sorted(networks)])
 
 
 def _ask(runtime: Runtime, network: NetworkConfiguration) -> Readiness:

@@ -88,6 +88,8 @@ options:
       args:
         description:
           - Generic arguments for all plugins, given to them as C(CNI_ARGS). One without a value is left out.
+          - Messages name keys and not values, also where a plugin has told them, but for C(IgnoreUnknown), C(IP), C(MAC), C(GATEWAY)
+            and C(K8S_POD_*). What a task was called with is hidden by C(no_log).
         type: dict
         default: {}
       capability_args:
@@ -109,6 +111,7 @@ options:
             C(host-local) and C(static) are asked for, C(mac) the MAC address that C(bridge) and C(tuning) give.
           - They take the place of values of the same name in C(args.cni) of the network's file. A plugin passes over what it does not
             know. One without a value is left out.
+          - Messages show no values but those of C(ips) and C(mac), also where a plugin has told them.
           - They are recorded, so that CHECK and DEL get them as well. Where they change, the attachment is made anew.
           - C(labels) and C(ips) may be JSON text, as surveys give them. Empty text for one of these is as good as none.
         type: dict

@@ -142,9 +142,10 @@ class ProcessExecutor:
         except OSError as exc:
             raise _not_started(path, parameters, exc) from exc
         if outcome.stopped or outcome.status:
-            raise _failure(path, parameters, outcome, self._timeout)
+            raise _failure(path, parameters, request, outcome, self._timeout)
         if outcome.stderr and self._listener is not None:
-            self._listener(plugin_type, parameters, outcome.stderr)
+            shown = _without_secrets(parameters, request)
+            self._listener(plugin_type, parameters, shown(outcome.stderr.decode("utf-8", "replace")).encode())
         return outcome.stdout
 
 
@@ -207,17 +208,26 @@ def _not_started(path: str, parameters: Parameters, exc: OSError) -> CniError:
     return CniError(Code.IO_FAILURE, what, advice)
 
 
-def _failure(path: str, parameters: Parameters, outcome: process.Outcome, timeout: float) -> CniError:
+def _failure(path: str, parameters: Parameters, request: bytes, outcome: process.Outcome, timeout: float) -> CniError:
     """Make the error of a plugin that failed from all that it left behind (section 5, "Error")."""
+    shown = _without_secrets(parameters, request)
     stopped = f"{outcome.stopped} (limit {timeout:g} s) and was killed" if outcome.stopped else ""
     said, is_all = ({}, False) if stopped else _said(outcome.stdout)
     # Whoever did not come to an end by itself has found nothing out.
     unsaid = Code.IO_FAILURE if stopped or outcome.status < 0 else Code.UNKNOWN
-    code, msg, details = said.get("code", unsaid), said.get("msg", ""), said.get("details", "")
+    code, msg, details = said.get("code", unsaid), shown(said.get("msg", "")), shown(said.get("details", ""))
     ending = stopped or _ending(outcome.status)
-    lines = [details, f"{parameters.command} by {path}: {ending}", _output(outcome, is_all)]
+    lines = [details, f"{parameters.command} by {path}: {ending}", _output(outcome, is_all, shown)]
     what = f"plugin {os.path.basename(path)} failed ({parameters.command}): {msg or ending}"
     return CniError(code, what, "\n".join(line for line in lines if line))
+
+
+def _without_secrets(parameters: Parameters, request: bytes) -> t.Callable[[str], str]:
+    # Most runs have no failure to tell of.
+    from ansible_collections.cni.node.plugins.module_utils._cni.redaction import without_values
+
+    args = parameters.attachment.args if parameters.attachment else {}
+    return lambda text: without_values(text, args, request)
 
 
 def _said(stdout: bytes) -> tuple[dict[str, t.Any], bool]:
@@ -245,17 +255,18 @@ def _ending(status: int) -> str:
         return f"killed by signal {-status}"
 
 
-def _output(outcome: process.Outcome, understood: bool) -> str:
+def _output(outcome: process.Outcome, understood: bool, shown: t.Callable[[str], str]) -> str:
     parts = []
     if not understood and outcome.stdout.strip():
-        parts.append(f"it printed, and not as the specification's error: {_last_lines(outcome.stdout)}")
+        parts.append(f"it printed, and not as the specification's error: {_last_lines(outcome.stdout, shown)}")
     if outcome.stderr.strip():
-        parts.append(f"its last words: {_last_lines(outcome.stderr)}")
+        parts.append(f"its last words: {_last_lines(outcome.stderr, shown)}")
     return "\n".join(parts)
 
 
-def _last_lines(output: bytes) -> str:
-    text = printable.lines(output[-4096:].decode("utf-8", "replace"))
+def _last_lines(output: bytes, shown: t.Callable[[str], str]) -> str:
+    # What is hidden must not be cut in two before.
+    text = printable.lines(shown(output.decode("utf-8", "replace"))[-4096:])
     return "\n".join(text.strip().split("\n")[-_STDERR_LINES:])
 
 

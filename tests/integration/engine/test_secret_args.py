@@ -1,0 +1,70 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a plugin says of its arguments is shown with their keys and without their values, which may be secrets."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.support.namespaces import Namespace
+from ansible_collections.cni.node.tests.support.plugins import Answer
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+SECRET = 'hush "wörd'
+SHOWN = (SECRET, "hush", "wörd", json.dumps(SECRET)[1:-1])
+
+
+def _said(node: Node, item: Json) -> str:
+    """All that a run says, but for what it was called with."""
+    done = node.run("attachments", attachments=[item])
+    assert done.status == 1, done.result
+    said = json.dumps({key: value for key, value in done.result.items() if key != "invocation"}, ensure_ascii=False)
+    assert not [text for text in SHOWN if text in said], said
+    return done.msg
+
+
+def test_the_key_of_an_unknown_argument_is_shown_alone_which_differs_from_libcni(node: Node, blue: Namespace) -> None:
+    node.write(networks.network(networks.bridge()))
+    assert 'ARGS: unknown args ["TOKEN=***"]' in _said(node, attachment("net", blue, args={"TOKEN": SECRET}))
+    assert node.leases("net") == []
+
+
+def test_an_address_that_cannot_be_had_is_still_named(node: Node, blue: Namespace) -> None:
+    node.write(networks.network(networks.bridge()))
+    assert "10.99.0.1" in _said(node, attachment("net", blue, args={"IP": "10.99.0.1"}))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(error={"code": 100, "msg": f"no {SECRET}", "details": json.dumps(SECRET)}),
+        Answer(stderr=f"level=error token={SECRET}", exit=1),
+        Answer(stdout=f"what is {SECRET}?", exit=1),
+    ],
+    ids=["error", "stderr", "stdout"],
+)
+@pytest.mark.parametrize("way", ["args", "config_args", "file"])
+def test_whatever_a_plugin_says(node: Node, blue: Namespace, way: str, answer: Answer) -> None:
+    node.plugins.write("odd", ADD=answer)
+    nested = {"deep": [{"er": SECRET}]}
+    plugin = {"type": "odd", **({"args": {"cni": nested}} if way == "file" else {})}
+    node.write(networks.network(plugin))
+    given: dict[str, Json] = {"args": {"args": {"TOKEN": SECRET}}, "config_args": {"config_args": nested}, "file": {}}
+    assert "***" in _said(node, attachment("net", blue, **given[way]))
+
+
+def test_what_a_plugin_that_succeeds_writes_beside(node: Node, blue: Namespace) -> None:
+    node.plugins.write("odd", ADD=Answer(result={"cniVersion": "1.0.0"}, stderr=f"token={SECRET}"))
+    node.write(networks.network({"type": "odd"}))
+    item = attachment("net", blue, args={"TOKEN": SECRET})
+    result = node.run("attachments", attachments=[item], _ansible_verbosity=3).succeeded().result
+    said = json.dumps({key: value for key, value in result.items() if key != "invocation"}, ensure_ascii=False)
+    assert "token=***" in said
+    assert not [text for text in SHOWN if text in said]

@@ -21,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import ch
 
 # Plugins call iptables, nft and sysctl by name, and a login over SSH often has no directory of them.
 _SYSTEM_PATH: t.Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+_GO_TRACE: t.Final = b"\n\ngoroutine "
 _STDERR_LINES: t.Final = 10
 _SHORTAGES: t.Final = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 _IN_UTF_8: t.Final = ("CNI_IFNAME", "CNI_ARGS")
@@ -266,8 +267,14 @@ def _output(outcome: process.Outcome, understood: bool, shown: t.Callable[[str],
 
 def _last_lines(output: bytes, shown: t.Callable[[str], str]) -> str:
     # What is hidden must not be cut in two before.
-    text = printable.lines(shown(output.decode("utf-8", "replace"))[-4096:])
+    text = printable.lines(shown(_without_trace(output).decode("utf-8", "replace"))[-4096:])
     return "\n".join(text.strip().split("\n")[-_STDERR_LINES:])
+
+
+def _without_trace(output: bytes) -> bytes:
+    """Return what a plugin printed up to the trace of a Go panic, which is long and says what its first line says."""
+    head, trace, dummy = output.partition(_GO_TRACE)
+    return head if trace and any(line.startswith(b"panic: ") for line in head.split(b"\n")) else output
 
 
 __all__ = ("Executor", "Listener", "NotFound", "Parameters", "ProcessExecutor", "UnsafePlugin")

@@ -24,7 +24,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.examination import Examination
 from ansible_collections.cni.node.plugins.module_utils._node.known import Known
-from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_to_be_repeated, with_advice
+from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import (
+    is_to_be_repeated,
+    require_no_panic,
+    with_advice,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.outcome import Attached, Outcome, Policy, Wanted
 
 if t.TYPE_CHECKING:
@@ -206,6 +210,7 @@ class Convergence:
             from ansible_collections.cni.node.plugins.module_utils._cni.config_args import check_config_args
 
             check_config_args(attachment.config_args)
+        require_no_panic(network, attachment.config_args)
 
     def _require_free(self, network: NetworkConfiguration, outcome: Outcome) -> None:
         """Raise who has the interface; in a dry run, another task may be about to take it away."""

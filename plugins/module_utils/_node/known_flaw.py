@@ -11,7 +11,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni.config import PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 
 _Knows = t.Callable[[Record, PluginConfiguration], bool]
@@ -75,6 +75,7 @@ _ADVICE: t.Final = (
 # What plugins say of a version, a configuration, arguments or values that they cannot make sense of, before they do anything.
 _REFUSAL: t.Final = (
     r"(?i)unmarshal|failed to parse|failed to load \w*conf|invalid (?!argument)|unknown args|incompatible CNI versions"
+    r"|panic: assignment to entry in nil map"
 )
 _COMPLAINT: t.Final = r"plugin \S+ failed \(DEL\): "
 _SEVERAL: t.Final = r": (\d+) failures$"
@@ -135,6 +136,31 @@ def is_to_be_repeated(error: CniError) -> bool:
     return any(re.search(pattern, str(error)) for pattern in _REPEATED)
 
 
+def require_no_panic(network: NetworkConfiguration, config_args: t.Mapping[str, t.Any]) -> None:
+    """Refuse what ends tuning (1.9.1 and before) in a panic: neither its ADD nor the DEL after that could succeed.
+
+    Args:
+        config_args: What an attachment brings for ``args.cni``.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``.
+    """
+    for position, plugin in enumerate(network.plugins):
+        if plugin.type == "tuning" and plugin.keys.get("sysctl") is None and _sysctl_args(plugin, config_args):
+            problem = f"plugin {position} (tuning) of network {network.name}: args.cni has sysctl and the plugin itself has not"
+            advice = (
+                'the plugin ends in a panic then, also at DEL; add "sysctl": {} to it in the network\'s configuration'
+            )
+            raise CniError(Code.INVALID_CONFIG, problem, advice)
+
+
+def _sysctl_args(plugin: PluginConfiguration, config_args: t.Mapping[str, t.Any]) -> t.Any:
+    args = plugin.keys.get("args")
+    written = args.get("cni") if isinstance(args, dict) else None
+    given = config_args if "sysctl" in config_args or not isinstance(written, dict) else written
+    return given.get("sysctl")
+
+
 def with_advice(error: CniError) -> CniError:
     """Return the error of an ADD with what is to be done, where that is known."""
     for pattern, advice in _ADVICE:
@@ -157,4 +183,11 @@ def refused_what_it_got(error: CniError) -> bool:
     return all(re.search(_REFUSAL, one) for one in said) or (not several and error.code in _REFUSAL_CODES)
 
 
-__all__ = ("failed_for_its_chain", "is_false_alarm", "is_to_be_repeated", "refused_what_it_got", "with_advice")
+__all__ = (
+    "failed_for_its_chain",
+    "is_false_alarm",
+    "is_to_be_repeated",
+    "refused_what_it_got",
+    "require_no_panic",
+    "with_advice",
+)

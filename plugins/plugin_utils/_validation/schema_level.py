@@ -36,6 +36,7 @@ def findings(document: Document) -> t.Iterator[Finding]:
         yield from _misspelled(document, plugin.ipam.get("type"), plugin.ipam_path)
         yield from _violations(document, plugin.schema, plugin.keys, plugin.path)
         yield from _ipam(document, plugin)
+        yield from _tuning_without_sysctl(document, plugin)
 
 
 def result_findings(result: t.Any, file: str) -> list[Finding]:
@@ -81,6 +82,17 @@ def _untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     what = "is empty" if "type" in ipam else "is missing"
     hint = "expected: the name of the IPAM plugin, such as host-local; without it there is no address"
     yield document.finding("missing-key", join(plugin.ipam_path, "type"), f"the key 'type' {what}", hint)
+
+
+def _tuning_without_sysctl(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
+    """Find settings in ``args.cni`` that tuning (1.9.1 and before) has no place for: it ends in a panic, also at DEL."""
+    args = plugin.keys.get("args")
+    given = args.get("cni") if isinstance(args, dict) else None
+    settings = given.get("sysctl") if isinstance(given, dict) else None
+    if plugin.type == "tuning" and plugin.keys.get("sysctl") is None and isinstance(settings, dict) and settings:
+        message = "args.cni has sysctl and the plugin itself has not, which ends it in a panic"
+        hint = 'write the settings here, or "sysctl": {}'
+        yield document.finding("missing-key", join(plugin.path, "sysctl"), message, hint)
 
 
 def _has_ranges(plugin: Plugin) -> bool:

@@ -10,8 +10,9 @@ import json
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -73,6 +74,48 @@ def test_what_a_refused_configuration_has_spoiled_ends_with_the_corrected_one(no
     item = attachment("net", blue)
     node.run("attachments", attachments=[item]).failed("the DEL that followed failed too")
     path.write_text(json.dumps(networks.network(networks.bridge(), networks.TUNING)), encoding="utf-8")
+    assert [entry["action"] for entry in node.attach(item)] == ["recreated"]
+    node.detach(item)
+    assert node.intents() == []
+
+
+SETTINGS: Json = {"sysctl": {"net.core.somaxconn": "500"}}
+PANICS: dict[str, tuple[Json, Json]] = {
+    "in the file": ({"args": {"cni": SETTINGS}}, {}),
+    "of the attachment": ({}, {"config_args": SETTINGS}),
+}
+
+
+def tuned(keys: Json, **more: Json) -> Json:
+    return networks.network(networks.bridge(), {"type": "tuning", **keys, **more})
+
+
+@pytest.mark.parametrize(("keys", "values"), PANICS.values(), ids=PANICS)
+def test_settings_that_end_tuning_in_a_panic_are_an_error_before_anything_is_begun(
+    node: Node, blue: Namespace, keys: Json, values: Json
+) -> None:
+    node.write(tuned(keys))
+    item = attachment("net", blue, **values)
+    for options in ({}, {"_ansible_check_mode": True}):
+        node.refusal(
+            item, "plugin 1 (tuning) of network net: args.cni has sysctl and the plugin itself has not", **options
+        )
+    assert node.intents() == []
+    node.write(tuned(keys, sysctl={}))
+    node.attach(item)
+    assert blue.run("sysctl", "-n", "net.core.somaxconn").stdout.strip() == "500"
+    node.detach(item)
+
+
+def test_what_a_panic_of_tuning_has_spoiled_ends_with_the_corrected_configuration(
+    node: Node, engine: Engine, blue: Namespace
+) -> None:
+    wrong = {"args": {"cni": SETTINGS}}
+    node.write(tuned(wrong))
+    item = attachment("net", blue)
+    with pytest.raises(CniError, match="the DEL that followed failed too"):
+        engine.add(item)
+    node.write(tuned(wrong, sysctl={}))
     assert [entry["action"] for entry in node.attach(item)] == ["recreated"]
     node.detach(item)
     assert node.intents() == []

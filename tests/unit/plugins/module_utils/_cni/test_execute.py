@@ -213,6 +213,12 @@ class TestFailure:
         details = fail("seq 100 >&2; printf 'a\\033[31m\\377b' >&2; exit 1").details
         assert details.endswith("\n".join(["its last words: 92", *map(str, range(93, 101)), "a\\x1b[31m\ufffdb"]))
 
+    def test_a_panic_is_shown_without_its_trace(self, fail: t.Callable[..., CniError]) -> None:
+        trace = "goroutine 1 [running]:\\nmain.main()\\n" + "\\t/plugin.go:1\\n" * 20
+        details = fail(f"printf 'panic: out of order\\n\\n{trace}' >&2; exit 2").details
+        assert details.endswith("its last words: panic: out of order")
+        assert "goroutine 1" in fail(f"printf 'tired\\n\\n{trace[:40]}' >&2; exit 2").details
+
     def test_the_end_of_time_is_told_with_the_limit_and_not_with_what_was_printed(
         self, fail: t.Callable[..., CniError]
     ) -> None:

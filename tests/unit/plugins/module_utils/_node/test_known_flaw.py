@@ -78,6 +78,7 @@ PARSE = "plugin portmap failed (DEL): failed to parse config: json: cannot unmar
 ARGS = 'plugin tuning failed (DEL): ARGS: unknown args ["A=1"]'
 VERSION = 'plugin {} failed (DEL): incompatible CNI versions; config is "1.1.0", plugin supports ["0.4.0" "1.0.0"]'
 BUSY = "plugin bridge failed (DEL): failed to delete: device or resource busy"
+PANIC = "panic: assignment to entry in nil map\n\ngoroutine 1 [running]:"
 REFUSALS = {
     "one": (CniError(999, DEL.format(PARSE)), True),
     "all": (CniError(999, DEL.format("2 failures"), f"{PARSE}; exit status 1\n{ARGS}; exit status 1"), True),
@@ -89,6 +90,11 @@ REFUSALS = {
     ),
     "a version, and another reason": (
         CniError(1, DEL.format("2 failures"), f"{VERSION.format('tuning')}\n{BUSY}"),
+        False,
+    ),
+    "a panic of tuning": (CniError(999, DEL.format("plugin tuning failed (DEL): exit status 2"), PANIC), True),
+    "another panic": (
+        CniError(999, DEL.format("plugin tuning failed (DEL): exit status 2"), "panic: runtime error"),
         False,
     ),
     "another reason": (CniError(999, DEL.format(BUSY)), False),

@@ -100,6 +100,20 @@ def test_what_a_plugin_runs_itself_is_refused_before_anything_is_done(lab: Node,
     lab.detach(red())
 
 
+@pytest.mark.parametrize("plugin", NESTED)
+def test_status_runs_nothing_that_runs_what_every_user_can_replace(lab: Node, plugin: Json) -> None:
+    for name in ("flannel", "multus", "nested"):
+        lab.plugins.write(name)
+    lab.write(networks.network(plugin, version="1.1.0"))
+    nested = lab.plugins.path / "nested"
+    nested.chmod(0o757)
+    (answer,) = lab.run("node_info", gather=["status"]).succeeded().result["status"]
+    assert (answer["status"], f"plugin {nested} is not run" in answer["error"]["msg"]) == ("failed", True)
+    assert commands(lab) == []
+    (answer,) = lab.run("node_info", gather=["status"], **ALLOWED).succeeded().result["status"]
+    assert (answer["status"], commands(lab)) == ("ready", ["STATUS"])
+
+
 def test_check_runs_nothing_whose_ipam_plugin_every_user_can_replace(lab: Node) -> None:
     make(lab, "red")
     lab.attach(red())

@@ -78,8 +78,8 @@ def ensure(module: AnsibleModule) -> _Keys:
 
 
 def _check_restore_dir(path: str | None) -> None:
-    if path is not None and not (os.path.isabs(path) and path.isprintable()):
-        raise CniError(Code.INVALID_CONFIG, f"restore_dir: {path!r} is no directory", "expected: an absolute path")
+    if path is not None and not os.path.isabs(path):
+        raise CniError(Code.INVALID_CONFIG, f"restore_dir: {path!r} is not an absolute path")
 
 
 def _networks(module: AnsibleModule) -> conf_dir.ConfDir:

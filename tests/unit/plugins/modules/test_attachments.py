@@ -180,6 +180,7 @@ def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugi
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"restore_dir": "srv"}, "restore_dir: 'srv' is not an absolute path"),
         ({"workers": 0}, "workers: 0; expected: a number above 0"),
         ({"workers": -2}, "workers: -2"),
         ({"timeout": -1}, "timeout: -1"),

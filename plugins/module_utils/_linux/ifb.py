@@ -11,8 +11,9 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._linux import link_removal, program, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import link_change, program, rtnetlink
 
+_KIND: t.Final = "ifb"
 _OUTPUT_LIMIT: t.Final = 64 * 1024 * 1024
 # The name of a link has no space and no end of a line, and anything else.
 _REDIRECTS: t.Final = re.compile(r"mirred \(Egress Redirect to device ([^ \n]+)\)")
@@ -25,7 +26,7 @@ def names() -> list[str]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    return [link.name for link in rtnetlink.links() if link.kind == "ifb"]
+    return [link.name for link in rtnetlink.links() if link.kind == _KIND]
 
 
 def targets() -> set[str] | None:
@@ -42,12 +43,14 @@ def targets() -> set[str] | None:
 
 
 def remove(name: str) -> None:
-    """Remove such a link.
+    """Remove such a link, or find that it has gone meanwhile.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    link_removal.remove(name, "ifb")
+    link = rtnetlink.link(name)
+    if link is not None and link.kind == _KIND:
+        link_change.remove(link.ifindex, link.name)
 
 
 def _receiving(path: str) -> set[str]:

@@ -39,7 +39,7 @@ def rename(link: Link, name: str, path: str) -> bool:
     """
     encoded = name.encode() + b"\0"
     attribute = ATTRIBUTE.pack(ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
-    with _changing("rename the link", link, path), rtnetlink.connected(path) as connection:
+    with _changing("rename the link", link.name, path), rtnetlink.connected(path) as connection:
         connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, _IFF_UP))
         try:
             connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, 0) + attribute)
@@ -53,29 +53,31 @@ def rename(link: Link, name: str, path: str) -> bool:
     return True
 
 
-def remove(link: Link, path: str = "") -> None:
+def remove(ifindex: int, name: str, path: str = "") -> None:
     """Remove a link, and a pair with it; one that is gone already is no error.
 
     Args:
+        ifindex: Its number.
+        name: Its name, for an error.
         path: Of its network namespace; that of this thread without one.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with _changing("remove the link", link, path), rtnetlink.connected(path) as connection:
+    with _changing("remove the link", name, path), rtnetlink.connected(path) as connection:
         try:
-            connection.change(_RTM_DELLINK, _LINK.pack(0, 0, link.ifindex, 0, 0))
+            connection.change(_RTM_DELLINK, _LINK.pack(0, 0, ifindex, 0, 0))
         except OSError as exc:
             if exc.errno != errno.ENODEV:
                 raise
 
 
 @contextlib.contextmanager
-def _changing(what: str, link: Link, path: str) -> t.Iterator[None]:
+def _changing(what: str, name: str, path: str) -> t.Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise io_error(what, f"{link.name} in {path or 'the network namespace'}", exc) from exc
+        raise io_error(what, f"{name} in {path or 'the network namespace'}", exc) from exc
 
 
 __all__ = ("remove", "rename")

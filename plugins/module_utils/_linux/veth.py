@@ -8,11 +8,10 @@
 from __future__ import annotations
 
 import dataclasses
-import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, program, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import link_change, live_namespaces, rtnetlink
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,14 +70,7 @@ def remove(veth: Veth) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    path = program.find("ip")
-    if not path:
-        return
-    try:
-        program.output([path, "link", "delete", "dev", veth.name])
-    except CniError:
-        if (veth.index, veth.name) in socket.if_nameindex():
-            raise
+    link_change.remove(veth.index, veth.name)
 
 
 __all__ = ("Ends", "Veth", "other_ends", "remove", "veths")

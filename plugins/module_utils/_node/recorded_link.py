@@ -74,9 +74,9 @@ class Preparation:
         if self.renamed is not None:
             link_change.rename(self.renamed, self.record.attachment.ifname, self.path)
         if self.removed is not None:
-            link_change.remove(self.removed, self.path)
+            link_change.remove(self.removed.ifindex, self.removed.name, self.path)
         if self.removed_host_end is not None:
-            link_change.remove(self.removed_host_end)
+            link_change.remove(self.removed_host_end.ifindex, self.removed_host_end.name)
         return self.record
 
 

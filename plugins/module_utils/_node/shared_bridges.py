@@ -11,7 +11,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux import link_removal
+from ansible_collections.cni.node.plugins.module_utils._linux import link_change
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpInterface, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node import network_files
 from ansible_collections.cni.node.plugins.module_utils._node.address_ranges import bridge_addresses
@@ -95,9 +95,8 @@ class SharedBridges:
             )
 
         def collect() -> None:
-            for pair in pairs:
-                link_removal.remove(pair.name, "veth")
-            link_removal.remove(one.name, "bridge")
+            for going in (*pairs, link):
+                link_change.remove(going.ifindex, going.name)
 
         return self._scope.settle(leak, doubt, collect)
 

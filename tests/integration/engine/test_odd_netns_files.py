@@ -1,0 +1,114 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Files in the directory of network namespaces that are none: nobody waits for them, fails over them or takes them away."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import socket
+import stat
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.booting import REQUIRES_SYSTEMD, boot, item, make, swept
+from ansible_collections.cni.node.tests.integration.engine.node import Json, Node
+from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
+from ansible_collections.cni.node.tests.support.until import until
+
+pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
+
+DIRECTORY = pathlib.Path("/run/netns")
+
+
+def make_socket(path: pathlib.Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+MAKERS: dict[str, t.Callable[[pathlib.Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a socket": make_socket,
+    "a file with content": lambda path: path.write_text("precious\n", encoding="utf-8"),
+    "an empty file": pathlib.Path.touch,
+    "a directory": pathlib.Path.mkdir,
+    "a link to nothing": lambda path: path.symlink_to("/run/nowhere"),
+    "a link to itself": lambda path: path.symlink_to(path),
+    "a link to a pipe": lambda path: path.symlink_to("/run/pipe"),
+}
+
+
+def odd_files(names: t.Iterable[str] = MAKERS) -> dict[str, str]:
+    """One of each kind; returns what they are."""
+    DIRECTORY.mkdir(exist_ok=True)
+    pipe = pathlib.Path("/run/pipe")
+    if not pipe.exists():
+        os.mkfifo(pipe)
+    for name in names:
+        MAKERS[name](DIRECTORY / name.replace(" ", "-"))
+    return kinds()
+
+
+def kinds() -> dict[str, str]:
+    return {path.name: stat.filemode(path.lstat().st_mode) for path in DIRECTORY.iterdir() if "-" in path.name}
+
+
+@pytest.fixture
+def net(node: Node) -> t.Iterator[Node]:
+    node.write(networks.network(networks.bridge(), version="0.4.0"))
+    with swept(node):
+        yield node
+
+
+def within_time(node: Node, module: str, **arguments: t.Any) -> Json:
+    """The result of a module that waits for no other end of a pipe."""
+    running = node.start(module, **arguments)
+    until(lambda: running.poll() is not None or None, seconds=40)
+    stdout, stderr = running.communicate()
+    assert (running.returncode, stderr) == (0, ""), stdout
+    return t.cast("Json", json.loads(stdout))
+
+
+def test_gc_looks_past_them(net: Node) -> None:
+    """One has the name of a lost container, and one that of the namespace of an attachment."""
+    make(net, "a-pipe", "kept")
+    net.attach({"network": "net", "netns": "a-pipe"}, {"network": "net", "netns": "kept"})
+    net.run("netns", names=["a-pipe"], state="absent").succeeded()
+    lost = pathlib.Path("/var/lib/cni/networks/net/10.1.0.77")
+    lost.write_text("a-link-to-a-pipe\r\neth0", encoding="utf-8")
+    before = odd_files()
+    predicted = within_time(net, "gc", min_age=0, _ansible_check_mode=True)
+    done = within_time(net, "gc", min_age=0)
+    found = {one["subject"].rpartition("/")[2]: one["action"] for one in done["findings"]}
+    assert found == {"net-a-pipe-eth0": "deleted", "10.1.0.77": "removed"}
+    assert predicted["findings"] == done["findings"]
+    assert kinds() == before
+
+
+def test_verify_and_node_info_look_past_them(net: Node) -> None:
+    before = odd_files()
+    assert within_time(net, "verify")["msg"] == "networks: 1 verified"
+    assert within_time(net, "node_info")["netns"] == []
+    assert kinds() == before
+
+
+@REQUIRES_SYSTEMD
+@pytest.mark.parametrize("kind", MAKERS)
+def test_a_restoration_ends_where_such_a_file_has_the_name_of_a_namespace(net: Node, kind: str) -> None:
+    name = kind.replace(" ", "-")
+    make(net, name, "other")
+    net.attach(item(name), item("other"))
+    with rebooted():
+        before = odd_files([kind])
+        is_leftover = kind in ("an empty file", "a link to nothing", "a link to itself", "a link to a pipe")
+        said = boot(status=0 if is_leftover else 1)
+        assert "recreated: the attachment of other (eth0) to network net" in said
+        assert "Traceback" not in said
+        if not is_leftover:
+            assert f"{DIRECTORY / name} is {kind}" in said
+            assert kinds() == before

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import gzip
 import pathlib
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
@@ -13,10 +14,15 @@ from ansible_collections.cni.node.tests.integration.ansible.playing import Json,
 from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS
 from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.test_plugin_archive import CRAFTED
 
 OTHER = "sha256:" + "0" * 64
 PAGE = b"<html><title>502 Bad Gateway</title>"
 JSON = b'{"errors": [{"status": 404}]}'
+
+
+def _crafted() -> dict[str, tuple[bytes, str]]:
+    return {name: CRAFTED[name] for name in ("a chain of pax headers", "a broken sparse map", "a huge pax header")}
 
 
 def _bad(files: pathlib.Path) -> dict[str, tuple[Json, tuple[str, ...]]]:
@@ -24,6 +30,8 @@ def _bad(files: pathlib.Path) -> dict[str, tuple[Json, tuple[str, ...]]]:
     whole = good.read_bytes()
     for name, content in {"page.tgz": PAGE, "json.tgz": JSON, "cut.tgz": whole[: len(whole) // 2]}.items():
         (files / name).write_bytes(content)
+    for name, (content, dummy) in _crafted().items():
+        (files / f"{name.replace(' ', '-')}.tgz").write_bytes(gzip.compress(content))
     page = releases.checksum(files / "page.tgz")
     return {
         "digest": (
@@ -50,6 +58,13 @@ def _bad(files: pathlib.Path) -> dict[str, tuple[Json, tuple[str, ...]]]:
         "back to what?": ({"state": "rolled_back", "version": "1"}, ("takes neither version nor source",)),
         "relative": ({"source": "good.tgz", "bin_dir": "bin"}, ("bin_dir: 'bin' is not an absolute path",)),
         "keep": ({"source": "good.tgz", "keep": -1}, ("keep: -1",)),
+        **{
+            name: (
+                {"source": f"{name.replace(' ', '-')}.tgz"},
+                (f"{name.replace(' ', '-')}.tgz cannot be unpacked", problem),
+            )
+            for name, (dummy, problem) in _crafted().items()
+        },
         "nothing": ({}, ("state is present but any of the following are missing: version, source",)),
     }
 
@@ -65,7 +80,7 @@ def test_it_says_what_is_wrong_and_changes_nothing(node: Node, project: Project)
 
 def test_check_mode_refuses_what_a_run_would_refuse(node: Node, project: Project) -> None:
     bad = _bad(project.path / "files")
-    names = ("digest", "a page", "a page without digest", "cut off", "unknown plugin", "broken release")
+    names = ("digest", "a page", "a page without digest", "cut off", "unknown plugin", "broken release", *_crafted())
     played = project.play([task(name, PLUGINS, bad[name][0]) for name in names], "--check")
     for name in names:
         played[name].left_alone().failed(*bad[name][1])

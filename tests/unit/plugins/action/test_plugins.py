@@ -6,9 +6,12 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import pathlib
+import subprocess
+import sys
 import tarfile
 import types
 import typing as t
@@ -22,6 +25,11 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.cni.node.plugins.action.plugins import ActionModule
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.test_plugin_archive import (
+    CRAFTED,
+    MEMORY_KIB,
+    header,
+)
 
 Json = dict[str, t.Any]
 
@@ -172,3 +180,41 @@ def test_what_is_wrong_is_said_before_a_node_is_asked(controller: Controller, ar
     assert message in result["msg"]
     assert result["error"].keys() == {"code", "msg", "details"}
     assert action.asked == []
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize(("content", "problem"), CRAFTED.values(), ids=CRAFTED)
+def test_a_crafted_archive_is_refused_by_its_name_and_not_sent(
+    tmp_path: pathlib.Path, content: bytes, problem: str, compress: t.Callable[[bytes], bytes]
+) -> None:
+    """A node that has other files of the plugins is told what the archive has, and the controller looks into it for that."""
+    path = tmp_path / "crafted.tgz"
+    path.write_bytes(compress(content))
+    result, action = Controller(tmp_path).run({"source": str(path)}, needed="listing")
+    assert (result["failed"], action.sent, len(action.asked)) == (True, {}, 1)
+    assert str(path) in result["msg"]
+    assert problem in result["msg"]
+
+
+HUNGRY = """
+import pathlib, resource, sys
+from ansible_collections.cni.node.tests.unit.plugins.action.test_plugins import Controller
+path = pathlib.Path(sys.argv[1])
+Controller(path.parent).run({"source": "none.tgz"})
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(Controller(path.parent).run({"source": str(path)}, needed="listing")[0]["msg"].splitlines()[0])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("kind", [b"x", b"L", b"g"])
+def test_a_header_cannot_fill_the_controllers_memory(tmp_path: pathlib.Path, kind: bytes) -> None:
+    path, size = tmp_path / "a.tgz", 300_000_000
+    with gzip.open(path, "wb", 1) as stream:
+        stream.write(header(kind, size))
+        for dummy in range(size // 1_000_000):
+            stream.write(bytes(1_000_000))
+    done = subprocess.run([sys.executable, "-c", HUNGRY, str(path)], check=True, capture_output=True, text=True)
+    message, grown = done.stdout.splitlines()[-2:]
+    assert "a.tgz cannot be unpacked: it has an extension header of 300000000 bytes" in message
+    assert int(grown) < MEMORY_KIB

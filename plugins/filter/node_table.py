@@ -67,6 +67,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 
 _Facts = collections.abc.Mapping[str, t.Any]
@@ -100,7 +101,8 @@ def _checked(name: str, make: t.Callable[..., _T], *arguments: t.Any) -> _T:
         return make(name, *arguments)
     except (AttributeError, KeyError, TypeError) as exc:
         expected = "expected a dictionary of what cni.node.node_info returned, by node"
-        raise AnsibleFilterError(f"node_table: what {name} has is of another form; {expected}") from exc
+        shown = printable.line(name)
+        raise AnsibleFilterError(f"node_table: what {shown} has is of another form; {expected}") from exc
 
 
 def _row(name: str, facts: _Facts) -> Row:

@@ -72,7 +72,13 @@ def _masquerading(record: Record, network: NetworkConfiguration) -> t.Iterator[_
     from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 
     instance = rule_names.instance(*record.attachment.key)
-    for rule in nftables.rules(rule_names.MASQUERADE_TABLE):
+    try:
+        rules = nftables.rules(rule_names.MASQUERADE_TABLE)
+    except CniError:
+        if any(plugin.keys.get("ipMasqBackend") == "nftables" for plugin in network.plugins):
+            raise
+        return  # a node whose rules are those of iptables may have a tool that fails
+    for rule in rules:
         if rule.comment.partition(",")[0] == instance:
             yield instance, functools.partial(nftables.remove, rule)
 

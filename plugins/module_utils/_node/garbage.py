@@ -83,8 +83,7 @@ class Garbage:
         every = self._every_network(attachments)
         locks = _locks(attachments, {*every, *names})
         leftovers = OwnLeftovers(self._cache_dir, self._networks.path, locks, self._scope)
-        leaks = [*self._rules.unlisted, *self._nft.unlisted]
-        leaks += [leak for leak in self._spoof_checks.unlisted if leak not in leaks]
+        leaks = [*self._rules.unlisted, *(self._nft.unlisted or self._spoof_checks.unlisted)]
         with self._alone():
             looked_at = list(dict.fromkeys(names)) or every
             for name in looked_at:

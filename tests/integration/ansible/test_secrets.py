@@ -11,12 +11,17 @@ import pathlib
 import urllib.parse
 
 import pytest
+import yaml
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project, task
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins_download import OTHER
+from ansible_collections.cni.node.tests.integration.ansible.test_survey import ROLES
+from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Node, finished
+
+TOP = pathlib.Path(__file__).parents[3]
 
 PASSWORD = "s3/cr@t:wörd"
 ENCODED = urllib.parse.quote(PASSWORD, safe="")
@@ -92,3 +97,42 @@ def test_without_the_controller_s_half_the_module_hides_it_as_well(node: Node) -
     done.failed("cannot download http://127.0.0.2:9/plugins.tgz: ")
     assert done.result["invocation"]["module_args"]["source"] == "http://127.0.0.2:9/plugins.tgz"
     assert not any(secret in json.dumps(done.result) for secret in (ENCODED, PASSWORD, "s3/cr"))
+
+
+# They are given no network, attachment or source, and say nothing that one has.
+WITHOUT_SECRETS = {"cni.node.netns"}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_task_that_may_have_a_secret_has_the_switch_of_its_role(role: str) -> None:
+    tasks = [one for path in (TOP / "roles" / role / "tasks").glob("*.yml") for one in yaml.safe_load(path.read_text())]
+    own = [one for one in tasks if any(key.startswith("cni.node.") and key not in WITHOUT_SECRETS for key in one)]
+    assert own
+    switch = f"{{{{ {role}_no_log | default(false, true) | bool }}}}"
+    assert [one["name"] for one in own if one.get("no_log") != switch] == []
+    called = [one for one in tasks if "ansible.builtin.include_role" in one]
+    names = [one["ansible.builtin.include_role"]["name"].rpartition(".")[2] for one in called]
+    assert [one["vars"].get(f"{name}_no_log") for one, name in zip(called, names)] == ["{{ cni_node_no_log }}"] * len(
+        names
+    )
+
+
+@pytest.mark.parametrize("is_hidden", ["yes", ""])
+def test_with_the_switch_no_value_of_a_variable_is_shown(node: Node, project: Project, is_hidden: str) -> None:
+    network = networks.network({**networks.PTP, "args": {"cni": {"token": PASSWORD}}})
+    item = {"network": "net", "netns": "blue", "args": {"TOKEN": PASSWORD}}
+    variables: Json = {
+        "cni_node_conflists": [{"config": network}],
+        "cni_node_attachments": [item],
+        "cni_node_concerns": ["kernel", "networks", "attachments"],
+        "cni_node_packages": False,
+        "cni_node_no_log": is_hidden,
+    }
+    plays = [
+        project.run("cni.node.provision", "--check", "-vvv", "--diff", **variables),
+        project.run("cni.node.validate", "-vvv", **variables),
+    ]
+    for played in plays:
+        text = played.succeeded().output + json.dumps([one.result for one in played.tasks], ensure_ascii=False)
+        shown = PASSWORD in text or json.dumps(PASSWORD)[1:-1] in text
+        assert shown is not bool(is_hidden), text[text.find("s3/cr") - 300 :][:500]

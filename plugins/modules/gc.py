@@ -150,6 +150,14 @@ EXAMPLES = r"""
 - name: Collect it
   cni.node.gc:
 
+- name: Delete all attachments to a network but one
+  cni.node.gc:
+    networks:
+      - dbnet
+    valid_attachments:
+      - container_id: green
+    min_age: 0
+
 - name: Remove the networks that this collection wrote
   cni.node.conflists:
     conflists: []
@@ -159,14 +167,6 @@ EXAMPLES = r"""
 - name: Collect what only they used
   cni.node.gc:
     removed_conflists: "{{ networks.conflists }}"
-
-- name: Delete all attachments to a network but one
-  cni.node.gc:
-    networks:
-      - dbnet
-    valid_attachments:
-      - container_id: green
-    min_age: 0
 """
 
 RETURN = r"""

@@ -43,13 +43,13 @@ MAKERS: dict[str, t.Callable[[pathlib.Path], object]] = {
 }
 
 
-def odd_files(names: t.Iterable[str] = MAKERS) -> dict[str, str]:
-    """One of each kind; returns what they are."""
+def odd_files(*names: str) -> dict[str, str]:
+    """One of each of these kinds, or of all; returns what they are."""
     DIRECTORY.mkdir(exist_ok=True)
     pipe = pathlib.Path("/run/pipe")
     if not pipe.exists():
         os.mkfifo(pipe)
-    for name in names:
+    for name in names or MAKERS:
         MAKERS[name](DIRECTORY / name.replace(" ", "-"))
     return kinds()
 
@@ -104,7 +104,7 @@ def test_a_restoration_ends_where_such_a_file_has_the_name_of_a_namespace(net: N
     make(net, name, "other")
     net.attach(item(name), item("other"))
     with rebooted():
-        before = odd_files([kind])
+        before = odd_files(kind)
         is_leftover = kind in ("an empty file", "a link to nothing", "a link to itself", "a link to a pipe")
         said = boot(status=0 if is_leftover else 1)
         assert "recreated: the attachment of other (eth0) to network net" in said

@@ -92,10 +92,24 @@ def test_without_a_removed_network_nothing_shared_is_touched(node: Node, blue: N
     assert before.without("intents").difference(node.state()) == ""
 
 
-def _nomad(node: Node) -> str:
+SETTINGS: t.Final = pathlib.Path("/etc/containerd/cni-test.toml")
+
+
+def _nomad(dummy: Node) -> str:
     path = pathlib.Path("/opt/cni/config/theirs.conflist")
     path.parent.mkdir()
     path.write_text(json.dumps(networks.network(networks.bridge(), name="theirs")), encoding="utf-8")
+    return f"{path} has cni0"
+
+
+def _containerd(dummy: Node) -> str:
+    """It is told where its networks are."""
+    directory = pathlib.Path("/var/lib/cni/theirs")
+    directory.mkdir()
+    SETTINGS.parent.mkdir(exist_ok=True)
+    SETTINGS.write_text(f'[plugins."io.containerd.grpc.v1.cri".cni]\n  conf_dir = "{directory}"\n', encoding="utf-8")
+    path = directory / "10-theirs.conf"
+    path.write_text(json.dumps(networks.single(networks.bridge(), "0.4.0", name="theirs")), encoding="utf-8")
     return f"{path} has cni0"
 
 
@@ -134,13 +148,13 @@ def _record(node: Node) -> str:
     return "the attachment of c1 (eth0) to network theirs has cni0"
 
 
-def _port(node: Node) -> str:
+def _port(dummy: Node) -> str:
     link("add", "theirs0", "type", "veth", "peer", "name", "theirs1")
     link("set", "theirs0", "master", "cni0")
     return "it has the port theirs0"
 
 
-def _address(node: Node) -> str:
+def _address(dummy: Node) -> str:
     run("ip", "address", "add", "192.0.2.1/24", "dev", "cni0")
     return "cni0 has the address 192.0.2.1/24, which is the gateway of none of them"
 
@@ -167,14 +181,15 @@ FILES = {
 @pytest.fixture(autouse=True)
 def files() -> t.Iterator[None]:
     yield
-    for path in FILES:
-        pathlib.Path(path).unlink(missing_ok=True)
+    for path in (*map(pathlib.Path, FILES), SETTINGS):
+        path.unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(
     "use",
     [
         _nomad,
+        _containerd,
         _default_bridge,
         _cut_off,
         _unreadable,
@@ -289,3 +304,39 @@ def test_tables_of_nftables_go_unless_something_of_others_is_in_them(
         kept(found, "shared table nft ip cni_hostport", reason)
     else:
         assert "cni_" not in run("nft", "list", "ruleset")
+
+
+@pytest.mark.parametrize(("version", "plugins"), [("0.2.0", PLUGINS[:1]), ("0.4.0", PLUGINS)])
+def test_check_mode_takes_for_removed_what_tasks_before_it_would_remove(
+    node: Node, blue: Namespace, version: str, plugins: tuple[Json, ...]
+) -> None:
+    """Results of before 0.3.0 do not tell the node's end of an attachment."""
+    configuration = networks.network(*plugins, version=version)
+    node.run("conflists", conflists=[{"config": configuration}]).succeeded()
+    node.attach(ITEM)
+    found = []
+    for check_mode in (True, False):
+        options = {"_ansible_check_mode": check_mode}
+        detached = node.run("attachments", attachments=[{**ITEM, "state": "absent"}], **options).succeeded()
+        written = node.run("conflists", conflists=[], purge=True, **options).succeeded()
+        given = {"removed_conflists": written.result["conflists"], "removed_attachments": detached.entries}
+        before = node.state()
+        done = node.run("gc", networks=["net"], min_age=0, **given, **options).succeeded().result
+        assert (before.difference(node.state()) == "") == check_mode
+        found.append([done[key] for key in ("findings", "changed", "msg", "diff")])
+    assert found[0] == found[1]
+    assert set(namespaces.links()) == {"lo"}
+
+
+def test_a_bridge_with_a_container_that_is_not_removed_stays(node: Node, blue: Namespace) -> None:
+    used(node, networks.bridge())
+    with namespaces.namespace("red"):
+        node.attach({"network": "net", "netns": "red"})
+        given = removed(node)
+        kept(collect(node, given), "bridge cni0", "the attachment of red (eth0) to network net has cni0")
+        (record,) = (node.cache_dir / "results").glob("net-red-eth0")
+        content = record.read_bytes()
+        record.unlink()
+        kept(collect(node, given), "bridge cni0", "it has the port veth")
+        record.write_bytes(content)
+        node.detach({"network": "net", "netns": "red"})

@@ -45,7 +45,8 @@ class LinkLeaks:
             claims: Of all networks of the node, for they may share a bridge.
         """
         bridges = _bridges(networks)
-        claimed = {name for record in claims.records if not _is_going(record, claims) for name in _host_ends(record)}
+        # What a dry run has found to be deleted takes its port with it.
+        claimed = {name for record in claims.records for name in _host_ends(record)}
         names = {name for dummy, name in socket.if_nameindex() if _NAME.fullmatch(name)} if bridges else set()
         if names <= claimed:
             return
@@ -76,10 +77,6 @@ class LinkLeaks:
 def _bridges(networks: t.Iterable[NetworkConfiguration]) -> set[str]:
     plugins = [plugin for network in networks for plugin in network.plugins if plugin.type == _BRIDGE]
     return {str(plugin.keys.get(_BRIDGE) or _USUAL_BRIDGE) for plugin in plugins}
-
-
-def _is_going(record: Record, claims: Claims) -> bool:
-    return record.attachment.key[1:] in claims.going
 
 
 def _inode(path: str) -> int:

@@ -344,15 +344,21 @@ def ports_of_the_bridge() -> list[str]:
 
 
 def test_a_port_whose_other_end_nobody_can_reach_is_removed(node: Node, project: Project) -> None:
+    """With the DEL of its record, or as what it is where it has none."""
     full_network(node)
-    with namespaces("blue", "lost") as (blue, lost):
-        node.attach(*({"network": "net", "netns": name} for name in ("blue", "lost")))
+    with namespaces("blue", "lost", "forgotten") as (blue, lost, forgotten):
+        node.attach(*({"network": "net", "netns": name} for name in ("blue", "lost", "forgotten")))
         (of_blue,) = interfaces(node, "blue", "cni0")
-        with lost.path.open("rb"):
+        (of_forgotten,) = interfaces(node, "forgotten", "cni0")
+        with lost.path.open("rb"), forgotten.path.open("rb"):
             remove(lost, wait=False)
-            assert len(ports_of_the_bridge()) == 2
+            remove(forgotten, wait=False)
+            (node.cache_dir / "results" / "net-forgotten-eth0").unlink()
+            assert len(ports_of_the_bridge()) == 3
             done = collected(project)
-            assert sorted(one["kind"] for one in done.result["findings"]) == ["link", "record"]
+            actions = found(done)
+            assert (actions["record net-lost-eth0"], actions[f"link {of_forgotten}"]) == ("deleted", "removed")
+            assert [name for name in actions if name.startswith("link")] == [f"link {of_forgotten}"]
             assert "its other end is in no network namespace that has a name or a process" in evidence(done)
             assert ports_of_the_bridge() == [of_blue]
         blue.run("ping", "-c1", "-W5", "10.1.0.1")

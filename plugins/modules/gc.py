@@ -91,7 +91,7 @@ options:
       - What a task with M(cni.node.conflists) before this one has returned as RV(cni.node.conflists#module:conflists).
       - What the plugins of the removed networks have made for all containers of the node, and never take away, is then collected
         as well. These are bridges, the chains of C(iptables) of the plugins C(portmap) and C(firewall), and the tables
-        of C(nftables) of C(portmap) and of C(ipMasq).
+        of C(nftables) of C(portmap), C(ipMasq) and C(macspoofchk).
       - A bridge goes if nothing else names it. That is a network configuration or a record of any runtime, or a file of the
         node's own network configuration, of C(ifupdown), C(netplan), C(systemd-networkd), C(NetworkManager) or
         C(/etc/sysconfig). It must have no port and no link on it, and no address but the gateways of the removed networks.

@@ -103,16 +103,19 @@ def _expected(going: t.Iterable[Record], collected: t.Iterable[str]) -> Expected
 
 
 class _Comments:
-    """Comments of rules of nftables that a dry run leaves where they are."""
+    """Comments of rules of nftables, and names of chains, that a dry run leaves where they are."""
 
     def __init__(self, going: t.Iterable[Record], collected: t.Iterable[str]) -> None:
         keys = [record.attachment.key for record in going]
         self._containers = {key[1] for key in keys}
         self._instances = {rule_names.instance(*key) for key in keys}
+        owners = {rule_names.spoof_owner(*key[1:]) for key in keys}
+        self._spoof_checks = {f"{rule_names.SPOOF_COMMENT_PREFIX}{owner}" for owner in owners}
+        self._spoof_checks |= {chain for owner in owners for chain in rule_names.spoof_chains(owner)}
         self._collected = [subject.partition(": ")[2] for subject in collected if subject.startswith("nft ")]
 
     def __call__(self, comment: str) -> bool:
-        is_going = comment in self._containers or comment.partition(",")[0] in self._instances
+        is_going = comment in self._containers | self._spoof_checks or comment.partition(",")[0] in self._instances
         return is_going or comment in self._collected
 
 

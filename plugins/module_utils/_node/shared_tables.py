@@ -13,11 +13,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftTable
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names
-from ansible_collections.cni.node.plugins.module_utils._node.delegates import Configured, configured
+from ansible_collections.cni.node.plugins.module_utils._node.delegates import configured
 from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
 from ansible_collections.cni.node.plugins.module_utils._node.network_users import Users
 
+_PORTMAP: t.Final = "portmap"
 _MASQUERADE: t.Final = "ipMasq"
+_SPOOF: t.Final = "macspoofchk"
 # The chains that the plugins make in a table of theirs, and whether they have rules of containers. The rules of the others are
 # written anew at each ADD.
 _CHAINS: t.Final = {
@@ -30,6 +32,8 @@ _CHAINS: t.Final = {
         "output": False,
     },
     rule_names.MASQUERADE_TABLE: {"masq_checks": True, "postrouting": False},
+    # Others may use it as well, ebtables among them.
+    rule_names.SPOOF_TABLE: {"PREROUTING": True},
 }
 
 
@@ -39,7 +43,8 @@ class SharedTables:
     def __init__(self, scope: Scope, users: Users, pending: t.Callable[[str], bool]) -> None:
         """
         Args:
-            pending: Returns whether a dry run leaves rules with this comment, and a run would have taken them away.
+            pending: Returns whether a dry run leaves rules with this comment, or a chain of this name, and a run would have
+                taken them away.
         """
         self._scope = scope
         self._users = users
@@ -52,16 +57,14 @@ class SharedTables:
             doubt: Why none of them may be removed, or an empty string.
         """
         plugins = [plugin for network in networks for plugin in configured(network)]
-        words = {
-            name: word
-            for name, word, is_used in (
-                (rule_names.PORTS_TABLE, "portmap", any(one.type == "portmap" for one in plugins)),
-                (rule_names.MASQUERADE_TABLE, _MASQUERADE, any(map(_masquerades, plugins))),
-            )
-            if is_used
-        }
-        for table in nftables.tables(*words) if words else ():
-            yield self._table(table, words[table.name], doubt)
+        for family, name, word in (
+            ("", rule_names.PORTS_TABLE, _PORTMAP),
+            ("", rule_names.MASQUERADE_TABLE, _MASQUERADE),
+            (rule_names.SPOOF_FAMILY, rule_names.SPOOF_TABLE, _SPOOF),
+        ):
+            if any(plugin.type == word or plugin.keys.get(word) is True for plugin in plugins):
+                for table in nftables.tables(name, family=family):
+                    yield self._table(table, word, doubt)
 
     def _table(self, table: NftTable, word: str, doubt: str) -> Leak:
         evidence = "the plugins of a removed network shared it with all others"
@@ -74,19 +77,15 @@ class SharedTables:
         """Return what in a table is neither of the plugins nor of a container that goes, as a sentence."""
         known = _CHAINS[table.name]
         strange = [
-            *(f"the chain {chain}" for chain in table.hooks if chain not in known),
+            *(f"the chain {chain}" for chain in table.hooks if chain not in known and not self._pending(chain)),
             *(f"the {one}" for one in table.others),
         ]
         if strange:
             return f"it has {strange[0]}, which is not the plugins'"
         for rule in table.rules:
-            if known[rule.chain] and not (rule.comment and self._pending(rule.comment)):
+            if known.get(rule.chain, True) and not (rule.comment and self._pending(rule.comment)):
                 return f"{rule.chain} has a rule" + (f" with the comment {rule.comment}" if rule.comment else "")
         return ""
-
-
-def _masquerades(plugin: Configured) -> bool:
-    return plugin.keys.get(_MASQUERADE) is True
 
 
 __all__ = ("SharedTables",)

@@ -340,3 +340,21 @@ def test_a_bridge_with_a_container_that_is_not_removed_stays(node: Node, blue: N
         kept(collect(node, given), "bridge cni0", "it has the port veth")
         record.write_bytes(content)
         node.detach({"network": "net", "netns": "red"})
+
+
+SPOOF_TABLE = """
+add table bridge nat
+add chain bridge nat PREROUTING { type filter hook prerouting priority -300; }
+"""
+
+
+@pytest.mark.parametrize("theirs", ["", "add rule bridge nat PREROUTING accept", "add chain bridge nat POSTROUTING"])
+def test_the_table_of_macspoofchk_goes_unless_something_of_others_is_in_it(
+    node: Node, blue: Namespace, theirs: str
+) -> None:
+    """As bridge leaves it from 1.2.0 on."""
+    used(node, networks.bridge(macspoofchk=True))
+    run("nft", "-f", "-", stdin=f"{SPOOF_TABLE}{theirs}\n")
+    found = collect(node, removed(node))
+    assert found["shared table nft bridge nat"]["action"] == ("kept" if theirs else "removed")
+    assert ("table bridge nat" in run("nft", "list", "ruleset")) == bool(theirs)

@@ -26,16 +26,14 @@ _IFF_UP: t.Final = 0x1
 _LINK: t.Final = struct.Struct("=BxHiII")
 
 
-def rename(link: Link, name: str, path: str) -> bool:
-    """Return whether a link has the name now; not where another link has it, or the link has it as a further name.
-
-    A link that is up is down for a moment, because kernels before 6.2 rename no other.
+def rename(link: Link, name: str, path: str) -> None:
+    """Give a link another name. One that is up is down for a moment, because kernels before 6.2 rename no other.
 
     Args:
         path: Of the link's network namespace.
 
     Raises:
-        CniError: ``IO_FAILURE``.
+        CniError: ``IO_FAILURE``, as where another link has the name.
     """
     encoded = name.encode() + b"\0"
     attribute = ATTRIBUTE.pack(ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
@@ -43,14 +41,9 @@ def rename(link: Link, name: str, path: str) -> bool:
         connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, _IFF_UP))
         try:
             connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, 0) + attribute)
-        except OSError as exc:
-            if exc.errno != errno.EEXIST:
-                raise
-            return False
         finally:
             flags = _IFF_UP if link.is_up else 0
             connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, flags, _IFF_UP))
-    return True
 
 
 def remove(ifindex: int, name: str, path: str = "") -> None:

@@ -12,8 +12,10 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._node.recorded_link import prepare
 from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, addresses, links, namespace
 from ansible_collections.cni.node.tests.support.plugins import Answer
 from ansible_collections.cni.node.tests.support.until import until
@@ -235,3 +237,15 @@ def test_gc_finds_the_link_as_well(node: Node, blue: Namespace) -> None:
     findings = node.run("gc", valid_attachments=[]).succeeded().result["findings"]
     assert [(one["kind"], one["action"]) for one in findings] == [("record", "deleted")]
     assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo"}, [], [])
+
+
+def test_a_name_that_is_taken_meanwhile_is_left_and_nothing_is_freed(
+    node: Node, engine: Engine, blue: Namespace
+) -> None:
+    item = _attached(node, blue)
+    _do(blue, DEEDS["renamed"])
+    preparation = prepare(engine.record(item), is_name_needed=False)
+    _do(blue, ["ip link add eth0 type bridge"])
+    with pytest.raises(CniError, match="cannot rename the link foo in /run/netns/blue: File exists"):
+        preparation.carry_out()
+    assert (_holders(blue), links(blue.name)["foo"]["flags"].count("UP")) == (["foo"], 1)

@@ -235,12 +235,12 @@ def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: N
     virgin = project.run(REPORT).tasks[0].before
     predicted = project.run(PROVISION, "--check", **variables, **_release(project, "1.0.1")).succeeded()
     assert virgin.difference(predicted.tasks[-1].after) == ""
-    assert _table(project.run(PROVISION, **variables, **_release(project, "1.0.1"))) == "node 1.0.1 dbnet 2 -"
+    assert _table(project.run(PROVISION, **variables, **_release(project, "1.0.1"))) == "node 1.0.1 dbnet 2 none -"
     upgraded = project.run(UPGRADE, **variables, **_release(project, "1.0.2"))
-    assert (_changing(upgraded), _table(upgraded)) == ({"plugins"}, "node 1.0.2 dbnet 2 -")
+    assert (_changing(upgraded), _table(upgraded)) == ({"plugins"}, "node 1.0.2 dbnet 2 none -")
     assert _changing(project.run(UPGRADE, **variables, **_release(project, "1.0.2"))) == set()
     rolled_back = project.run(ROLLBACK, **variables)
-    assert (_changing(rolled_back), _table(rolled_back)) == ({"plugins"}, "node 1.0.1 dbnet 2 -")
+    assert (_changing(rolled_back), _table(rolled_back)) == ({"plugins"}, "node 1.0.1 dbnet 2 none -")
     again = project.run(ROLLBACK, **variables)
     assert _changing(again) == set()
     broken = project.run(UPGRADE, **variables, **_release(project, "1.0.3", bridge=b"#!/bin/sh\nexit 7\n"))

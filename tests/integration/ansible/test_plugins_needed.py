@@ -60,6 +60,12 @@ def test_needed_plugins_stay_until_what_needs_them_is_gone(node: Node, project: 
     assert removed.plan() == predicted.plan()
 
 
+def test_the_time_for_a_download_is_handed_on(node: Node, project: Project, variables: Json) -> None:
+    only: Json = {**variables, "cni_node_concerns": "plugins", "cni_node_download_timeout": "7"}
+    done = project.run(PROVISION, "--check", "--tags", "plugins", **only).succeeded()[TASK]
+    assert done.result["invocation"]["module_args"]["download_timeout"] == 7
+
+
 def test_the_networks_of_the_variables_need_their_plugins_before_they_are_written(
     node: Node, project: Project, variables: Json
 ) -> None:

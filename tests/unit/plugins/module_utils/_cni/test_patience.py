@@ -9,13 +9,12 @@ from __future__ import annotations
 import pathlib
 import re
 import time
-import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.patience import NotUndone, repeat
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call, fails_at
@@ -83,7 +82,8 @@ def test_between_two_adds_the_intent_says_what_is_to_be_restored(tmp_path: pathl
     restoration = Restoration(("/opt/cni/bin",), 60.0)
     node.runtime.add(network(), node.attachment, restoration, again=True)
     assert seen == ["ADD ADD", "DEL ADD", "ADD ADD"]
-    assert (t.cast("Record", node.record).restoration, node.intent) == (restoration, None)
+    assert node.record is not None
+    assert (node.record.restoration, node.intent) == (restoration, None)
 
 
 @pytest.mark.parametrize("command", ["CHECK", "DEL"])

@@ -6,12 +6,22 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible.errors import AnsibleActionFail
+
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 
 
 class ActionModule(ConflistItemsAction):
     """What the module needs of the controller, every module with such items needs."""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        sysctls = plain(self._task.args.get("sysctls"))
+        if isinstance(sysctls, str) and sysctls.strip() and not sysctls.lstrip().startswith("{") and "=" not in sysctls:
+            raise AnsibleActionFail(
+                f"sysctls: {sysctls!r} is no setting; expected: key=value", result=dict(self.NOTHING)
+            )
+        return super().run(tmp, task_vars)
 
     def given(self) -> dict[str, t.Any]:
         """Leave out the networks where all is put back: their templates may be gone with them."""

@@ -392,7 +392,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.run import counted, run, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import counted, numbered, run, warn
 from ansible_collections.cni.node.plugins.module_utils._node import address_pools, inventory, plugin_access
 
 if t.TYPE_CHECKING:
@@ -449,7 +449,7 @@ def _asked(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
 
 def _counted(name: str, entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
     broken = [entry for entry in entries if entry.get("error")]
-    return f"{len(entries)} {name}{f' ({len(broken)} with an error)' if broken else ''}"
+    return f"{numbered(len(entries), name)}{f' ({len(broken)} with an error)' if broken else ''}"
 
 
 def main() -> t.NoReturn:

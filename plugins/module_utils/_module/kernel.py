@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config, json_
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
+from ansible_collections.cni.node.plugins.module_utils._module.run import numbered
 from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import Needs, Reasons, add_network
 from ansible_collections.cni.node.plugins.module_utils._node.kernel_settings import KernelSettings, Plan
 
@@ -94,12 +95,9 @@ def _report(plan: Plan, programs: t.Sequence[dict[str, t.Any]]) -> dict[str, t.A
 
 
 def _summary(plan: Plan) -> str:
-    counted = {
-        "modules loaded": len(plan.loaded),
-        "settings changed": len(plan.written),
-        "files changed": sum(change.changed for change in plan.files),
-    }
-    return ", ".join(f"{number} {what}" for what, number in counted.items())
+    files = sum(change.changed for change in plan.files)
+    loaded, changed = numbered(len(plan.loaded), "modules"), numbered(len(plan.written), "settings")
+    return f"{loaded} loaded, {changed} changed, {numbered(files, 'files')} changed"
 
 
 def _diff(plan: Plan) -> list[dict[str, t.Any]]:

@@ -60,10 +60,16 @@ def counted(actions: t.Iterable[str]) -> str:
     return ", ".join(f"{number} {action}" for action, number in sorted(collections.Counter(actions).items())) or "none"
 
 
+def numbered(number: int, plural: str) -> str:
+    """Return a number and a noun: ``1 file``, ``2 files``, ``1 netns``."""
+    is_singular = number == 1 and plural != "netns"
+    return f"{number} {plural[:-1] if is_singular else plural}"
+
+
 def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
     """Show each warning once."""
     for warning in dict.fromkeys(map(printable.lines, warnings)):
         module.warn(warning)
 
 
-__all__ = ("as_failure", "counted", "run", "stderr_log", "warn", "warn_of_omitted")
+__all__ = ("as_failure", "counted", "numbered", "run", "stderr_log", "warn", "warn_of_omitted")

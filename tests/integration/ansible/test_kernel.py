@@ -77,7 +77,7 @@ def test_settings_are_made_kept_and_put_back(project: Project) -> None:
     assert actions(done, "modules") == dict.fromkeys(("br_netfilter", "bridge", "veth"), "built_in")
     expected = {FORWARD: "set", "net.bridge.bridge-nf-call-iptables": "unchanged", "net.ipv4.tcp_rmem": "unchanged"}
     assert actions(done, "sysctls") == expected
-    assert done.msg == "0 modules loaded, 1 settings changed, 1 files changed"
+    assert done.msg == "0 modules loaded, 1 setting changed, 1 file changed"
     assert setting(FORWARD) == "1"
     assert FILE.read_text(encoding="utf-8") == WRITTEN
     # What is built in is nothing to load at the next boot.

@@ -29,6 +29,8 @@ PROVISION, VERIFY, UPGRADE, ROLLBACK, REPORT, REMOVE = (f"cni.node.{name}" for n
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "playbooks.md"
 # Their kernel settings are the sandbox's own; the plugins are the distribution's.
 UNMANAGED = {"cni_node_concerns": "networks\nattachments"}
+COMPARED = "Nothing is missing, changed or left over"
+CHECKED = "Check the variables, and the addresses of all nodes"
 WHY_FAILED = "Say why it failed and which plugins the node has"
 BINARIES = ("bridge", "host-local", "loopback")
 
@@ -85,7 +87,8 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     assert "node  -        dbnet,mapped  3            none   -" in provisioned["Show what each node has"].result["msg"]
     assert _changing(project.run(PROVISION, **variables)) == set()
     verified = project.run(VERIFY, **variables).succeeded()
-    compared = verified["Nothing is missing, changed or left over"]
+    compared = verified[COMPARED]
+    assert verified["Say what was verified"].msg == "node: as provisioned, and every network works; nothing was changed"
     assert virgin.difference(compared.before) == virgin.difference(compared.after)
     assert compared.timeless == "0 of 2 network configurations changed; attachments: 3 checked"
 
@@ -93,8 +96,11 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     failed = project.run(VERIFY, **variables, cni_node_check="never", cni_node_on_drift="report")
     assert failed.status != 0
     assert all(one.left_alone() for one in failed.tasks)
-    assert "interface eth0 is gone" in failed["Bring the attachments about"].failed("to network dbnet: ")
-    failed["Say what is to be done"].failed("interface eth0 is gone", "\nrun cni.node.provision")
+    failed[COMPARED].failed(
+        "attachment of red (eth0) to network dbnet: would be recreated, interface eth0 is gone",
+        "\nnothing was changed; run cni.node.provision",
+    )
+    assert failed.output.count("fatal: [") == 1
 
     mended = project.run(PROVISION, "-e", "cni_node_purge=true", **variables)
     assert _changing(mended) == {"conflists", "attachments"}
@@ -251,9 +257,9 @@ def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: N
     )
     assert _changed_files(again.tasks[-1].after, broken.tasks[-1].after) == ""
     differing = project.run(VERIFY, **variables, **_release(project, "1.0.2"))
-    differing["Say what is to be done"].failed(
-        "not as provisioned; still to be done: plugins 1.0.2: 3 updated\nplugin bridge: updated\n",
-        "\nrun cni.node.provision",
+    differing[COMPARED].failed(
+        "not as provisioned; still to be done: plugins 1.0.2: 3 updated\nplugin bridge: would be updated\n",
+        "\nnothing was changed; run cni.node.provision",
     )
     Namespace("red").run("ip", "link", "delete", "eth0")
     drifted = project.run(UPGRADE, **variables, **_release(project, "1.0.2"), cni_node_on_drift="report")
@@ -304,28 +310,24 @@ def test_verify_lists_what_differs_up_to_twenty(node: Node, project: Project) ->
         "cni_node_attachments": [{**red, "args": {"IgnoreUnknown": "1"}}, blue],
         "cni_node_netns": ["red", "blue", "green"],
     }
-    differing = project.run(VERIFY, **other)["Say what is to be done"].failed().splitlines()
+    differing = project.run(VERIFY, **other)[COMPARED].failed().splitlines()
     assert {
         "net.ipv4.conf.lo.arp_ignore: 0 -> 1",
-        "/etc/sysctl.d/90-cni.node.conf: changed",
-        "/etc/cni/net.d/10-dbnet.conflist: changed",
-        "network namespace green: made",
+        "/etc/sysctl.d/90-cni.node.conf: would be changed",
+        "/etc/cni/net.d/10-dbnet.conflist: would be changed",
+        "network namespace green: would be made",
         *(
-            f"attachment of {name} (eth0) to network dbnet: recreated, the network's configuration has changed"
+            f"attachment of {name} (eth0) to network dbnet: would be recreated, the network's configuration has changed"
             for name in ("red", "blue")
         ),
     } <= set(differing)
     many = [{"network": "dbnet", "netns": "red", "ifname": f"many{number}"} for number in range(23)]
-    lines = (
-        project.run(VERIFY, **{**variables, "cni_node_attachments": many})["Say what is to be done"]
-        .failed()
-        .splitlines()
-    )
+    lines = project.run(VERIFY, **{**variables, "cni_node_attachments": many})[COMPARED].failed().splitlines()
     assert [lines[1], *lines[-3:]] == [
-        "attachment of red (many0) to network dbnet: added",
-        "attachment of red (many19) to network dbnet: added",
+        "attachment of red (many0) to network dbnet: would be added",
+        "attachment of red (many19) to network dbnet: would be added",
         "and 3 more",
-        "run cni.node.provision",
+        "nothing was changed; run cni.node.provision",
     ]
 
 
@@ -376,7 +378,7 @@ def test_removing_attachments_alone_removes_those_of_the_variables_and_networks_
 def test_a_concern_that_nobody_knows_is_refused_at_once(project: Project, playbook: str) -> None:
     refused = project.run(playbook, cni_node_concerns="network\nplugins")
     assert refused.status != 0
-    refused["Every concern is known"].failed(
+    refused[CHECKED].failed(
         "cni_node_concerns: unknown: network; expected: any of kernel, plugins, networks, attachments"
     )
     assert _own(refused) == []
@@ -477,7 +479,7 @@ def test_the_facade_has_the_defaults_of_the_roles_behind_it() -> None:
     facade = _yaml(roles / "cni_node/defaults/main.yml")
     for tasks in sorted((roles / "cni_node/tasks").glob("*.yml")):
         for task in _yaml(tasks):
-            included = task.get("ansible.builtin.include_role", {}).get("name", "")
+            included = task.get("ansible.builtin.import_role", {}).get("name", "")
             defaults = _yaml(roles / included.rpartition(".")[2] / "defaults/main.yml") if included else {}
             for name, value in (task.get("vars") or {}).items() if included else ():
                 own = re.fullmatch(r"\{\{ (?:__\w+ \| default\()?(cni_node_\w+)\)? \}\}", value)

@@ -48,7 +48,7 @@ def test_it_does_as_it_foretold_and_puts_all_back(kernel: ToyKernel, ensure: Ens
     assert kernel.loaded() == []
     done = ensure(conflists=items).ok()
     assert {**predicted, "invocation": 0} == {**done, "invocation": 0}
-    assert done["msg"] == "6 modules loaded, 1 settings changed, 2 files changed; not installed: nft"
+    assert done["msg"] == "6 modules loaded, 1 setting changed, 2 files changed; not installed: nft"
     assert [(entry["name"], entry["action"]) for entry in done["modules"]] == [(name, "loaded") for name in MODULES]
     reasons = ["network net, plugins[0] ptp: it routes", "network net, plugins[0] ptp: ipMasq by nftables"]
     assert done["sysctls"] == [{"name": FORWARD, "before": "0", "after": "1", "action": "set", "reasons": reasons}]

@@ -1,0 +1,104 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: play_findings
+
+short_description: Find what is wrong with the variables of the role cni_node
+
+version_added: 1.0.0
+
+description:
+  - Looks at the variables C(cni_node_*) of all hosts of a play, and compares the networks in C(cni_node_conflists) with those of
+    the other nodes as P(cni.node.fleet_findings#filter) does. No node is asked for anything.
+  - What is the same for several hosts is there once, and begins with the names of the hosts unless all of them have it.
+  - Compared are networks that are given as C(config), in variables of the inventory or of the command line.
+
+positional: _input, hosts
+
+options:
+  _input:
+    description:
+      - The variables of hosts, by the hosts' names, as C(hostvars) has them.
+    type: dict
+    required: true
+  hosts:
+    description:
+      - The hosts whose variables are looked at.
+    type: list
+    elements: str
+    required: true
+  nodes:
+    description:
+      - Other hosts whose networks are compared, such as those that C(--limit) has left out.
+    type: list
+    elements: str
+    default: []
+  given:
+    description:
+      - Variables as the task has them. They are looked at where no host has them by itself, as those of a play.
+    type: dict
+    default: {}
+
+seealso:
+  - plugin: cni.node.fleet_findings
+    plugin_type: filter
+  - plugin: cni.node.unknown_variables
+    plugin_type: filter
+
+author:
+  - cni.node contributors (@cni-node)
+"""
+
+EXAMPLES = r"""
+- name: No two nodes give out the same addresses
+  ansible.builtin.assert:
+    that: (hostvars | cni.node.play_findings(ansible_play_hosts_all, nodes=groups['nodes'])).errors == []
+  run_once: true
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - C(errors) and C(warnings), lists of sentences.
+  type: dict
+  sample:
+    errors:
+      - >-
+        10.1.0.1 to 10.1.0.254 of the network 'lan' on two overlaps with 10.1.0.1 to 10.1.0.254 on one (conflists[0]); each node gives
+        out addresses by itself; cut the range with the filter cni.node.node_subnets (node-subnets-collide)
+    warnings: []
+"""
+
+import collections.abc
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ansible_collections.cni.node.plugins.plugin_utils._play_variables import PlayVariables
+
+
+def play_findings(hostvars: object, hosts: object, nodes: object = None, given: object = None) -> dict[str, list[str]]:
+    if not isinstance(hostvars, collections.abc.Mapping):
+        raise AnsibleFilterError("play_findings: expected a dictionary of variables by host, as hostvars is")
+    looked_at, beside = _names(hosts, "hosts"), _names(nodes or [], "nodes")
+    if given is not None and not isinstance(given, collections.abc.Mapping):
+        raise AnsibleFilterError("play_findings: given: expected a dictionary of variables")
+    variables = PlayVariables(hostvars, looked_at, given or {})
+    errors = variables.errors()
+    colliding, warnings = variables.collisions(sorted({*looked_at, *beside}))
+    return {"errors": errors or colliding, "warnings": warnings}
+
+
+def _names(value: object, what: str) -> list[str]:
+    if not isinstance(value, (list, tuple)):
+        raise AnsibleFilterError(f"play_findings: {what}: expected a list of names of hosts")
+    return [str(one) for one in value]
+
+
+class FilterModule:
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
+        return {"play_findings": play_findings}

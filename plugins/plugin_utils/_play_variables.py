@@ -1,0 +1,193 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import collections.abc
+import os
+import typing as t
+
+import jinja2
+import yaml
+from ansible.errors import AnsibleError
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.plugin_utils._given import plain
+from ansible_collections.cni.node.plugins.plugin_utils._known_variables import refusal, unknown_variables
+from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
+
+_PREFIX: t.Final = "cni_node_"
+CONCERNS: t.Final = f"{_PREFIX}concerns"
+CONFLISTS: t.Final = f"{_PREFIX}conflists"
+ATTACHMENTS: t.Final = f"{_PREFIX}attachments"
+_ORDER: t.Final = ("kernel", "plugins", "networks", "attachments")
+_SPECS: t.Final = ("roles", "cni_node", "meta", "argument_specs.yml")
+# As many hosts as one reads.
+_MOST: t.Final = 5
+
+_Keys = collections.abc.Mapping[str, t.Any]
+# Values, by hosts.
+_Values = dict[str, t.Any]
+
+
+class PlayVariables:
+    """The variables of a play's hosts, and of hosts beside them that are nodes as well.
+
+    Attributes:
+        unknown: Why the variables of hosts could not be compared, by host.
+    """
+
+    def __init__(self, hostvars: _Keys, play_hosts: t.Sequence[str], given: _Keys) -> None:
+        """
+        Args:
+            given: Variables as the task has them that asks; those that hosts have are looked at for each host.
+        """
+        self._hostvars = hostvars
+        self._play_hosts = play_hosts
+        self._given = given
+        self.unknown: dict[str, str] = {}
+
+    def errors(self) -> list[str]:
+        """Return what is wrong with variables, once for all hosts that have it."""
+        names = {*self._given, *(str(name) for host in self._play_hosts for name in self._of_host(host))}
+        unknown = unknown_variables(names, [_PREFIX])
+        found = [refusal(unknown)] if unknown else []
+        checks: dict[str, t.Callable[[t.Any], str]] = {
+            CONCERNS: _of_concerns,
+            CONFLISTS: _of_conflists,
+            ATTACHMENTS: _of_attachments,
+        }
+        for name, choices in _choices().items():
+            checks[name] = _of_choices(name, choices)
+        return found + [text for name, check in checks.items() for text in self._checked(name, check)]
+
+    def collisions(self, hosts: t.Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the errors and the warnings of what networks of several hosts have in common.
+
+        Args:
+            hosts: All that are nodes, those included that this play leaves out.
+        """
+        asked = self._given.get(CONCERNS)
+        if asked and "networks" not in asked:
+            return [], []
+        networks = {host: _networks(value) for host, value in self._values(CONFLISTS, hosts).items()}
+        found = [one for one in inputs.fleet_findings(networks) if one.level == "fleet"]
+        by_severity: dict[str, list[str]] = {"error": [], "warning": []}
+        for one in found:
+            by_severity[one.severity].append(f"{one.message}; {one.hint} ({one.code})")
+        unknown = [
+            f"{host}: its networks were not compared with those of others: {why}" for host, why in self.unknown.items()
+        ]
+        return by_severity["error"], by_severity["warning"] + unknown
+
+    def _of_host(self, host: str) -> _Keys:
+        try:
+            return t.cast(_Keys, self._hostvars[host])
+        except KeyError:
+            return {}
+
+    def _values(self, name: str, hosts: t.Iterable[str]) -> _Values:
+        """Return a variable of those hosts that have it and whose value can be told without asking them."""
+        values: _Values = {}
+        for host in hosts:
+            variables = self._of_host(host)
+            if name in variables:
+                try:
+                    values[host] = _evaluated(variables[name])
+                except (AnsibleError, jinja2.UndefinedError) as exc:
+                    self.unknown[host] = f"{name}: {exc}"
+        return values
+
+    def _checked(self, name: str, check: t.Callable[[t.Any], str]) -> list[str]:
+        values = self._values(name, self._play_hosts) or {"": self._given.get(name)}
+        by_text: dict[str, list[str]] = {}
+        for host, value in values.items():
+            by_text.setdefault(check(value), []).append(host)
+        return [
+            text if len(hosts) == len(values) else f"{_joined(hosts)}: {text}"
+            for text, hosts in by_text.items()
+            if text
+        ]
+
+
+def _evaluated(value: t.Any) -> t.Any:
+    """Return a value with all that is a template in it evaluated.
+
+    Raises:
+        AnsibleError: It cannot be evaluated, as other exceptions of Jinja.
+    """
+    if isinstance(value, jinja2.Undefined):
+        raise AnsibleError("it is not defined")
+    if isinstance(value, collections.abc.Mapping):
+        return {str(key): _evaluated(value[key]) for key in value}
+    if isinstance(value, (list, tuple)):
+        return [_evaluated(one) for one in value]
+    # Before ansible-core 2.19, what cannot be evaluated stays as it is written.
+    if isinstance(value, str) and "{{" in value:
+        raise AnsibleError(f"{value!r} cannot be evaluated")
+    return plain(value)
+
+
+def _of_concerns(value: t.Any) -> str:
+    asked = value.split() if isinstance(value, str) else value or []
+    unknown = [str(one) for one in asked if one not in _ORDER]
+    return f"{CONCERNS}: unknown: {', '.join(unknown)}; expected: any of {', '.join(_ORDER)}" if unknown else ""
+
+
+def _of_conflists(value: t.Any) -> str:
+    if _objects(value) is not None:
+        return ""
+    kind = "networks, each an object as of 'conflists' of cni.node.conflists"
+    return f"{CONFLISTS}: expected: a list of {kind}, or YAML or JSON text of such a list"
+
+
+def _of_attachments(value: t.Any) -> str:
+    listed = _objects(value)
+    if listed is not None and all("network" in one and "netns" in one for one in listed):
+        return ""
+    kind = "attachments, each an object with 'network' and 'netns'"
+    return f"{ATTACHMENTS}: expected: a list of {kind}, or YAML or JSON text of such a list"
+
+
+def _of_choices(name: str, choices: t.Sequence[str]) -> t.Callable[[t.Any], str]:
+    def check(value: t.Any) -> str:
+        if not value or value in choices:
+            return ""
+        return f"value of {name} must be one of: {', '.join(filter(None, choices))}, got: {value}"
+
+    return check
+
+
+def _choices() -> dict[str, list[str]]:
+    """Return the choices of those variables that have some."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    specs = yaml.safe_load(durable.read(os.path.join(root, *_SPECS)) or b"")
+    options = specs["argument_specs"]["main"]["options"]
+    return {name: option["choices"] for name, option in options.items() if "choices" in option}
+
+
+def _objects(value: t.Any) -> list[_Keys] | None:
+    """Return a list of objects, which may be text, or None where it is none."""
+    try:
+        listed = (yaml.safe_load(value) if isinstance(value, str) else value) or []
+    except yaml.YAMLError:
+        return None
+    is_list = isinstance(listed, list) and all(isinstance(one, collections.abc.Mapping) for one in listed)
+    return listed if is_list else None
+
+
+def _networks(value: t.Any) -> list[t.Any]:
+    """Return the network configurations that are given as such and are to be there."""
+    return [one["config"] for one in _objects(value) or () if one.get("config") and one.get("state") != "absent"]
+
+
+def _joined(hosts: t.Sequence[str]) -> str:
+    more = [f"and {len(hosts) - _MOST} more"] if len(hosts) > _MOST else []
+    return ", ".join([*hosts[:_MOST], *more])
+
+
+__all__ = ("CONCERNS", "PlayVariables")

@@ -1,0 +1,100 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Nodes on one LAN give out no address twice: what would is refused before any node is changed."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+
+import pytest
+import yaml
+
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
+from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import PROVISION, UNMANAGED, VERIFY, _own
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.support.namespaces import ip
+
+NODES = ("one", "two", "three")
+UNREACHABLE = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+ASSIGNED = "cni_node_subnets.json"
+CUT = (
+    "{{ ('192.168.77.0/24' | cni.node.node_subnets(groups['all'], 28, shared=true, reserved=['192.168.77.1-192.168.77.99'],"
+    f" file=inventory_dir ~ '/{ASSIGNED}', save=not ansible_check_mode))[inventory_hostname] }}}}"
+)
+
+
+def _network(ipam: object) -> Json:
+    ranges = {"type": "host-local", "ranges": [[ipam]]}
+    plugin = {"type": "macvlan", "master": "lan0", "mode": "bridge", "ipam": ranges}
+    return {"config": {"cniVersion": "1.0.0", "name": "lan", "plugins": [plugin]}}
+
+
+def _lan(project: Project, ipam: object, **hosts: Json) -> Json:
+    """Write an inventory of three nodes on one LAN, and return what the command line has beside."""
+    ip("link", "add", "lan0", "type", "veth", "peer", "name", "lan1")
+    ip("link", "set", "lan1", "up")
+    ip("link", "set", "lan0", "up")
+    variables = {
+        "cni_node_conflists": [_network(ipam)],
+        "cni_node_attachments": [{"network": "lan", "netns": "{{ inventory_hostname }}"}],
+    }
+    listed = {"all": {"hosts": {name: hosts.get(name, {}) for name in NODES}, "vars": variables}}
+    project.inventory = str(project.write("inventory/hosts.yml", yaml.safe_dump(listed)))
+    return {**UNMANAGED, "cni_node_verify": False}
+
+
+def _refused_once(played: Played) -> str:
+    assert played.status != 0
+    assert _own(played) == [], played.output
+    assert played.output.count("fatal: [") == 1, played.output
+    assert "PLAY RECAP" in played.output
+    return played["Check the variables, and the addresses of all nodes"].failed("node-subnets-collide")
+
+
+@pytest.mark.parametrize("playbook", [PROVISION, VERIFY])
+@pytest.mark.parametrize("options", [[], ["--limit", "two"], ["-e", "cni_node_serial=1"], ["--check"]], ids=str)
+def test_addresses_that_nodes_share_are_refused_before_any_is_changed(
+    project: Project, playbook: str, options: list[str]
+) -> None:
+    variables = _lan(project, {"subnet": "192.168.77.0/24"})
+    said = _refused_once(project.run(playbook, *options, **variables))
+    for other, node in (("three", "one"), ("two", "one"), ("two", "three")):
+        assert f"of the network 'lan' on {other} overlaps with 192.168.77.1 to 192.168.77.254 on {node} " in said
+
+
+def test_the_addresses_of_a_node_out_of_reach_are_compared(project: Project) -> None:
+    variables = _lan(project, {"subnet": "192.168.77.0/24"}, three=UNREACHABLE)
+    _refused_once(project.run(PROVISION, **variables))
+
+
+def test_a_variable_that_cannot_be_evaluated_here_is_named_and_stops_nothing(project: Project) -> None:
+    later = {"cni_node_conflists": [_network({"subnet": "{{ ansible_facts['lan'] }}"})]}
+    variables = _lan(project, {"subnet": "192.168.77.0/24", "rangeStart": "192.168.77.9"}, two=later, three=later)
+    played = project.run(PROVISION, "--check", "--limit", "one", **variables).succeeded()
+    (first, second) = played["Check the variables, and the addresses of all nodes"].result["msg"]
+    assert first.startswith("three: its networks were not compared with those of others: cni_node_conflists: ")
+    assert second.startswith("two: ")
+
+
+def test_three_nodes_on_a_lan_give_out_addresses_of_their_own(node: Node, project: Project) -> None:
+    variables = _lan(project, CUT)
+    kept = project.path / "inventory" / ASSIGNED
+    project.run(PROVISION, "--check", **variables).succeeded()
+    assert not kept.exists()
+    leases = pathlib.Path("/var/lib/cni/networks")
+    given = []
+    for name in NODES:
+        played = project.run(PROVISION, "--limit", name, **variables).succeeded()
+        (entry,) = played["Bring the attachments about"].entries
+        given.append(entry["result"]["ips"][0]["address"])
+        project.run(VERIFY, "--limit", name, **variables, cni_node_gateway_timeout=0).succeeded()
+        # What one node has given out, another one does not know.
+        shutil.rmtree(leases)
+    assert len(set(given)) == len(NODES), given
+    (assigned,) = json.loads(kept.read_text(encoding="utf-8")).values()
+    assert set(assigned) == set(NODES)
+    assert node.conf_dir.exists()

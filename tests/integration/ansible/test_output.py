@@ -1,0 +1,65 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What an operator has to read of the playbooks, with Ansible's own callback."""
+
+from __future__ import annotations
+
+from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
+from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
+    PROVISION,
+    UNMANAGED,
+    VERIFY,
+    _drift,
+    _release,
+    _virgin,
+    documented,
+)
+from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine.node import Node
+
+# Names of this one node.
+THREE = "one,two,three,"
+MOST_LINES = 60
+
+
+def test_a_green_run_of_three_nodes_has_at_most_sixty_lines(node: Node, project: Project) -> None:
+    _virgin(node)
+    project.inventory = THREE
+    variables = {**documented(), **_release(project, "1.0.1")}
+    for played in (project.run(PROVISION, **variables), project.run(PROVISION, **variables)):
+        lines = played.succeeded().output.splitlines()
+        assert len(lines) <= MOST_LINES, played.output
+
+
+def test_what_differs_is_said_once_and_nothing_is_changed(node: Node, project: Project) -> None:
+    variables = {**documented(), **UNMANAGED}
+    project.run(PROVISION, **variables).succeeded()
+    verified = project.run(VERIFY, **variables).succeeded()
+    assert verified["Say what was verified"].msg == "node: as provisioned, and every network works; nothing was changed"
+    _drift(node)
+    failed = project.run(VERIFY, **variables)
+    assert all(one.left_alone() for one in failed.tasks)
+    # ansible-core 2.19 has lines of its own before these.
+    (fatal,) = [line for line in failed.output.splitlines() if line.startswith("fatal: [")]
+    assert fatal.count("interface eth0 is gone") == 1
+    failed["Nothing is missing, changed or left over"].failed("\nnothing was changed; run cni.node.provision")
+
+
+def test_a_failed_run_still_shows_what_each_node_has(node: Node, project: Project) -> None:
+    """File and attachment disagree after a network that cannot be attached was written."""
+    variables: Json = {**documented(), **UNMANAGED, "cni_node_verify": False}
+    project.run(PROVISION, **variables).succeeded()
+    (given,) = variables["cni_node_conflists"]
+    plugin = {**given["config"]["plugins"][0], "ipam": networks.host_local("10.9.0.0/16")}
+    changed = {"config": {**given["config"], "plugins": [plugin]}}
+    failed = project.run(
+        PROVISION, **{**variables, "cni_node_conflists": [changed], "cni_node_validate_levels": "schema sense"}
+    )
+    assert failed.status != 0
+    shown = failed["Show what each node has"].result["msg"]
+    assert "2 attachments of a changed network" in shown[1]
+    assert failed.output.count("fatal: [") == 1
+    assert "rescued=0" in failed.output
+    assert "failed=1" in failed.output

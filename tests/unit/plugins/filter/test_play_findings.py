@@ -1,0 +1,123 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is wrong with variables is known before any node is asked, and said once for all hosts that have it."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+
+pytest.importorskip("ansible.errors", reason="filters run on the controller")
+
+from ansible.errors import AnsibleError, AnsibleFilterError
+
+from ansible_collections.cni.node.plugins.filter.play_findings import play_findings
+
+Json = dict[str, t.Any]
+HOSTS: t.Final = ["one", "two", "three"]
+
+
+def lan(**ipam: str) -> list[Json]:
+    given = {"type": "host-local", "subnet": "192.168.7.0/24", **ipam}
+    return [{"config": {"cniVersion": "1.0.0", "name": "lan", "plugins": [{"type": "macvlan", "ipam": given}]}}]
+
+
+def own(number: int) -> list[Json]:
+    return lan(rangeStart=f"192.168.7.{number * 10}", rangeEnd=f"192.168.7.{number * 10 + 9}")
+
+
+def all_have(**variables: t.Any) -> dict[str, Json]:
+    return dict.fromkeys(HOSTS, variables)
+
+
+WRONG = {
+    "unknown": ({"cni_node_prge": True}, "unknown variable: cni_node_prge (did you mean cni_node_purge?)"),
+    "concern": ({"cni_node_concerns": "kernel network"}, "cni_node_concerns: unknown: network; expected: any of "),
+    "networks": ({"cni_node_conflists": {"name": "x"}}, "cni_node_conflists: expected: a list of networks"),
+    "broken text": ({"cni_node_conflists": "- {"}, "cni_node_conflists: expected: a list of networks"),
+    "attachments": (
+        {"cni_node_attachments": [{"netns": "x"}]},
+        "cni_node_attachments: expected: a list of attachments",
+    ),
+    "choice": ({"cni_node_check": "often"}, "value of cni_node_check must be one of: always, drift, changed, never"),
+}
+
+
+@pytest.mark.parametrize(("variables", "said"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_said_once(variables: Json, said: str) -> None:
+    (of_all,) = play_findings(all_have(**variables), HOSTS)["errors"]
+    assert of_all.startswith(said)
+    assert play_findings({"one": {}}, ["one"], given=variables)["errors"] == [of_all]
+
+
+def test_hosts_that_have_it_are_named_where_others_do_not() -> None:
+    hostvars = {**all_have(cni_node_check="drift"), "two": {"cni_node_check": "often"}}
+    (error,) = play_findings(hostvars, HOSTS)["errors"]
+    assert error.startswith("two: value of cni_node_check must be one of")
+
+
+@pytest.mark.parametrize("networks", [lan(), json.dumps(lan())], ids=["data", "text"])
+def test_nodes_of_one_lan_with_the_same_addresses_are_found(networks: object) -> None:
+    found = play_findings(all_have(cni_node_conflists=networks), ["two"], nodes=HOSTS)["errors"]
+    assert len(found) == 3
+    assert all("node-subnets-collide" in one and "cni.node.node_subnets" in one for one in found)
+
+
+def test_addresses_of_each_nodes_own_are_no_fault() -> None:
+    hostvars = {host: {"cni_node_conflists": own(number)} for number, host in enumerate(HOSTS, 1)}
+    assert play_findings(hostvars, HOSTS) == {"errors": [], "warnings": []}
+
+
+@pytest.mark.parametrize(
+    "given", [{"cni_node_concerns": ["plugins"]}, {"cni_node_concerns": "kernel attachments"}], ids=str
+)
+def test_networks_that_are_not_looked_after_are_not_compared(given: Json) -> None:
+    assert play_findings(all_have(cni_node_conflists=lan()), HOSTS, given=given)["errors"] == []
+
+
+def test_networks_that_are_removed_are_not_compared() -> None:
+    networks = [{**one, "state": "absent"} for one in lan()]
+    assert play_findings(all_have(cni_node_conflists=networks), HOSTS)["errors"] == []
+
+
+def test_networks_that_differ_are_a_warning() -> None:
+    other = own(3)
+    other[0]["config"]["plugins"][0]["mtu"] = 1400
+    hostvars = {"one": {"cni_node_conflists": own(1)}, "two": {"cni_node_conflists": other}}
+    found = play_findings(hostvars, ["one", "two"])
+    assert (found["errors"], len(found["warnings"])) == ([], 1)
+    assert "network-differs" in found["warnings"][0]
+
+
+class Unready(dict[str, t.Any]):
+    """Variables of a host that has not told its facts."""
+
+    def __getitem__(self, key: str) -> t.Any:
+        raise AnsibleError("'ansible_facts' is undefined")
+
+
+def test_a_host_whose_networks_cannot_be_told_is_named() -> None:
+    hostvars = {"one": {"cni_node_conflists": lan()}, "two": Unready(cni_node_conflists=lan())}
+    found = play_findings(hostvars, ["one", "two"])
+    assert found == {
+        "errors": [],
+        "warnings": [
+            "two: its networks were not compared with those of others: cni_node_conflists: 'ansible_facts' is undefined"
+        ],
+    }
+
+
+def test_a_template_that_was_left_as_it_is_written_is_no_value() -> None:
+    hostvars = {"one": {"cni_node_conflists": "{{ later }}"}, "two": {"cni_node_conflists": lan()}}
+    found = play_findings(hostvars, ["one", "two"])
+    assert (found["errors"], [one[:9] for one in found["warnings"]]) == ([], ["one: its "])
+
+
+@pytest.mark.parametrize("arguments", [(None, []), ({}, "one"), ({}, [], "two"), ({}, [], [], "x")], ids=str)
+def test_arguments_of_another_form_are_refused(arguments: tuple[t.Any, ...]) -> None:
+    with pytest.raises(AnsibleFilterError, match="play_findings: "):
+        play_findings(*arguments)

@@ -40,16 +40,19 @@ def test_links_of_any_name_in_namespaces_of_others_keep_nothing_from_being_colle
     node: Node, project: Project
 ) -> None:
     full_network(node)
-    with namespaces("stranger", "lost") as (stranger, lost):
+    with namespaces("stranger", "lost", "unrecorded") as (stranger, lost, unrecorded):
         strange_links(stranger)
-        node.attach({"network": "net", "netns": "lost"})
+        node.attach(*({"network": "net", "netns": name} for name in ("lost", "unrecorded")))
+        (node.cache_dir / "results" / "net-unrecorded-eth0").unlink()
         forgotten = lease("net", "10.1.0.77", "nobody\r\neth0")
-        with lost.path.open("rb"):
-            remove(lost, wait=False)
+        with lost.path.open("rb"), unrecorded.path.open("rb"):
+            for one in (lost, unrecorded):
+                remove(one, wait=False)
             done = collected(project)
         assert {one["kind"]: one["action"] for one in done.result["findings"]} == {
             "record": "deleted",
             "lease": "removed",
+            "chain": "removed",
             "link": "removed",
         }
         assert (ports_of_the_bridge(), forgotten.exists()) == ([], False)

@@ -68,3 +68,38 @@ options:
           - absent
         default: present
 """
+
+    PLANNED = r"""
+options:
+  planned_conflists:
+    description:
+      - What a task with M(cni.node.conflists) before this one has returned as RV(cni.node.conflists#module:conflists).
+      - In check mode, the files in O(conf_dir) are taken as that task would leave them. Otherwise this is not looked at.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      network:
+        description:
+          - The network's name.
+        type: str
+      path:
+        description:
+          - The file.
+        type: path
+        required: true
+      action:
+        description:
+          - What would be done to it.
+        type: str
+        required: true
+        choices:
+          - created
+          - changed
+          - removed
+          - unchanged
+      content:
+        description:
+          - Its text afterwards.
+        type: str
+"""

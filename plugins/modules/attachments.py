@@ -28,6 +28,7 @@ description:
 
 extends_documentation_fragment:
   - cni.node._attributes
+  - cni.node._conflist_items.planned
   - cni.node._paths.conf_dir
   - cni.node._paths.plugin_dirs
   - cni.node._paths.cache_dir
@@ -211,38 +212,6 @@ options:
         removed with the program where it is empty.
       - The default is where the program is already, and C(/opt/cni.node) where there is none yet.
     type: path
-  planned_conflists:
-    description:
-      - What a task with M(cni.node.conflists) before this one has returned as RV(cni.node.conflists#module:conflists).
-      - In check mode, the files are taken as that task would leave them, so that the attachments that follow a changed network
-        are foretold. Otherwise they are read from O(conf_dir), and this is not looked at.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      network:
-        description:
-          - The network's name.
-        type: str
-      path:
-        description:
-          - The file.
-        type: path
-        required: true
-      action:
-        description:
-          - What would be done to it.
-        type: str
-        required: true
-        choices:
-          - created
-          - changed
-          - removed
-          - unchanged
-      content:
-        description:
-          - Its text afterwards.
-        type: str
   _controller:
     description:
       - What the action plugin tells of earlier calls of the same task. Only the action plugin sets it.

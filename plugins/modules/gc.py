@@ -257,6 +257,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
+from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import RETURNED
 from ansible_collections.cni.node.plugins.module_utils._module.gc import collect
 from ansible_collections.cni.node.plugins.module_utils._module.run import run
 
@@ -267,18 +268,12 @@ def main() -> t.NoReturn:
         "container_id": {"type": "str", "required": True},
         "ifname": {"type": "str", "default": "eth0"},
     }
-    removed = {
-        "network": {"type": "str"},
-        "path": {"type": "path", "required": True},
-        "action": {"type": "str", "required": True, "choices": ["created", "changed", "removed", "unchanged"]},
-        "content": {"type": "str"},
-    }
     module = AnsibleModule(
         argument_spec={
             "networks": {"type": "list", "elements": "str", "default": []},
             "valid_attachments": {"type": "list", "elements": "dict", "options": attachment},
             "min_age": {"type": "float", "default": 300},
-            "removed_conflists": {"type": "list", "elements": "dict", "default": [], "options": removed},
+            "removed_conflists": RETURNED,
             "removed_attachments": {"type": "list", "elements": "dict", "default": []},
             **arguments.CONF_DIR,
             **arguments.PLUGIN_DIRS,

@@ -28,6 +28,7 @@ description:
 extends_documentation_fragment:
   - cni.node._attributes
   - cni.node._conflist_items
+  - cni.node._conflist_items.planned
   - cni.node._paths.conf_dir
 
 attributes:
@@ -160,37 +161,6 @@ options:
       - Without its plugins, an attachment can be neither checked nor deleted, and a network attaches nothing.
     type: bool
     default: false
-  planned_conflists:
-    description:
-      - What a task with M(cni.node.conflists) before this one has returned as RV(cni.node.conflists#module:conflists).
-      - In check mode, a network whose file that task would remove needs no plugin. Otherwise this is not looked at.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      network:
-        description:
-          - The network's name.
-        type: str
-      path:
-        description:
-          - The file.
-        type: path
-        required: true
-      action:
-        description:
-          - What would be done to it.
-        type: str
-        required: true
-        choices:
-          - created
-          - changed
-          - removed
-          - unchanged
-      content:
-        description:
-          - Its text afterwards.
-        type: str
   planned_attachments:
     description:
       - What a task with M(cni.node.attachments) before this one has returned as RV(cni.node.attachments#module:attachments).

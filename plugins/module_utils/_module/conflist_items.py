@@ -35,20 +35,19 @@ CONFLISTS: t.Final[dict[str, dict[str, t.Any]]] = {
     }
 }
 
-# What the module conflists returns of each, as other modules take it.
-PLANNED: t.Final[dict[str, dict[str, t.Any]]] = {
-    "planned_conflists": {
-        "type": "list",
-        "elements": "dict",
-        "default": [],
-        "options": {
-            "network": {"type": "str"},
-            "path": {"type": "path", "required": True},
-            "action": {"type": "str", "required": True, "choices": ["created", "changed", "removed", "unchanged"]},
-            "content": {"type": "str"},
-        },
-    }
+# What the module conflists returns, as other modules take it.
+RETURNED: t.Final[dict[str, t.Any]] = {
+    "type": "list",
+    "elements": "dict",
+    "default": [],
+    "options": {
+        "network": {"type": "str"},
+        "path": {"type": "path", "required": True},
+        "action": {"type": "str", "required": True, "choices": ["created", "changed", "removed", "unchanged"]},
+        "content": {"type": "str"},
+    },
 }
+PLANNED: t.Final[dict[str, dict[str, t.Any]]] = {"planned_conflists": RETURNED}
 
 
 def content_of(item: t.Mapping[str, t.Any], where: str, as_text: t.Callable[[t.Any], bytes]) -> bytes | None:
@@ -71,4 +70,4 @@ def content_of(item: t.Mapping[str, t.Any], where: str, as_text: t.Callable[[t.A
     return t.cast(str, item["content"]).encode("utf-8", "surrogateescape")
 
 
-__all__ = ("CONFLISTS", "PLANNED", "content_of")
+__all__ = ("CONFLISTS", "PLANNED", "RETURNED", "content_of")

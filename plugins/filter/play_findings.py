@@ -37,6 +37,11 @@ options:
     type: list
     elements: str
     default: []
+  compared:
+    description:
+      - Whether the networks of the nodes are compared. What takes networks away has no need of it.
+    type: bool
+    default: true
   given:
     description:
       - Variables as the task has them. They are looked at where no host has them by itself, as those of a play.
@@ -81,7 +86,9 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.cni.node.plugins.plugin_utils._play_variables import PlayVariables
 
 
-def play_findings(hostvars: object, hosts: object, nodes: object = None, given: object = None) -> dict[str, list[str]]:
+def play_findings(
+    hostvars: object, hosts: object, nodes: object = None, given: object = None, *, compared: bool = True
+) -> dict[str, list[str]]:
     if not isinstance(hostvars, collections.abc.Mapping):
         raise AnsibleFilterError("play_findings: expected a dictionary of variables by host, as hostvars is")
     looked_at, beside = _names(hosts, "hosts"), _names(nodes or [], "nodes")
@@ -89,7 +96,7 @@ def play_findings(hostvars: object, hosts: object, nodes: object = None, given: 
         raise AnsibleFilterError("play_findings: given: expected a dictionary of variables")
     variables = PlayVariables(hostvars, looked_at, given or {})
     errors = variables.errors()
-    colliding, warnings = variables.collisions(sorted({*looked_at, *beside}))
+    colliding, warnings = variables.collisions(sorted({*looked_at, *beside})) if compared else ([], [])
     return {"errors": errors or colliding, "warnings": warnings}
 
 

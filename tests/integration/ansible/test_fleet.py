@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
-from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import PROVISION, UNMANAGED, VERIFY, _own
+from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import PROVISION, REMOVE, UNMANAGED, VERIFY, _own
 from ansible_collections.cni.node.tests.integration.engine.node import Node
 from ansible_collections.cni.node.tests.support.namespaces import ip
 
@@ -64,6 +64,11 @@ def test_addresses_that_nodes_share_are_refused_before_any_is_changed(
     said = _refused_once(project.run(playbook, *options, **variables))
     for other, node in (("three", "one"), ("two", "one"), ("two", "three")):
         assert f"of the network 'lan' on {other} overlaps with 192.168.77.1 to 192.168.77.254 on {node} " in said
+
+
+def test_nodes_that_share_addresses_can_be_cleaned(project: Project) -> None:
+    variables = _lan(project, {"subnet": "192.168.77.0/24"})
+    project.run(REMOVE, **variables, cni_node_confirm=True, cni_node_serial=1).succeeded()
 
 
 def test_the_addresses_of_a_node_out_of_reach_are_compared(project: Project) -> None:

@@ -121,3 +121,9 @@ def test_a_template_that_was_left_as_it_is_written_is_no_value() -> None:
 def test_arguments_of_another_form_are_refused(arguments: tuple[t.Any, ...]) -> None:
     with pytest.raises(AnsibleFilterError, match="play_findings: "):
         play_findings(*arguments)
+
+
+def test_networks_are_compared_only_where_that_is_wanted() -> None:
+    hostvars = all_have(cni_node_conflists=lan())
+    assert play_findings(hostvars, HOSTS)["errors"] != []
+    assert play_findings(hostvars, HOSTS, compared=False) == {"errors": [], "warnings": []}

@@ -40,7 +40,7 @@ class ActionModule(RoleAction):
         result = self._call(arguments, {}, task_vars)
         if TOLD not in result:
             return result
-        batch = Batch(result)
+        batch = Batch(result, foretold=bool(self._task.check_mode))
         while batch.told:
             self._show(batch.progress(time.monotonic() - started, names=not self._task.no_log), task_vars)
             try:

@@ -99,7 +99,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._module.run import done, run
 from ansible_collections.cni.node.plugins.module_utils._node import namespaces
 
 
@@ -108,11 +108,12 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     changed = namespaces.ensure(names, present=present, dry_run=module.check_mode)
     without, with_them = sorted(set(names) - set(changed)), sorted(set(names))
     before, after = (without, with_them) if present else (sorted(changed), [])
+    action = done("made" if present else "removed", foretold=module.check_mode and bool(changed))
     return {
         "changed": bool(changed),
         "changed_names": changed,
         "diff": {"before": {"names": before}, "after": {"names": after}},
-        "msg": f"{len(changed)} of {len(set(names))} network namespaces {'made' if present else 'removed'}",
+        "msg": f"{len(changed)} of {len(set(names))} network namespaces {action}",
     }
 
 

@@ -27,7 +27,12 @@ class Batch:
         told: What the next call is to be told; empty where there is none.
     """
 
-    def __init__(self, first: _Keys) -> None:
+    def __init__(self, first: _Keys, *, foretold: bool) -> None:
+        """
+        Args:
+            foretold: Whether it is done in check mode.
+        """
+        self._foretold = foretold
         self._total = len(first["attachments"]) + len(first[TOLD]["left"])
         self._left: list[int] = list(range(self._total))
         self._entries: dict[int, _Keys] = {}
@@ -76,7 +81,7 @@ class Batch:
             timing=self._timing(),
             diff=self._diff(),
         )
-        done = completed(merged)
+        done = completed(merged, foretold=self._foretold)
         return self._ended(done) if self._broken else done
 
     def _ended(self, done: _Keys) -> _Keys:

@@ -74,7 +74,7 @@ def ensure(module: AnsibleModule) -> _Keys:
     if prepares_boot and not rest:
         _prepare_boot(module, outcomes, parts)
     parts["timing"] = report.timing(outcomes, stopwatch.calls, workers, time.monotonic() - started)
-    return {**completed(parts), **({"_controller": rest} if rest else {})}
+    return {**completed(parts, foretold=module.check_mode), **({"_controller": rest} if rest else {})}
 
 
 def _check_restore_dir(path: str | None) -> None:

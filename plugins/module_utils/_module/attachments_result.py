@@ -17,12 +17,13 @@ from ansible_collections.cni.node.plugins.module_utils._module.run import counte
 _Keys = dict[str, t.Any]
 
 
-def completed(parts: t.Mapping[str, t.Any]) -> _Keys:
+def completed(parts: t.Mapping[str, t.Any], *, foretold: bool) -> _Keys:
     """Return the whole result of the module `attachments`, with what follows from the parts.
 
     Args:
         parts: ``attachments``, ``timing`` and ``diff``; where there is something for a reboot to have, ``files``, or
             the ``error`` that kept it from being had.
+        foretold: Whether they are of check mode.
     """
     entries = parts["attachments"]
     return {
@@ -30,15 +31,16 @@ def completed(parts: t.Mapping[str, t.Any]) -> _Keys:
         "summary": dict(collections.Counter(entry["action"] for entry in entries)),
         "changed": any(entry["changed"] for entry in entries) or bool(parts.get("files")),
         "failed": any(entry["action"] == "failed" for entry in entries) or "error" in parts,
-        "msg": _message(parts),
+        "msg": _message(parts, foretold),
     }
 
 
-def _message(parts: t.Mapping[str, t.Any]) -> str:
+def _message(parts: t.Mapping[str, t.Any], foretold: bool) -> str:
     entries, files = parts["attachments"], parts.get("files")
-    first = f"attachments: {counted(entry['action'] for entry in entries)}{_took(parts['timing'])}"
+    actions = counted((entry["action"] for entry in entries), foretold=foretold)
+    first = f"attachments: {actions}{_took(parts['timing'])}"
     if files:
-        first += f"; files for a reboot: {counted(file['action'] for file in files)}"
+        first += f"; files for a reboot: {counted((file['action'] for file in files), foretold=foretold)}"
     failures = [_failure(entry) for entry in entries if entry["action"] == "failed"]
     if "error" in parts:
         failures.append(f"what is needed after a reboot is not all there: {CniError(**parts['error'])}")

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import Proce
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
-from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure, done, warn
 from ansible_collections.cni.node.plugins.module_utils._node import node_level, plugin_access
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import ConflistDirectory, Wanted, to_content
 from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
@@ -68,7 +68,7 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     findings = [finding.as_dict() for finding in plan.findings]
     if plan.stopping:
         return {"failed": True, **as_failure(refusal(plan.stopping)), "findings": findings}
-    return {**_report(plan.changes), "findings": findings}
+    return {**_report(plan.changes, foretold=module.check_mode), "findings": findings}
 
 
 def _planned(module: AnsibleModule, before: _Plan | None = None) -> _Plan:
@@ -125,13 +125,13 @@ def _mode(given: object) -> int:
     raise CniError(Code.INVALID_CONFIG, f"mode: {given!r}{meant}", 'expected: octal digits such as "0644"')
 
 
-def _report(changes: t.Sequence[FileChange]) -> dict[str, t.Any]:
+def _report(changes: t.Sequence[FileChange], *, foretold: bool) -> dict[str, t.Any]:
     changed = [change for change in changes if change.changed]
     return {
         "changed": bool(changed),
         "conflists": [_entry(change) for change in changes],
         "diff": [file_diff(change) for change in changed],
-        "msg": f"{len(changed)} of {len(changes)} network configurations changed",
+        "msg": f"{len(changed)} of {len(changes)} network configurations {done('changed', foretold=foretold and bool(changed))}",
     }
 
 

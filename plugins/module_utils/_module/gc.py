@@ -15,6 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.run import done
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Valid
 from ansible_collections.cni.node.plugins.module_utils._node.delegates import nested_types
 from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
@@ -47,7 +48,8 @@ def collect(module: AnsibleModule) -> dict[str, t.Any]:
     leaks = garbage.collect(names)
     known = {*networks.networks, *(leak.network for leak in leaks)}
     absent = ", ".join(name for name in names if name not in known)
-    return _report(leaks, f"not configured in {params['conf_dir']}: {absent}" if absent else "")
+    remark = f"not configured in {params['conf_dir']}: {absent}" if absent else ""
+    return _report(leaks, remark, foretold=module.check_mode)
 
 
 def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> Valid:
@@ -73,13 +75,13 @@ def _key(entry: t.Mapping[str, t.Any]) -> Key:
     return Attachment(network, container_id, ifname).identified().key
 
 
-def _report(leaks: t.Sequence[Leak], remark: str) -> dict[str, t.Any]:
+def _report(leaks: t.Sequence[Leak], remark: str, *, foretold: bool) -> dict[str, t.Any]:
     failures = [f"{leak.subject}: {leak.error}" for leak in leaks if leak.action == FAILED]
     return {
         "findings": [_entry(leak) for leak in leaks],
         "changed": any(leak.collected for leak in leaks),
         "failed": bool(failures),
-        "msg": "\n".join(["; ".join(filter(None, (_summary(leaks), remark))), *failures]),
+        "msg": "\n".join(["; ".join(filter(None, (_summary(leaks, foretold), remark))), *failures]),
         "diff": {"before": {leak.subject: leak.evidence for leak in leaks if leak.collected}, "after": {}},
     }
 
@@ -95,9 +97,9 @@ def _entry(leak: Leak) -> dict[str, t.Any]:
     }
 
 
-def _summary(leaks: t.Sequence[Leak]) -> str:
+def _summary(leaks: t.Sequence[Leak], foretold: bool) -> str:
     parts = [
-        _counted("collected", [leak for leak in leaks if leak.collected]),
+        _counted(done("collected", foretold=foretold), [leak for leak in leaks if leak.collected]),
         *(_counted(action, [leak for leak in leaks if leak.action == action]) for action in (KEPT, FAILED)),
     ]
     return "; ".join(filter(None, parts)) or "nothing is left over"
@@ -105,7 +107,13 @@ def _summary(leaks: t.Sequence[Leak]) -> str:
 
 def _counted(word: str, leaks: t.Sequence[Leak]) -> str:
     kinds = collections.Counter(leak.kind for leak in leaks)
-    return f"{word}: " + ", ".join(f"{number} {kind}" for kind, number in kinds.items()) if kinds else ""
+    return f"{word}: " + ", ".join(f"{number} {_noun(kind, number)}" for kind, number in kinds.items()) if kinds else ""
+
+
+def _noun(kind: str, number: int) -> str:
+    if number == 1 or kind.endswith("s"):
+        return kind
+    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
 
 
 __all__ = ("collect",)

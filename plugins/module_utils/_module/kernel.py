@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config, json_
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
-from ansible_collections.cni.node.plugins.module_utils._module.run import numbered
+from ansible_collections.cni.node.plugins.module_utils._module.run import done, numbered
 from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import Needs, Reasons, add_network
 from ansible_collections.cni.node.plugins.module_utils._node.kernel_settings import KernelSettings, Plan
 
@@ -29,7 +29,7 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     needs = _needs(params) if params["state"] == "present" else Needs()
     settings = KernelSettings(params["cache_dir"])
     plan = (settings.plan if module.check_mode else settings.ensure)(needs, persist=params["persist"])
-    return _report(plan, [_command(name, reasons) for name, reasons in sorted(needs.programs.items())])
+    return _report(module, plan, [_command(name, reasons) for name, reasons in sorted(needs.programs.items())])
 
 
 def _needs(params: t.Mapping[str, t.Any]) -> Needs:
@@ -82,7 +82,7 @@ def _append(reasons: Reasons, name: str, given: str) -> None:
     known += [reason for reason in (f"given in {given}",) if reason not in known]
 
 
-def _report(plan: Plan, programs: t.Sequence[dict[str, t.Any]]) -> dict[str, t.Any]:
+def _report(module: AnsibleModule, plan: Plan, programs: t.Sequence[dict[str, t.Any]]) -> dict[str, t.Any]:
     missing = ", ".join(entry["name"] for entry in programs if not entry["path"])
     return {
         "changed": plan.changed,
@@ -90,14 +90,15 @@ def _report(plan: Plan, programs: t.Sequence[dict[str, t.Any]]) -> dict[str, t.A
         "sysctls": [dataclasses.asdict(change) for change in plan.settings],
         "commands": programs,
         "diff": _diff(plan),
-        "msg": f"{_summary(plan)}{f'; not installed: {missing}' if missing else ''}",
+        "msg": f"{_summary(plan, module.check_mode and plan.changed)}{f'; not installed: {missing}' if missing else ''}",
     }
 
 
-def _summary(plan: Plan) -> str:
+def _summary(plan: Plan, foretold: bool) -> str:
     files = sum(change.changed for change in plan.files)
     loaded, changed = numbered(len(plan.loaded), "modules"), numbered(len(plan.written), "settings")
-    return f"{loaded} loaded, {changed} changed, {numbered(files, 'files')} changed"
+    is_loaded, is_changed = done("loaded", foretold=foretold), done("changed", foretold=foretold)
+    return f"{loaded} {is_loaded}, {changed} {is_changed}, {numbered(files, 'files')} {is_changed}"
 
 
 def _diff(plan: Plan) -> list[dict[str, t.Any]]:

@@ -174,7 +174,7 @@ def _labels(module: AnsibleModule) -> Labels | None:
 def _report(module: AnsibleModule, outcome: Outcome) -> _Keys:
     path = module.params["bin_dir"]
     warn(module, (_stays(f"{path}/{name}", outcome.set_aside.get(name)) for name in outcome.left))
-    actions = counted(change.action for change in outcome.changes)
+    actions = counted((change.action for change in outcome.changes), foretold=module.check_mode)
     what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
     return {
         "changed": outcome.changed,

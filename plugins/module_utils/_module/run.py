@@ -19,6 +19,8 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
 
+# What a dry run has found, and does not foretell.
+_FOUND: t.Final = ("checked", "failed", "kept", "left", "unchanged")
 # As many times -v as show what a module was called with.
 _VERBOSE: t.Final = 3
 
@@ -55,9 +57,15 @@ def warn_of_omitted(module: AnsibleModule, log: StderrLog | None) -> None:
         warn(module, [f"standard error of {log.omitted} more calls of plugins is not shown: there is no room for it"])
 
 
-def counted(actions: t.Iterable[str]) -> str:
-    """Say how often each action was taken, as ``2 added, 1 failed``."""
-    return ", ".join(f"{number} {action}" for action, number in sorted(collections.Counter(actions).items())) or "none"
+def counted(actions: t.Iterable[str], *, foretold: bool = False) -> str:
+    """Say how often each action was taken, as ``2 added, 1 failed``, or ``2 would be added, 1 failed`` in check mode."""
+    numbers = sorted(collections.Counter(actions).items())
+    return ", ".join(f"{number} {done(action, foretold=foretold)}" for action, number in numbers) or "none"
+
+
+def done(action: str, *, foretold: bool) -> str:
+    """Return an action as it was taken, or as it would be."""
+    return f"would be {action}" if foretold and action not in _FOUND else action
 
 
 def numbered(number: int, plural: str) -> str:
@@ -72,4 +80,4 @@ def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
         module.warn(warning)
 
 
-__all__ = ("as_failure", "counted", "numbered", "run", "stderr_log", "warn", "warn_of_omitted")
+__all__ = ("as_failure", "counted", "done", "numbered", "run", "stderr_log", "warn", "warn_of_omitted")

@@ -110,7 +110,7 @@ class Done:
                 {key: value for key, value in one.items() if key not in _UNPREDICTABLE_OF_AN_ATTACHMENT}
                 for one in plan["attachments"]
             ]
-        return {**plan, "msg": self.timeless}
+        return {**plan, "msg": self.timeless.replace("would be ", "")}
 
 
 @dataclasses.dataclass(frozen=True)

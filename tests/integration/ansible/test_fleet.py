@@ -14,7 +14,13 @@ import pytest
 import yaml
 
 from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
-from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import PROVISION, REMOVE, UNMANAGED, VERIFY, _own
+from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
+    PROVISION,
+    REMOVE,
+    UNMANAGED,
+    VERIFY,
+    _own,
+)
 from ansible_collections.cni.node.tests.integration.engine.node import Node
 from ansible_collections.cni.node.tests.support.namespaces import ip
 

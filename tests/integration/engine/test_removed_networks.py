@@ -53,8 +53,9 @@ def collect(node: Node, conflists: list[Json]) -> dict[str, Json]:
     predicted = node.run("gc", **options, _ansible_check_mode=True).succeeded().result
     assert before.difference(node.state()) == ""
     done = node.run("gc", **options).succeeded().result
-    for key in ("findings", "changed", "msg", "diff"):
+    for key in ("findings", "changed", "diff"):
         assert done[key] == predicted[key]
+    assert done["msg"] == predicted["msg"].replace("would be ", "")
     again = node.run("gc", **options).succeeded().result
     assert again["changed"] is False
     assert again["findings"] == [one for one in done["findings"] if one["action"] == "kept"]
@@ -323,7 +324,7 @@ def test_check_mode_takes_for_removed_what_tasks_before_it_would_remove(
         before = node.state()
         done = node.run("gc", networks=["net"], min_age=0, **given, **options).succeeded().result
         assert (before.difference(node.state()) == "") == check_mode
-        found.append([done[key] for key in ("findings", "changed", "msg", "diff")])
+        found.append([done[key] for key in ("findings", "changed", "diff")])
     assert found[0] == found[1]
     assert set(namespaces.links()) == {"lo"}
 

@@ -33,6 +33,11 @@ class Done(t.NamedTuple):
         return str(self.result["msg"])
 
 
+def outcome(result: Json) -> Json:
+    """What check mode predicts of a result: all but what was given, and the tense of its message."""
+    return {**result, "invocation": None, "msg": result["msg"].replace("would be ", "")}
+
+
 class Runner:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._monkeypatch = monkeypatch

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import ConflistDirectory
 from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner, outcome
 
 Json = dict[str, t.Any]
 CONFIG: Json = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "lab"}]}
@@ -33,9 +33,10 @@ def ensure(run: Runner, tmp_path: pathlib.Path) -> Ensure:
 def test_it_writes_and_says_so_once(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "net.d" / "10-net.conflist")
     predicted = ensure({"config": CONFIG}, check_mode=True).ok()
+    assert predicted["msg"] == "1 of 1 network configurations would be changed"
     assert not (tmp_path / "net.d").exists()
     done = ensure({"config": CONFIG}).ok()
-    assert {**predicted, "invocation": 0} == {**done, "invocation": 0}
+    assert outcome(predicted) == outcome(done)
     (entry,) = done["conflists"]
     assert json.loads(entry.pop("content")) == CONFIG
     assert entry == {"network": "net", "path": path, "action": "created"}

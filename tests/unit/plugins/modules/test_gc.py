@@ -53,10 +53,10 @@ def test_the_diff_and_the_message_tell_what_goes_and_what_stays(collect: Collect
         (directory / address).write_text("nobody\r\neth0", encoding="utf-8")
     (directory / "10.1.0.4").write_text("by hand, to keep it", encoding="utf-8")
     done = collect(min_age=0, check_mode=True).ok()
-    assert done["msg"] == "collected: 2 lease; kept: 1 lease"
+    assert done["msg"] == "would be collected: 2 leases; kept: 1 lease"
     assert list(done["diff"]["before"]) == [str(directory / "10.1.0.2"), str(directory / "10.1.0.3")]
     assert done["diff"]["after"] == {}
-    assert collect(min_age=0).ok()["changed"] is True
+    assert collect(min_age=0).ok()["msg"] == "collected: 2 leases; kept: 1 lease"
     assert [path.name for path in directory.iterdir() if path.name != "lock"] == ["10.1.0.4"]
 
 

@@ -25,7 +25,7 @@ def test_check_mode_says_what_would_be_made(run: Runner, directory: pathlib.Path
     done = run("netns", names=["red", "new", "other", "new"], check_mode=True).ok()
     assert (done["changed"], done["changed_names"]) == (True, ["new", "other"])
     assert done["diff"] == {"before": {"names": ["red"]}, "after": {"names": ["new", "other", "red"]}}
-    assert done["msg"] == "2 of 3 network namespaces made"
+    assert done["msg"] == "2 of 3 network namespaces would be made"
     assert sorted(path.name for path in directory.iterdir()) == ["blue", "red"]
 
 
@@ -33,7 +33,7 @@ def test_check_mode_says_what_would_be_removed(run: Runner, directory: pathlib.P
     done = run("netns", names=["red", "nobody"], state="absent", check_mode=True).ok()
     assert (done["changed"], done["changed_names"]) == (True, ["red"])
     assert done["diff"] == {"before": {"names": ["red"]}, "after": {"names": []}}
-    assert done["msg"] == "1 of 2 network namespaces removed"
+    assert done["msg"] == "1 of 2 network namespaces would be removed"
     assert (directory / "red").exists()
 
 

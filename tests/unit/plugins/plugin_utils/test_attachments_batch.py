@@ -34,14 +34,15 @@ def result(*entries: Json, left: t.Sequence[int] = (), **keys: t.Any) -> Json:
     names = [f"attachment of {one['container_id']}" for one in entries if one["changed"]]
     diff = {"before": dict.fromkeys(names, "absent"), "after": dict.fromkeys(names, "attached")}
     done = completed(
-        {"timing": timing(1.0), "diff": diff, "invocation": {"module_args": {}}, **keys, "attachments": list(entries)}
+        {"timing": timing(1.0), "diff": diff, "invocation": {"module_args": {}}, **keys, "attachments": list(entries)},
+        foretold=False,
     )
     return {**done, "_controller": {"left": list(left), "purged": []}} if left else done
 
 
 def of(*results: Json) -> Batch:
     first, *others = results
-    batch = Batch(first)
+    batch = Batch(first, foretold=False)
     for one in others:
         batch.take(one)
     return batch

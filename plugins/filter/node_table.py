@@ -74,7 +74,8 @@ _Facts = collections.abc.Mapping[str, t.Any]
 
 _HEADINGS: t.Final[Row] = ("NODE", "PLUGINS", "NETWORKS", "ATTACHMENTS", "DRIFT", "TROUBLE")
 _OF_ATTACHMENTS: t.Final[Row] = ("NODE", "NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "PORTS", "DRIFT")
-_ALL, _DRIFTED = "all", "drifted"
+_ALL: t.Final = "all"
+_DRIFTED: t.Final = "drifted"
 # As many as one reads.
 _MOST: t.Final = 20
 

@@ -68,11 +68,11 @@ def test_what_is_gone_is_trouble(
     node: Node, project: Project, lose: t.Callable[[Node], None], trouble: str, drift: str
 ) -> None:
     node.plugins.path.rmdir()
-    _, green = _shown(project.run(PROVISION, **_variables(project)))
+    dummy, green = _shown(project.run(PROVISION, **_variables(project)))
     assert green[-1].strip() == "-"
     lose(node)
     looked = project.run(REPORT)
-    _, row, *attachments = _shown(looked)
+    dummy, row, *attachments = _shown(looked)
     assert row[-1].strip() == trouble
     red = next(cells for cells in attachments if "red" in [cell.strip() for cell in cells])
     *names, address, ports, found = [cell.strip() for cell in red]

@@ -73,7 +73,8 @@ options:
       - A tar archive, compressed with gzip or xz or not at all, with the plugins at its root. Only regular files are taken.
       - A URL that ends with C(/) is a mirror of the reference plugins. The name of the archive for O(version) and the
         node's architecture is added.
-      - Credentials in a URL are taken for O(url_username) and O(url_password), and are not shown.
+      - Credentials in a URL are taken for O(url_username) and O(url_password), and are not shown. A C(/) in them is written
+        C(%2F) there.
       - A directory on the controller or the node, whose executable files are taken.
     type: str
   remote_src:

@@ -55,6 +55,7 @@ def run_all(names: t.Iterable[str]) -> list[report.Outcome]:
 def run_lanes(names: t.Sequence[str], beside: t.Sequence[str]) -> list[report.Outcome]:
     """Run two lists of suites at a time; what the second says is told after the first."""
     told = CACHE / "beside.log"
+    told.parent.mkdir(exist_ok=True)
     with concurrent.futures.ProcessPoolExecutor(1, initializer=_tell, initargs=(told,)) as background:
         others = background.submit(run_all, beside)
         outcomes = [*run_all(names), *others.result()]

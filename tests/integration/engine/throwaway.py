@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A node for one test: network interfaces, firewall, /run, /etc/cni, /opt/cni and /var/lib/cni all begin empty."""
+"""A node for one test: network interfaces, firewall, and the directories that runtimes and modules write to begin empty."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import uuid
 
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, syscall
 
-DIRECTORIES = ("/run", "/etc/cni", "/opt/cni", "/var/lib/cni")
+DIRECTORIES = ("/run", "/etc/cni", "/etc/modules-load.d", "/etc/sysctl.d", "/opt/cni", "/var/lib/cni")
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 

@@ -34,4 +34,9 @@ def changed(path: str) -> float:
         return 0.0
 
 
-__all__ = ("changed", "list_directory")
+def is_executable(path: str) -> bool:
+    """Return whether a path leads to a file that this user may run."""
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+__all__ = ("changed", "is_executable", "list_directory")

@@ -76,12 +76,16 @@ def completed_values(capability_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]
     A mapped port without a protocol is one of tcp, protocols are in lower case, numbers are numbers, lists and objects may be
     JSON text, and an empty text for one of these is as good as none. What cannot be understood stays as it is.
     """
-    values = {name: structured(value) if name in _STRUCTURED else value for name, value in capability_args.items()}
-    return {name: _completed(name, value) for name, value in values.items() if value != "" or name not in _STRUCTURED}
+    return {name: _completed(name, value) for name, value in structured(capability_args, _STRUCTURED).items()}
 
 
-def structured(value: t.Any) -> t.Any:
-    """Return the list or object that a text is the JSON of; all else stays as it is."""
+def structured(values: t.Mapping[str, t.Any], names: t.Container[str]) -> dict[str, t.Any]:
+    """Return values of which some are lists or objects: of these, JSON text is decoded, and an empty text left out."""
+    found = {name: _decoded(value) if name in names else value for name, value in values.items()}
+    return {name: value for name, value in found.items() if value != "" or name not in names}
+
+
+def _decoded(value: t.Any) -> t.Any:
     if not isinstance(value, str):
         return value
     text = value.strip()

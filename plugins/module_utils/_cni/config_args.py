@@ -26,10 +26,7 @@ def completed_config_args(config_args: t.Mapping[str, t.Any]) -> dict[str, t.Any
 
     Lists may be JSON text, as surveys give them; an empty text for one of these, and a value that is null, is left out.
     """
-    values = {key: structured(value) if key in _STRUCTURED else value for key, value in config_args.items()}
-    return {
-        key: value for key, value in values.items() if value is not None and not (value == "" and key in _STRUCTURED)
-    }
+    return {key: value for key, value in structured(config_args, _STRUCTURED).items() if value is not None}
 
 
 def check_config_args(config_args: t.Mapping[str, t.Any]) -> None:

@@ -87,10 +87,10 @@ def _networks(module: AnsibleModule) -> conf_dir.ConfDir:
     found = conf_dir.load(module.params["conf_dir"])
     if not module.check_mode or not module.params["planned_conflists"]:
         return found
-    from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import PlannedFile, with_planned
+    from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import planned_files, with_planned
 
     planned = module.params["planned_conflists"]
-    return with_planned(found, [PlannedFile(one["path"], one["action"], one["content"] or "") for one in planned])
+    return with_planned(found, planned_files(planned))
 
 
 def _forecast(

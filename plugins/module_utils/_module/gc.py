@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.delegates import ne
 from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
 from ansible_collections.cni.node.plugins.module_utils._node.leak import FAILED, KEPT, Leak, Scope
 from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
-from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import PlannedFile, with_planned
+from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import planned_files, with_planned
 from ansible_collections.cni.node.plugins.module_utils._node.removal import Removal
 
 if t.TYPE_CHECKING:
@@ -63,9 +63,7 @@ def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> Valid:
 
 def _removal(conflists: t.Sequence[t.Mapping[str, t.Any]], attachments: t.Sequence[t.Mapping[str, t.Any]]) -> Removal:
     """Return what tasks before this one have removed, by their results."""
-    files = tuple(
-        PlannedFile(one["path"], one["action"], one["content"] or "") for one in conflists if one["action"] == _REMOVED
-    )
+    files = tuple(planned_files(one for one in conflists if one["action"] == _REMOVED))
     removed = [one for one in attachments if one.get("action") == _REMOVED]
     return Removal(files, frozenset(map(_key, removed)))
 

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, con
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import PlannedFile, with_planned
+from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import planned_files, with_planned
 from ansible_collections.cni.node.plugins.module_utils._node.plugin_needs import Needs, described, is_elsewhere, needs
 
 if t.TYPE_CHECKING:
@@ -53,8 +53,7 @@ def _configured(module: AnsibleModule) -> t.Iterable[NetworkConfiguration]:
     """Return the networks of the node; in check mode, without those that an earlier task would remove."""
     found = conf_dir.load(module.params["conf_dir"])
     planned = module.params["planned_conflists"] if module.check_mode else []
-    files = [PlannedFile(one["path"], one["action"], one["content"] or "") for one in planned]
-    return with_planned(found, files).networks.values()
+    return with_planned(found, planned_files(planned)).networks.values()
 
 
 def _given(params: t.Mapping[str, t.Any]) -> t.Iterator[NetworkConfiguration]:

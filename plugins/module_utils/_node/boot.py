@@ -10,8 +10,8 @@ from __future__ import annotations
 import typing as t
 
 # What brings attachments back after a reboot: a program, the unit that runs it, and what makes systemd start that.
-PROGRAM: t.Final = "/opt/cni.node/restore.pyz"
 PROGRAM_NAME: t.Final = "restore.pyz"
+PROGRAM: t.Final = f"/opt/cni.node/{PROGRAM_NAME}"
 UNIT: t.Final = "/etc/systemd/system/cni-node-restore.service"
 LINK: t.Final = "/etc/systemd/system/multi-user.target.wants/cni-node-restore.service"
 

@@ -27,10 +27,10 @@ _PROGRAM: t.Final = "# program: "
 _PYTHON: t.Final = "/usr/bin/python3"
 _PLAIN: t.Final = re.compile(r"[A-Za-z0-9_./+-]+")
 
-# Firewalls come before network-pre.target and take rules away as they start; runtimes may want the same addresses.
 # No module takes a path with them; a unit of before may list one.
 _CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
+# Firewalls come before network-pre.target and take rules away as they start; runtimes may want the same addresses.
 _TEXT: t.Final = """\
 # Written by cni.node for the attachments with persist: what is changed here gets lost, so use a drop-in.
 {listed}

@@ -14,6 +14,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.files import is_executable
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
@@ -124,7 +125,7 @@ def _executables(directory: str) -> list[str]:
     except OSError as exc:
         raise io_error("list", directory, exc) from exc
     paths = {name: os.path.join(directory, name) for name in names if name[0] != "."}
-    return [name for name, path in paths.items() if _is_executable(path)]
+    return [name for name, path in paths.items() if is_executable(path)]
 
 
 def _missing_files(directory: str, names: t.Iterable[str]) -> list[str]:
@@ -148,11 +149,7 @@ def _network(network: NetworkConfiguration, plugin_dirs: t.Sequence[str], *, sha
 def _missing_plugins(network: NetworkConfiguration, plugin_dirs: t.Sequence[str]) -> list[str]:
     """Return the plugins that a network runs and no plugin directory has."""
     types = {one.type for one in delegates.executables(network)}
-    return sorted(one for one in types if not any(_is_executable(os.path.join(path, one)) for path in plugin_dirs))
-
-
-def _is_executable(path: str) -> bool:
-    return os.path.isfile(path) and os.access(path, os.X_OK)
+    return sorted(one for one in types if not any(is_executable(os.path.join(path, one)) for path in plugin_dirs))
 
 
 def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> _Facts:

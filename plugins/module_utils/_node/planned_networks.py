@@ -30,6 +30,11 @@ class PlannedFile(t.NamedTuple):
     content: str
 
 
+def planned_files(returned: t.Iterable[t.Mapping[str, t.Any]]) -> list[PlannedFile]:
+    """Return the files of what the module `conflists` has returned."""
+    return [PlannedFile(one["path"], one["action"], one["content"] or "") for one in returned]
+
+
 def with_planned(directory: ConfDir, files: t.Iterable[PlannedFile]) -> ConfDir:
     """Return a directory of network configurations as it will be when another task has changed its files.
 
@@ -59,4 +64,4 @@ def parsed(one: PlannedFile) -> NetworkConfiguration:
     return conf_dir.complete(network, os.path.dirname(one.path))
 
 
-__all__ = ("PlannedFile", "parsed", "with_planned")
+__all__ = ("PlannedFile", "parsed", "planned_files", "with_planned")

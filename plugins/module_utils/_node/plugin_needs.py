@@ -12,6 +12,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.files import is_executable
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -54,7 +55,7 @@ def is_elsewhere(plugin: str, directories: t.Iterable[str], bin_dir: str) -> boo
     """Return whether a directory other than ``bin_dir`` has an executable plugin of that name."""
     own = os.path.realpath(bin_dir)
     others = (os.path.join(path, plugin) for path in directories if os.path.realpath(path) != own)
-    return any(os.path.isfile(path) and os.access(path, os.X_OK) for path in others)
+    return any(is_executable(path) for path in others)
 
 
 def described(found: Needs) -> str:

@@ -130,9 +130,9 @@ class SharedChains:
 
     def _is_own(self, group: Group, rule: str) -> bool:
         words = iptables.words(rule)
-        if _value(words, "-j") in self._expected.chains:
+        if iptables.value(words, "-j") in self._expected.chains:
             return True
-        addresses = {_value(words, option).partition("/")[0] for option in ("-s", "-d")} - {""}
+        addresses = {iptables.value(words, option).partition("/")[0] for option in ("-s", "-d")} - {""}
         if addresses and addresses <= self._expected.addresses:
             return True
         links = _links(rule)
@@ -174,11 +174,7 @@ def _chain(rule: str) -> str:
 
 def _links(rule: str) -> frozenset[str]:
     words = iptables.words(rule)
-    return frozenset(filter(None, (_value(words, option) for option in ("-i", "-o"))))
-
-
-def _value(words: t.Sequence[str], option: str) -> str:
-    return iptables.value(words, option)
+    return frozenset(filter(None, (iptables.value(words, option) for option in ("-i", "-o"))))
 
 
 __all__ = ("Expected", "Group", "SharedChains")

@@ -10,10 +10,12 @@ import os
 import pathlib
 import subprocess
 import sys
+import types
 import zipfile
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node import boot, boot_unit, restore_program
 
 DIRECTORIES = ["/var/lib/cni", '/var/a b/"%$\\']
@@ -116,6 +118,25 @@ def test_the_program_is_the_same_each_time_and_needs_nothing_beside_it(root: pat
     argv = [sys.executable, "-I", "-S", boot.PROGRAM, str(root / "cache")]
     done = subprocess.run(argv, check=False, capture_output=True, text=True, env={}, cwd="/")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from {package} import netns",
+        "from {package} import netns as namespaces",
+        "from {package} import (\n    netns as namespaces,  # the kernel's\n    syscall,\n)",
+        "from {package}.netns import DIRECTORY as PLACE",
+        "import {package}.netns",
+        "import {package}.netns as namespaces",
+        "def read():\n    from {package} import netns as namespaces",
+    ],
+)
+def test_the_program_follows_every_form_of_import(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaders, package = restore_program._loader, netns.__name__.rpartition(".")[0]
+    first = types.SimpleNamespace(get_source=lambda dummy: f"{statement.format(package=package)}\n")
+    monkeypatch.setattr(restore_program, "_loader", lambda name: first if name == "first" else loaders(name))
+    assert netns.__name__ in restore_program._sources("first")
 
 
 @pytest.mark.parametrize("line", ["# cache_dirs: [", "# cache_dirs: 5", "nothing of ours"])

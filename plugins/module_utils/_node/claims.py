@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import glob
 import os
 import typing as t
 
@@ -19,62 +18,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Ke
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_name
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._linux.live_namespaces import Addresses
 
-# Below it, runtimes keep their records as the reference runtime does: libcni, CRI-O, Podman and containerd in
-# "results", dockershim's heirs in "cache/results", Multus in "multus/results".
-_STATE_DIR: t.Final = "/var/lib/cni"
-
-# A network that is called so has its leases there.
-_NO_RECORDS: t.Final = f"{_STATE_DIR}/networks/results"
-
 Names = tuple[str, str]
-
-
-class Ledger:
-    """The records of all runtimes of a node."""
-
-    def __init__(self, own: RecordStore) -> None:
-        self._own = own
-        patterns = (f"{_STATE_DIR}/results", f"{_STATE_DIR}/*/results")
-        found = {os.path.realpath(path) for pattern in patterns for path in glob.glob(pattern)}
-        found -= {os.path.realpath(own.directory), _NO_RECORDS}
-        self._others = [RecordStore(path) for path in sorted(found)]
-
-    def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
-        """Return every record, and what is wrong with each file that is none, by path."""
-        return _together(store.read_all() for store in (self._own, *self._others))
-
-    def of(self, network: str) -> tuple[list[Record], list[Record], dict[str, CniError]]:
-        """Return a network's records at our place, those elsewhere, and what is wrong with files that may be one."""
-        ours, broken = self._own.read_network(network)
-        elsewhere, wrong = self.elsewhere(network)
-        return ours, elsewhere, {**broken, **wrong}
-
-    def others(self, record: Record) -> tuple[list[Record], dict[str, CniError]]:
-        """Return every record but our own of this attachment, and what is wrong with each file that is none, by path."""
-        ours, broken = self._own.read_all()
-        elsewhere, wrong = _together(store.read_all() for store in self._others)
-        own = [one for one in ours if one.attachment.key != record.attachment.key]
-        return [*own, *elsewhere], {**broken, **wrong}
-
-    def elsewhere(self, network: str) -> tuple[list[Record], dict[str, CniError]]:
-        """Return a network's records at other places than ours, and what is wrong with files that may be one."""
-        return _together(store.read_network(network) for store in self._others)
-
-
-def _together(
-    found: t.Iterable[tuple[list[Record], dict[str, CniError]]],
-) -> tuple[list[Record], dict[str, CniError]]:
-    records: list[Record] = []
-    broken: dict[str, CniError] = {}
-    for some, wrong in found:
-        records += some
-        broken.update(wrong)
-    return records, broken
 
 
 class Valid(t.NamedTuple):
@@ -166,4 +114,4 @@ class Claims:
         return live_namespaces.addresses()
 
 
-__all__ = ("Claims", "Ledger", "Names", "Valid")
+__all__ = ("Claims", "Names", "Valid")

@@ -11,12 +11,12 @@ import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import netns_for_delete
 from ansible_collections.cni.node.plugins.module_utils._node import rule_names, saved_values
-from ansible_collections.cni.node.plugins.module_utils._node.claims import Ledger
 
 # What a configuration has to have, so that a DEL without a network namespace leaves rules of nftables.
 _MASQUERADES: t.Final = "ipMasq"
@@ -100,7 +100,7 @@ def _has(network: NetworkConfiguration, key: str) -> bool:
 
 def _claimed_by_others(record: Record, records: RecordStore) -> set[str] | None:
     """Return what the rules and files of all other attachments are called, or None where a record cannot be read."""
-    others, broken = Ledger(records).others(record)
+    others, broken = AllRecords(records).read_all_except(record)
     if broken:
         return None  # the module gc keeps what is left, and says why
     keys = [other.attachment.key for other in others]

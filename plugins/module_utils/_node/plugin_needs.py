@@ -13,11 +13,11 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.files import is_executable
+from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._node.claims import Ledger
 from ansible_collections.cni.node.plugins.module_utils._node.delegates import executables
 
 _SHOWN: t.Final = 3
@@ -75,7 +75,7 @@ def _note(found: Needs, plugins: t.Collection[str], network: NetworkConfiguratio
 
 
 def _recorded(cache_dir: str) -> list[Record]:
-    records, dummy = Ledger(RecordStore.of_records(cache_dir)).read_all()
+    records, dummy = AllRecords(RecordStore.of_records(cache_dir)).read_all()
     intents, dummy = RecordStore.of_intents(cache_dir).read_all()
     return [*records, *intents]
 

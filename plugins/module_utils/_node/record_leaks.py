@@ -13,11 +13,12 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.files import changed
+from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Ledger, Names, Valid
+from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Names, Valid
 from ansible_collections.cni.node.plugins.module_utils._node.leak import DELETED, Leak, Scope
 
 
@@ -33,7 +34,7 @@ class RecordLeaks:
         """
         self._runtime = runtime
         self._networks = conf_dir
-        self._ledger = Ledger(runtime.records)
+        self._all_records = AllRecords(runtime.records)
         self._valid = valid
         self._scope = scope
         self._removed = frozenset(removed)
@@ -41,7 +42,7 @@ class RecordLeaks:
 
     def known(self) -> tuple[list[Attachment], list[Leak]]:
         """Return whose records and intents there are on the node, and those that do not tell."""
-        records, broken = self._ledger.read_all()
+        records, broken = self._all_records.read_all()
         begun, broken_intents = self._runtime.intents.read_all()
         unreadable = [_unreadable("record", "", *one) for one in broken.items()]
         unreadable += [_unreadable("intent", "", *one) for one in broken_intents.items()]
@@ -54,7 +55,7 @@ class RecordLeaks:
         Args:
             leaks: Takes each leak as soon as it is known, so that none is lost over the next.
         """
-        ours, elsewhere, broken = self._ledger.of(network)
+        ours, elsewhere, broken = self._all_records.read_network(network)
         pending, broken_intents = self._runtime.intents.read_network(network)
         begun = {intent.attachment.key: intent for intent in pending}
         for attachment in (record.attachment for record in ours):
@@ -89,14 +90,14 @@ class RecordLeaks:
         Raises:
             CniError: Of a record that cannot be read.
         """
-        records, broken = self._ledger.elsewhere(network)
+        records, broken = self._all_records.read_elsewhere(network)
         for error in broken.values():
             raise error
         return {record.attachment.key[1:] for record in records}
 
     def everywhere(self) -> Claims:
         """Return who owns something of any network, after all that has been collected, or would have been."""
-        records, broken = self._ledger.read_all()
+        records, broken = self._all_records.read_all()
         records += self._runtime.intents.read_all()[0]
         keys = {record.attachment.key for record in records}
         staying = {key[1:] for key in keys - self._going} | self._valid.names()

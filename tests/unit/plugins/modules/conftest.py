@@ -9,14 +9,14 @@ import pathlib
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node import claims
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Runner
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path) -> Runner:
     """A file passes for a namespace: a real one cannot be had without root. Other runtimes have no records."""
-    monkeypatch.setattr(claims, "_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
     return Runner(monkeypatch, capsys)

@@ -10,8 +10,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, program
-from ansible_collections.cni.node.plugins.module_utils._node import claims, garbage, host_local
+from ansible_collections.cni.node.plugins.module_utils._node import garbage, host_local
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
 
 Collect = t.Callable[..., Done]
@@ -20,7 +21,7 @@ Collect = t.Callable[..., Done]
 @pytest.fixture
 def collect(run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Collect:
     monkeypatch.setattr(host_local, "DATA_DIR", str(tmp_path / "networks"))
-    monkeypatch.setattr(claims, "_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(garbage, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
     monkeypatch.setattr(live_namespaces, "live", dict)

@@ -13,11 +13,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import program
-from ansible_collections.cni.node.plugins.module_utils._node import claims
 from ansible_collections.cni.node.plugins.module_utils._node.del_leaks import remove_del_leaks
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
@@ -31,7 +31,7 @@ CHECKED: Json = {"type": "bridge", "macspoofchk": True}
 def tool(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """A program nft that fails, as it does where the kernel has no nf_tables, and writes down what it was asked."""
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
-    monkeypatch.setattr(claims, "_STATE_DIR", str(tmp_path))
+    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
     path, asked = tmp_path / "nft", tmp_path / "asked"
     path.write_text(f'#!/bin/sh\necho "$*" >>{asked}\nexit 1\n', encoding="utf-8")
     path.chmod(0o755)

@@ -17,7 +17,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
+from ansible_collections.cni.node.plugins.module_utils._cni import all_records, conf_dir, config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -29,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
-from ansible_collections.cni.node.plugins.module_utils._node import births, claims, garbage, host_local, rule_names
+from ansible_collections.cni.node.plugins.module_utils._node import births, garbage, host_local, rule_names
 from ansible_collections.cni.node.plugins.module_utils._node.chain_leaks import ChainLeaks
 from ansible_collections.cni.node.plugins.module_utils._node.claims import Claims, Valid
 from ansible_collections.cni.node.plugins.module_utils._node.firewall_leaks import FirewallLeaks
@@ -157,7 +157,7 @@ def test_the_firewall_is_listed_before_records_are_read(
     lab: Laboratory, monkeypatch: pytest.MonkeyPatch, tools: Tools, tmp_path: pathlib.Path
 ) -> None:
     monkeypatch.setattr(host_local, "DATA_DIR", str(tmp_path / "networks"))
-    monkeypatch.setattr(claims, "_STATE_DIR", str(tmp_path))
+    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
     monkeypatch.setattr(garbage, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
     everywhere = RecordLeaks.everywhere
 

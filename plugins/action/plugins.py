@@ -17,22 +17,22 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive
-from ansible_collections.cni.node.plugins.module_utils._node.file_digest import (
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import (
     digest_of,
     digest_of_stream,
     opened,
     sha256,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import (
+from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import (
     identity_of,
     listed_contents,
     listing_of,
     reading,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask, is_url
-from ansible_collections.cni.node.plugins.module_utils._node.private_file import copy_of
-from ansible_collections.cni.node.plugins.module_utils._node.url_credentials import separate
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import ask, is_url
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import separate
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 

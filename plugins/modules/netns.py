@@ -100,12 +100,12 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module.run import done, run
-from ansible_collections.cni.node.plugins.module_utils._node import namespaces
+from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 
 
 def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     names, present = module.params["names"], module.params["state"] == "present"
-    changed = namespaces.ensure(names, present=present, dry_run=module.check_mode)
+    changed = trial_netns.ensure(names, present=present, dry_run=module.check_mode)
     without, with_them = sorted(set(names) - set(changed)), sorted(set(names))
     before, after = (without, with_them) if present else (sorted(changed), [])
     action = done("made" if present else "removed", foretold=module.check_mode and bool(changed))

@@ -393,10 +393,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.run import counted, numbered, run, warn
-from ansible_collections.cni.node.plugins.module_utils._node import address_pools, inventory, plugin_access
+from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._node.readiness import Readiness
+    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import Readiness
 
 GATHER = ["plugins", "releases", "networks", "attachments", "leases", "netns"]
 STATUS = "status"
@@ -436,7 +437,7 @@ def describe(module: AnsibleModule) -> dict[str, t.Any]:
 
 
 def _asked(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
-    from ansible_collections.cni.node.plugins.module_utils._node.readiness import readiness_of_node
+    from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import readiness_of_node
 
     return readiness_of_node(
         params["conf_dir"],

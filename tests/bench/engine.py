@@ -19,9 +19,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
-from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
 
 # What is asked for, and what has to come out of it. NOTHING is a run in which everything is as wanted already.
 COMMANDS: dict[str, tuple[Policy, bool, str]] = {

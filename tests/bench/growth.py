@@ -10,7 +10,7 @@ import functools
 import ipaddress
 import pathlib
 
-from ansible_collections.cni.node.plugins.module_utils._node import namespaces
+from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.tests.bench import networks
 from ansible_collections.cni.node.tests.bench.contestants import Engine
 from ansible_collections.cni.node.tests.bench.effort import Bench
@@ -41,7 +41,7 @@ def chapter(bench: Bench) -> str:
         found = by_key(interleaved(rounds, turns))
     finally:
         # Faster than DEL, which nobody measures here: the interfaces go with them.
-        namespaces.ensure([item["container_id"] for item in items], present=False, dry_run=False)
+        trial_netns.ensure([item["container_id"] for item in items], present=False, dry_run=False)
         node.clean()
     return "\n\n".join(
         [

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node import namespaces
+from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.tests.bench import networks
 from ansible_collections.cni.node.tests.bench.networks import Json
 from ansible_collections.cni.node.tests.support.namespaces import links
@@ -58,7 +58,7 @@ class Node:
     def attachments(self, network: Json, count: int) -> list[Json]:
         """Items for so many containers, after their namespaces and the network's file have been made."""
         containers = [f"bench{number:04d}" for number in range(count)]
-        namespaces.ensure(containers, present=True, dry_run=False)
+        trial_netns.ensure(containers, present=True, dry_run=False)
         path = self.conf_dir / f"10-{network['name']}.conflist"
         path.write_text(json.dumps(network, indent=2), encoding="utf-8")
         return networks.items(network, containers, netns.DIRECTORY)

@@ -26,12 +26,12 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_batch import batch
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import completed
 from ansible_collections.cni.node.plugins.module_utils._module.run import stderr_log, warn, warn_of_omitted
-from ansible_collections.cni.node.plugins.module_utils._node import boot
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
-from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.delegates import nested_types
-from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import NodeExecutor
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -87,7 +87,7 @@ def _networks(module: AnsibleModule) -> conf_dir.ConfDir:
     found = conf_dir.load(module.params["conf_dir"])
     if not module.check_mode or not module.params["planned_conflists"]:
         return found
-    from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import planned_files, with_planned
+    from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import planned_files, with_planned
 
     planned = module.params["planned_conflists"]
     return with_planned(found, planned_files(planned))
@@ -117,11 +117,11 @@ def _seconds(module: AnsibleModule, prepares_boot: bool) -> float:
 
 def _prepares_boot(wanted: t.Iterable[Wanted]) -> bool:
     if not any(one.restoration for one in wanted):
-        return os.path.lexists(boot.UNIT)
+        return os.path.lexists(boot_paths.UNIT)
     # What is needed only where something is restored is loaded only there.
-    from ansible_collections.cni.node.plugins.module_utils._node import boot_unit
+    from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
 
-    boot_unit.require_systemd()
+    systemd_unit.require_systemd()
     return True
 
 

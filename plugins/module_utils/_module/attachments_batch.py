@@ -14,8 +14,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import unwanted
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import unwanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Wanted
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule

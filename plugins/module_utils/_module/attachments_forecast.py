@@ -15,8 +15,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.known import NETWORK_CHANGED, REQUEST_CHANGED
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import (
+    NETWORK_CHANGED,
+    REQUEST_CHANGED,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome
 
 _SHOWN: t.Final = 10
 

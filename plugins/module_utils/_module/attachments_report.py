@@ -11,7 +11,7 @@ import collections
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import PluginCall
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key

@@ -12,11 +12,11 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node import boot_unit
-from ansible_collections.cni.node.plugins.module_utils._node.boot_preparation import prepare
-from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
-from ansible_collections.cni.node.plugins.module_utils._node.file_digest import sha256
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
+from ansible_collections.cni.node.plugins.module_utils._node.boot.prepare import prepare
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -44,7 +44,7 @@ def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], parts: di
 
 def _diff(change: FileChange) -> dict[str, t.Any]:
     """A program says nothing to a reader, its digest whether it is another one."""
-    if not boot_unit.is_program(change.path):
+    if not systemd_unit.is_program(change.path):
         return file_diff(change)
     before, after = (f"SHA-256 {sha256(content)}\n" if content else "" for content in (change.before, change.after))
     return {"before_header": change.path, "before": before, "after_header": change.path, "after": after}

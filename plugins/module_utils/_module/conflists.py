@@ -25,11 +25,16 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
 from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure, done, warn
-from ansible_collections.cni.node.plugins.module_utils._node import node_level, plugin_access
-from ansible_collections.cni.node.plugins.module_utils._node.conflists import ConflistDirectory, Wanted, to_content
-from ansible_collections.cni.node.plugins.module_utils._node.file_change import FileChange
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_findings import PluginProbe
-from ansible_collections.cni.node.plugins.module_utils._node.prospect import Prospect
+from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import (
+    ConflistDirectory,
+    Wanted,
+    to_content,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned import Prospect
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -96,7 +101,7 @@ def _validated(module: AnsibleModule, prospect: Prospect) -> list[Finding]:
         probe = PluginProbe(executor, may_come=module.check_mode)
         found += [finding for network in prospect.wanted for finding in probe.findings(network)]
     if is_asked:
-        found += node_level.findings(prospect, may_come=module.check_mode)
+        found += conflist_checks.findings(prospect, may_come=module.check_mode)
     return found
 
 

@@ -15,8 +15,8 @@ import urllib.error
 from ansible.module_utils.urls import open_url
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node import private_file
-from ansible_collections.cni.node.plugins.module_utils._node.url_credentials import Credentials
+from ansible_collections.cni.node.plugins.module_utils._node.files import private as private_file
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import Credentials
 
 _CHUNK: t.Final = 64 * 1024
 _ADVICE: t.Final = "see whether the node reaches it, or give an archive on the controller as source"

@@ -13,16 +13,16 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
+from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import planned_files, with_planned
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import done
-from ansible_collections.cni.node.plugins.module_utils._node.claims import Valid
-from ansible_collections.cni.node.plugins.module_utils._node.delegates import nested_types
-from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
-from ansible_collections.cni.node.plugins.module_utils._node.leak import FAILED, KEPT, Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
-from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import planned_files, with_planned
-from ansible_collections.cni.node.plugins.module_utils._node.removal import Removal
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Garbage
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, KEPT, Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Valid
+from ansible_collections.cni.node.plugins.module_utils._node.gc.removal import Removal
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import NodeExecutor
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule

@@ -16,8 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._linux import kernel_modu
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
 from ansible_collections.cni.node.plugins.module_utils._module.run import done, numbered
-from ansible_collections.cni.node.plugins.module_utils._node.kernel_needs import Needs, Reasons, add_network
-from ansible_collections.cni.node.plugins.module_utils._node.kernel_settings import KernelSettings, Plan
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, Reasons, add_network
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings, Plan
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule

@@ -12,10 +12,10 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config, json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import planned_files, with_planned
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node.planned_networks import planned_files, with_planned
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_needs import Needs, described, is_elsewhere, needs
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.needs import Needs, described, is_elsewhere, needs
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule

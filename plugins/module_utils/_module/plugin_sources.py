@@ -12,16 +12,16 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.file_digest import Digests, digest_of_stream
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_files import (
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests, digest_of_stream
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Source
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import (
     identity_of,
     listed_contents,
     listing_of,
     reading,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Source
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_release import ask
-from ansible_collections.cni.node.plugins.module_utils._node.url_credentials import Credentials
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import ask
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import Credentials
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -117,7 +117,7 @@ class Sources:
 
     def _copy(self, path: str) -> t.IO[bytes]:
         """Return an archive as nobody else can change it: what is unpacked are the bytes of which the digest is taken."""
-        from ansible_collections.cni.node.plugins.module_utils._node.private_file import copy_of
+        from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
 
         return copy_of(path, self._module.tmpdir, self.asked.location)
 
@@ -134,7 +134,7 @@ class Sources:
 def _verified(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
     """Return the digests of an archive, its own first."""
     # Most runs find everything in place, and need neither this nor what it imports.
-    from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive
+    from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 
     if not checksum.startswith("files:"):
         plugin_archive.verify(file, checksum, what)
@@ -142,7 +142,7 @@ def _verified(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
 
 
 def _unpacked(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
-    from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive
+    from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 
     with file:
         yield from plugin_archive.plugins(file, what)

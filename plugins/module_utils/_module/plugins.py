@@ -21,17 +21,17 @@ from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources im
     Sources,
 )
 from ansible_collections.cni.node.plugins.module_utils._module.run import counted, warn
-from ansible_collections.cni.node.plugins.module_utils._node.file_change import remove_empty
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_directory import (
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import (
     BinDirectory,
     Labels,
     missing_directories,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_install import Installation, Outcome
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_label import is_to_be_proven, require_known
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_plan import PluginChange
-from ansible_collections.cni.node.plugins.module_utils._node.plugin_store import PluginStore
-from ansible_collections.cni.node.plugins.module_utils._node.url_credentials import separate
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import is_to_be_proven, require_known
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import separate
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule

@@ -16,10 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import counted, stderr_log, warn, warn_of_omitted
-from ansible_collections.cni.node.plugins.module_utils._node import plugin_access
-from ansible_collections.cni.node.plugins.module_utils._node.delegates import nested_types
-from ansible_collections.cni.node.plugins.module_utils._node.node_executor import NodeExecutor
-from ansible_collections.cni.node.plugins.module_utils._node.verification import Trial, Verification
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
+from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import NodeExecutor
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule

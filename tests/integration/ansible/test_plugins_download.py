@@ -15,7 +15,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._node.pinned_releases import PINNED
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
 from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.playing import Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.releases import SMALL, contents, installed

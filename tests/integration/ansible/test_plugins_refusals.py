@@ -14,7 +14,7 @@ from ansible_collections.cni.node.tests.integration.ansible.playing import Json,
 from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS
 from ansible_collections.cni.node.tests.integration.engine.node import Node
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.test_plugin_archive import CRAFTED
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.test_archive import CRAFTED
 
 OTHER = "sha256:" + "0" * 64
 PAGE = b"<html><title>502 Bad Gateway</title>"

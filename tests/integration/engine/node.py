@@ -20,9 +20,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import Proce
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
-from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
 from ansible_collections.cni.node.tests.support import state
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 from ansible_collections.cni.node.tests.support.plugins import PluginDirectory

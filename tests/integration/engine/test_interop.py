@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._node.known_flaw import is_false_alarm
+from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment
 from ansible_collections.cni.node.tests.support.libcni import Libcni

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._node.recorded_link import prepare
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare
 from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, addresses, links, namespace

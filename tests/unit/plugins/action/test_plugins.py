@@ -25,7 +25,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
 from ansible_collections.cni.node.plugins.action.plugins import ActionModule
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.test_plugin_archive import (
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.test_archive import (
     CRAFTED,
     MEMORY_KIB,
     header,

@@ -14,7 +14,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
-from ansible_collections.cni.node.plugins.module_utils._node.conflists import ConflistDirectory
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
 from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner, outcome
 

@@ -12,7 +12,8 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, program
-from ansible_collections.cni.node.plugins.module_utils._node import garbage, host_local
+from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
 
 Collect = t.Callable[..., Done]
@@ -22,7 +23,7 @@ Collect = t.Callable[..., Done]
 def collect(run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Collect:
     monkeypatch.setattr(host_local, "DATA_DIR", str(tmp_path / "networks"))
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setattr(garbage, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
+    monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
     monkeypatch.setattr(live_namespaces, "live", dict)
     fixed = {"conf_dir": str(tmp_path / "net.d"), "cache_dir": str(tmp_path / "cache"), "plugin_dirs": []}

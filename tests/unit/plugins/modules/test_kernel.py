@@ -13,7 +13,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
-from ansible_collections.cni.node.plugins.module_utils._node import kernel_files, kernel_settings
+from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
+from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner, outcome
 
@@ -33,9 +34,9 @@ MODULES = ["nf_conntrack", "nf_nat", "nf_tables", "nft_chain_nat", "nft_masq", "
 
 @pytest.fixture
 def ensure(kernel: ToyKernel, run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Ensure:
-    monkeypatch.setattr(kernel_files, "MODULES", str(tmp_path / "modules.conf"))
-    monkeypatch.setattr(kernel_files, "SETTINGS", str(tmp_path / "sysctl.conf"))
-    monkeypatch.setattr(kernel_files, "LOCK", str(tmp_path / "run" / "kernel.lock"))
+    monkeypatch.setattr(boot_files, "MODULES", str(tmp_path / "modules.conf"))
+    monkeypatch.setattr(boot_files, "SETTINGS", str(tmp_path / "sysctl.conf"))
+    monkeypatch.setattr(boot_files, "LOCK", str(tmp_path / "run" / "kernel.lock"))
     kernel.has_settings(ipv4__ip_forward="0")
     for name in MODULES:
         kernel.has_on_disk(name)
@@ -136,7 +137,7 @@ def test_who_changes_something_waits_for_the_other_run(
     kernel: ToyKernel, ensure: Ensure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel_settings, "_PATIENCE", 0.1)
-    with locked(kernel_files.LOCK, exclusive=True, timeout=0, what="all"):
+    with locked(boot_files.LOCK, exclusive=True, timeout=0, what="all"):
         message = ensure(sysctls={FORWARD: 1}).refused()
         assert message.startswith("what the kernel is set to is in use by another process for longer than 0.1 s")
         assert ensure(sysctls={FORWARD: 1}, check_mode=True).ok()["changed"] is True

@@ -16,7 +16,8 @@ import pytest
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import plugin_sources
-from ansible_collections.cni.node.plugins.module_utils._node import plugin_archive, plugin_files
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import listing as plugin_listing
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner, outcome
 
 Json = dict[str, t.Any]
@@ -225,7 +226,7 @@ def test_only_the_bytes_that_were_digested_are_unpacked(
 def test_a_directory_that_is_changed_while_it_is_read_is_refused(
     ensure: Ensure, tmp_path: pathlib.Path, source: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take = plugin_files.identity_of
+    take = plugin_listing.identity_of
 
     def swapped(listing: t.Mapping[str, str]) -> str:
         (source / "ptp").write_text("evil", encoding="ascii")
@@ -240,7 +241,7 @@ def test_a_plugin_of_a_directory_is_no_link_by_the_time_it_is_read(
     ensure: Ensure, tmp_path: pathlib.Path, source: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "secret").write_text("ptp", encoding="ascii")
-    take = plugin_files.identity_of
+    take = plugin_listing.identity_of
 
     def swapped(listing: t.Mapping[str, str]) -> str:
         (source / "ptp").unlink()

@@ -15,8 +15,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._node import plugin_label
-from ansible_collections.cni.node.plugins.module_utils._node.pinned_releases import PINNED
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import label as plugin_label
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
 
 Json = dict[str, t.Any]

@@ -12,7 +12,8 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, program
-from ansible_collections.cni.node.plugins.module_utils._node import garbage, host_local
+from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard
 
@@ -36,7 +37,7 @@ def yard(lab: Laboratory, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatc
     leases = tmp_path / "networks"
     monkeypatch.setattr(host_local, "DATA_DIR", str(leases))
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
-    monkeypatch.setattr(garbage, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
+    monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
     monkeypatch.setattr(live_namespaces, "live", dict)
     monkeypatch.setattr(netns, "DIRECTORY", str(lab.netns))

@@ -16,9 +16,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments import converge
-from ansible_collections.cni.node.plugins.module_utils._node.convergence import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import (
     Answer,
     Call,

@@ -17,10 +17,13 @@ from hypothesis import strategies as st
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._node import inventory, namespaces, restoration, restore
-from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak
-from ansible_collections.cni.node.plugins.module_utils._node.outcome import Outcome
-from ansible_collections.cni.node.plugins.module_utils._node.verification import Trial, Verification
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
+from ansible_collections.cni.node.plugins.module_utils._node.boot import restore as boot_restore
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
+from ansible_collections.cni.node.plugins.module_utils._node.info import inventory
+from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
+from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import RESULTS, encoded
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call, succeeds
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import (
@@ -29,8 +32,8 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategie
     json_values,
     versions,
 )
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import INSIDE
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.test_drift import INSIDE
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard
 
 PLUGINS: list[Json] = [
@@ -86,10 +89,10 @@ def lab(make: t.Callable[..., Laboratory], monkeypatch: pytest.MonkeyPatch) -> L
             (made.make_namespace if present else made.drop_namespace)(name)
         return list(names)
 
-    monkeypatch.setattr(namespaces, "ensure", ensure)
+    monkeypatch.setattr(trial_netns, "ensure", ensure)
     monkeypatch.setattr(netns, "create", made.make_namespace)
     monkeypatch.setattr(rtnetlink, "look", lambda path, *, routes: INSIDE)
-    monkeypatch.setattr(restoration, "NodeExecutor", lambda *dummy, **options: made.executor)
+    monkeypatch.setattr(boot_restore, "NodeExecutor", lambda *dummy, **options: made.executor)
     return made
 
 
@@ -132,9 +135,9 @@ def everything(yard: Yard) -> t.Iterator[CniError]:
     trials = [Trial("net")]
     Verification(lab.runtime(), conf_dir.load(str(lab.conf_dir)), 0).carry_out(trials)
     yield from errors(*trials)
-    outcomes, broken = restoration.restore(str(lab.cache_dir), 1)
+    outcomes, broken = boot_restore.restore(str(lab.cache_dir), 1)
     yield from errors(*outcomes, *broken)
-    assert restore.main([str(lab.cache_dir)]) in (0, 1)
+    assert boot_main.main([str(lab.cache_dir)]) in (0, 1)
     yield from errors(lab.ensure(lab.wanted(), present=False))
 
 

@@ -12,9 +12,9 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
-from ansible_collections.cni.node.plugins.module_utils._node.claims import Valid
-from ansible_collections.cni.node.plugins.module_utils._node.garbage import Garbage
-from ansible_collections.cni.node.plugins.module_utils._node.leak import Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Garbage
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Valid
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
 
 Actions = dict[str, str]

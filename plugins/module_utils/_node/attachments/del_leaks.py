@@ -1,0 +1,111 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import functools
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import netns_for_delete
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, saved_values
+
+# What a configuration has to have, so that a DEL without a network namespace leaves rules of nftables.
+_MASQUERADES: t.Final = "ipMasq"
+_CHECKS_MACS: t.Final = "macspoofchk"
+
+
+_Removal = tuple[str, t.Callable[[], None]]
+
+
+def remove_del_leaks(record: Record, records: RecordStore) -> None:
+    """Remove what the reference plugins' DEL leaves behind where the network namespace is lost.
+
+    bridge and ptp (1.9.1 and before) run nothing but their IPAM plugin then, so rules of nftables stay. tuning keeps the
+    file with the values that it could not put back.
+
+    Raises:
+        CniError: Something cannot be read or removed.
+    """
+    network = _network(record)
+    if network is None:
+        return
+    leaks = list(_saved_values(record, network))
+    if not netns_for_delete(record):
+        leaks += [*_masquerading(record, network), *_spoof_checks(record, network)]
+    claimed = _claimed_by_others(record, records) if leaks else set()
+    for name, remove in leaks:
+        if claimed is not None and name not in claimed:
+            remove()
+
+
+def _network(record: Record) -> NetworkConfiguration | None:
+    """Return the recorded configuration, or None where nothing in it leaves anything behind."""
+    words = (_MASQUERADES, _CHECKS_MACS, saved_values.PLUGIN)
+    if not any(word.encode() in record.config for word in words):
+        return None
+    try:
+        return record.network()
+    except CniError:
+        return None
+
+
+def _saved_values(record: Record, network: NetworkConfiguration) -> t.Iterator[_Removal]:
+    names = record.attachment.key[1:]
+    for directory in saved_values.directories(network):
+        file = saved_values.find(directory, *names)
+        if file is not None:
+            yield file.owner, file.remove
+
+
+def _masquerading(record: Record, network: NetworkConfiguration) -> t.Iterator[_Removal]:
+    if not _has(network, _MASQUERADES):
+        return
+    from ansible_collections.cni.node.plugins.module_utils._linux import nftables
+
+    instance = firewall_names.instance(*record.attachment.key)
+    try:
+        rules = nftables.rules(firewall_names.MASQUERADE_TABLE)
+    except CniError:
+        if any(plugin.keys.get("ipMasqBackend") == "nftables" for plugin in network.plugins):
+            raise
+        return  # a node whose rules are those of iptables may have a tool that fails
+    for rule in rules:
+        if rule.comment.partition(",")[0] == instance:
+            yield instance, functools.partial(nftables.remove, rule)
+
+
+def _spoof_checks(record: Record, network: NetworkConfiguration) -> t.Iterator[_Removal]:
+    if not _has(network, _CHECKS_MACS):
+        return
+    from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
+
+    owner = firewall_names.spoof_owner(*record.attachment.key[1:])
+    for check in spoof_checks.listing():
+        if check.owner == owner:
+            yield owner, check.remove
+
+
+def _has(network: NetworkConfiguration, key: str) -> bool:
+    return any(plugin.keys.get(key) is True for plugin in network.plugins)
+
+
+def _claimed_by_others(record: Record, records: RecordStore) -> set[str] | None:
+    """Return what the rules and files of all other attachments are called, or None where a record cannot be read."""
+    others, broken = AllRecords(records).read_all_except(record)
+    if broken:
+        return None  # the module gc keeps what is left, and says why
+    keys = [other.attachment.key for other in others]
+    found = {firewall_names.instance(*key) for key in keys} | {firewall_names.spoof_owner(*key[1:]) for key in keys}
+    return found | {saved_values.owner(*key[1:]) for key in keys}
+
+
+__all__ = ("remove_del_leaks",)

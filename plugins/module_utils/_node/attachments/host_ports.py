@@ -1,0 +1,222 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import ipaddress
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import (
+    Attachment,
+    Key,
+    is_of_this_boot,
+    netns_identity,
+)
+from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import completed_values
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._linux import listeners
+from ansible_collections.cni.node.plugins.module_utils._linux.listeners import Address, Listener
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Wanted
+
+CAPABILITY: t.Final = "portMappings"
+
+_EVERY: t.Final[tuple[Address, ...]] = (ipaddress.IPv4Address(0), ipaddress.IPv6Address(0))
+_INSTEAD: t.Final = "choose another hostPort, or a hostIP that is not in use"
+
+
+class Mapping(t.NamedTuple):
+    """A port of the node that leads to a port of a container.
+
+    Attributes:
+        addresses: Those of the node that it is for; an unspecified one for all of its family.
+    """
+
+    protocol: str
+    port: int
+    addresses: tuple[Address, ...]
+    container_port: int
+
+    def __str__(self) -> str:
+        return f"host port {self.port}/{self.protocol}"
+
+    def overlaps(self, addresses: t.Iterable[Address]) -> bool:
+        """Return whether something may come in for both, where the port is the same."""
+        return any(_is_for_both(mine, other) for mine in self.addresses for other in addresses)
+
+
+class _Holder(t.NamedTuple):
+    """A mapping of another attachment.
+
+    Attributes:
+        what: Of whom, in an error.
+        advice: How else the port becomes free.
+    """
+
+    mapping: Mapping
+    attachment: Attachment
+    what: str
+    advice: str
+
+
+class HostPorts:
+    """The ports of the node that processes and attachments have, as they are when it is made."""
+
+    def __init__(self, runtime: Runtime, networks: ConfDir, listed: t.Sequence[Wanted]) -> None:
+        """
+        Args:
+            listed: What one task wants: the ports of these attachments are taken from here, whatever is recorded, so that
+                what it removes or changes frees its port.
+        """
+        keys = {one.attachment.key for one in listed}
+        # By protocol and port, for there may be as many as there are attachments.
+        self._listeners: dict[tuple[str, int], list[Listener]] = {}
+        for listener in listeners.listeners():
+            self._listeners.setdefault((listener.protocol, listener.port), []).append(listener)
+        self._holders: dict[tuple[str, int], list[_Holder]] = {}
+        for holder in (*_recorded(runtime, keys), *_wanted(networks, listed)):
+            self._holders.setdefault(holder.mapping[:2], []).append(holder)
+
+    def find_conflicts(
+        self, network: NetworkConfiguration, attachment: Attachment, record: Record | None
+    ) -> tuple[CniError | None, CniError | None]:
+        """Return which ports of an attachment other attachments map, and on which a process listens.
+
+        Args:
+            record: What there is of the attachment. The ports it has mapped already are its own, whoever uses them.
+        """
+        own = {one[:3] for one in _mappings(record.attachment)} if record and _has_mapped_ports(record) else set()
+        new = [one for one in _mappings(attachment) if one[:3] not in own] if _maps_ports(network) else []
+        return self._mapped(new, attachment), self._in_use(new, attachment)
+
+    def _mapped(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
+        found = [
+            (one, holder)
+            for one in new
+            for holder in self._holders.get(one[:2], ())
+            if _conflict(one, attachment, holder)
+        ]
+        if not found:
+            return None
+        what = "; ".join(dict.fromkeys(f"{one} is {holder.what}" for one, holder in found))
+        advice = ", or ".join(dict.fromkeys([_INSTEAD, *(holder.advice for dummy, holder in found)]))
+        return CniError(Code.INVALID_ENVIRONMENT, f"{attachment}: {what}", advice)
+
+    def _in_use(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
+        found = [(one, other) for one in new for other in self._listeners.get(one[:2], ()) if _is_used(one, other)]
+        if not found:
+            return None
+        what = "; ".join(dict.fromkeys(f"{one} is in use: {_process(listener)}" for one, listener in found))
+        advice = "what comes in for it would go to the container, and nothing would reach the process any more"
+        return CniError(
+            Code.INVALID_ENVIRONMENT,
+            f"{attachment}: {what}",
+            f"{advice}: {_INSTEAD}, or stop the process, or set allow_ports_in_use",
+        )
+
+
+def _recorded(runtime: Runtime, listed: t.Container[Key]) -> t.Iterator[_Holder]:
+    found: dict[Key, Record] = {}
+    for store in (runtime.intents, runtime.records):
+        records, dummy = store.read_containing(f'"{CAPABILITY}"')
+        found.update((record.attachment.key, record) for record in records)
+    for key, record in found.items():
+        if key not in listed and _holds_ports(record):
+            attachment = record.attachment
+            is_gone = attachment.netns and not netns_identity(attachment.netns)
+            gone = "; its network namespace is gone and its rules are still there" if is_gone else ""
+            for mapping in _mappings(attachment, record.addresses):
+                yield _Holder(mapping, attachment, f"mapped by the {attachment}{gone}", "remove that attachment first")
+
+
+def _wanted(networks: ConfDir, listed: t.Iterable[Wanted]) -> t.Iterator[_Holder]:
+    for one in listed:
+        attachment = one.attachment
+        network = networks.networks.get(attachment.network)
+        if one.present and network is not None and _maps_ports(network):
+            for mapping in _mappings(attachment):
+                yield _Holder(mapping, attachment, f"wanted for the {attachment} as well", "give up one of them")
+
+
+def _holds_ports(record: Record) -> bool:
+    """Return whether the rules of a recorded attachment may be there: they stay until DEL, or until the node is booted."""
+    if not _has_mapped_ports(record):
+        return False
+    if record.netns_identity:
+        return is_of_this_boot(record.netns_identity)
+    # Other runtimes do not record the boot.
+    return not record.attachment.netns or bool(netns_identity(record.attachment.netns))
+
+
+def _has_mapped_ports(record: Record) -> bool:
+    try:
+        return _maps_ports(record.network())
+    except CniError:  # the record's own run tells what is wrong with it
+        return False
+
+
+def _maps_ports(network: NetworkConfiguration) -> bool:
+    return any(CAPABILITY in plugin.capabilities for plugin in network.plugins)
+
+
+def _mappings(attachment: Attachment, addresses: t.Iterable[str] = ()) -> list[Mapping]:
+    """Return the mappings of an attachment that can be read; another runtime's may have keys in any case.
+
+    Args:
+        addresses: The container's, where they are known; there is no mapping for a family that it has not.
+    """
+    given = completed_values({CAPABILITY: attachment.capability_args.get(CAPABILITY)})[CAPABILITY]
+    families = {ipaddress.ip_interface(address).version for address in addresses}
+    found = []
+    for entry in given if isinstance(given, list) else ():
+        if isinstance(entry, dict):
+            keys = {str(key).lower(): value for key, value in entry.items()}
+            mapping = _mapping(keys)
+            if mapping is not None:
+                to = tuple(one for one in mapping.addresses if not families or one.version in families)
+                found.append(mapping._replace(addresses=to))
+    return found
+
+
+def _mapping(keys: t.Mapping[str, t.Any]) -> Mapping | None:
+    port, host_ip = keys.get("hostport"), keys.get("hostip") or ""
+    if not isinstance(port, int) or not isinstance(host_ip, str):
+        return None
+    try:
+        addresses = (ipaddress.ip_address(host_ip),) if host_ip else _EVERY
+    except ValueError:
+        return None
+    return Mapping(str(keys.get("protocol")), port, addresses, keys.get("containerport") or 0)
+
+
+def _conflict(mapping: Mapping, attachment: Attachment, holder: _Holder) -> bool:
+    other = holder.mapping
+    if attachment.key == holder.attachment.key or not mapping.overlaps(other.addresses):
+        return False
+    # By any of its networks, a container is reached at the same port.
+    same = (attachment.container_id, mapping.container_port) == (holder.attachment.container_id, other.container_port)
+    return not same
+
+
+def _is_used(mapping: Mapping, listener: Listener) -> bool:
+    is_every = listener.address == _EVERY[1]
+    return mapping.overlaps(_EVERY if is_every else (listener.address,))
+
+
+def _is_for_both(one: Address, other: Address) -> bool:
+    return one.version == other.version and (one == other or one.is_unspecified or other.is_unspecified)
+
+
+def _process(listener: Listener) -> str:
+    address = f"[{listener.address}]" if listener.address.version == 6 else str(listener.address)
+    return f"{listeners.owner(listener) or 'a process'} listens on {address}:{listener.port}"
+
+
+__all__ = ("CAPABILITY", "HostPorts")

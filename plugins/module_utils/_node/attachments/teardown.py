@@ -1,0 +1,98 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare, remove_host_end
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Wanted
+from ansible_collections.cni.node.plugins.module_utils._reference.masquerade_cleanup import sweep
+from ansible_collections.cni.node.plugins.module_utils._reference.quirks import (
+    failed_for_its_chain,
+    refused_what_it_got,
+)
+
+
+def detach(
+    runtime: Runtime, networks: ConfDir, record: Record, successor: Wanted | None, *, is_name_needed: bool = False
+) -> None:
+    """Run DEL, and once more where its own leftovers were in its way, or something that somebody has taken away.
+
+    What was begun with values that a plugin refuses can never be ended with them; it is, with those given by now.
+    A link that has got another name is found first: DEL would free its address and leave it.
+
+    Args:
+        successor: What is about to be added in its place.
+        is_name_needed: Whether something else is to have the interface's name.
+
+    Raises:
+        CniError: DEL failed, or a rule that it leaves cannot be removed; another link has the name.
+    """
+    record = prepare(record, is_name_needed=is_name_needed or successor is not None).carry_out()
+    try:
+        _delete(runtime, record, successor)
+    except CniError as exc:
+        if not record.command:
+            raise
+        other = _as_given_now(runtime, networks, record, successor)
+        if other == record or not refused_what_it_got(exc):
+            raise _advised(runtime, record, exc) from exc
+        try:
+            _delete(runtime, other, successor)
+        except CniError as again:
+            said = f"with what is configured and asked for now, it failed too: {again}"
+            raise _advised(runtime, record, exc.followed_by(said)) from again
+
+
+def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
+    """Remove the pair, the rules and the files that DEL leaves behind; say whether it may succeed now, where it has failed.
+
+    Raises:
+        CniError: One cannot be removed.
+    """
+    if error is None:
+        remove_host_end(record)
+    found = sweep(record, runtime.records)
+    if error is None:
+        remove_del_leaks(record, runtime.records)
+    return bool(found) or (error is not None and failed_for_its_chain(error))
+
+
+def _delete(runtime: Runtime, record: Record, successor: Wanted | None) -> None:
+    restoration = successor.restoration if successor else None
+    runtime.delete(record, restoration, functools.partial(clean_up, runtime, record))
+
+
+def _as_given_now(runtime: Runtime, networks: ConfDir, record: Record, successor: Wanted | None) -> Record:
+    """Return what was begun, with the values of its successor, or none, and with today's configuration, if any."""
+    given = successor.attachment if successor else Attachment(*record.attachment.key)
+    attachment = dataclasses.replace(
+        record.attachment, args=given.args, capability_args=given.capability_args, config_args=given.config_args
+    )
+    network = networks.networks.get(attachment.network)
+    if network is None:
+        return dataclasses.replace(record, attachment=attachment)
+    version = runtime.versions.select(network)
+    return dataclasses.replace(record, attachment=attachment, config=network.content, version=version)
+
+
+def _advised(runtime: Runtime, record: Record, error: CniError) -> CniError:
+    path = runtime.intents.path_of(record.attachment.key)
+    return error.followed_by(
+        f"{path} says what was begun; where DEL can never succeed, remove what is left, then the file"
+    )
+
+
+__all__ = ("clean_up", "detach")

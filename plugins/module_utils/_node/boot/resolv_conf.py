@@ -1,0 +1,112 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
+    FileChange,
+    apply,
+    planned,
+    remove_empty,
+)
+
+_NAME: t.Final = "resolv.conf"
+_BANNER: t.Final = "# Made by cni.node of the results of this network namespace's attachments; SHA-256 of the rest: "
+
+
+def changes(records: t.Iterable[Record], undecided: t.Collection[str] = ()) -> tuple[list[FileChange], list[str]]:
+    """Say what becomes of the ``resolv.conf`` of each network namespace.
+
+    A file that somebody else has written, or changed since, is left alone.
+
+    Args:
+        records: All attachments that are restored after a reboot.
+        undecided: Paths of network namespaces of which nobody can tell yet.
+
+    Returns:
+        What changes, and a warning for each file that is in the way.
+    """
+    wanted = {_path(name): text for name, text in _texts(records).items() if text}
+    there = [_path(name) for name in list_directory(boot_paths.NETNS_ETC) if _is_directory(name)]
+    skipped = {_path(os.path.basename(path)) for path in undecided}
+    found, warnings = [], []
+    for path in sorted({*wanted, *there} - skipped):
+        change = planned(path, wanted.get(path))
+        if change.before is None or _is_ours(change.before):
+            found += [change] if change.changed else []
+        elif path in wanted:
+            warnings.append(f"{path} is not this collection's, or was changed since: it is left as it is")
+    return found, warnings
+
+
+def carry_out(change: FileChange) -> None:
+    """Carry out one change, directories included."""
+    apply(change)
+    if change.after is None:
+        remove_empty(os.path.dirname(change.path), boot_paths.NETNS_ETC)
+
+
+def text(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
+    """Return the lines that the ``dns`` of these CNI results amounts to; of what a plugin says, only what is sound."""
+    all_dns = [result.get("dns") or {} for result in results]
+    search = [name for dns in all_dns for name in (*_words([dns.get("domain")]), *_words(dns.get("search")))]
+    options = [option for dns in all_dns for option in _words(dns.get("options"))]
+    servers = [server for dns in all_dns for server in _words(dns.get("nameservers")) if _is_address(server)]
+    lines = [f"nameserver {server}\n" for server in dict.fromkeys(servers)]
+    listed = {"search": search, "options": options}
+    lines += [f"{key} {' '.join(dict.fromkeys(words))}\n" for key, words in listed.items() if words]
+    return "".join(lines)
+
+
+def _texts(records: t.Iterable[Record]) -> dict[str, bytes]:
+    """Return the file of each network namespace by its name, in an order that does not depend on how they come."""
+    results: dict[str, list[t.Mapping[str, t.Any]]] = {}
+    for record in sorted(records, key=lambda one: (one.attachment.ifname, one.attachment.key)):
+        if record.result is not None and os.path.dirname(record.attachment.netns) == netns.DIRECTORY:
+            results.setdefault(os.path.basename(record.attachment.netns), []).append(record.result.keys)
+    return {name: _signed(text(found).encode()) for name, found in results.items()}
+
+
+def _signed(lines: bytes) -> bytes:
+    return f"{_BANNER}{hashlib.sha256(lines).hexdigest()}\n".encode() + lines if lines else b""
+
+
+def _is_ours(content: bytes) -> bool:
+    return content != b"" and content == _signed(content.partition(b"\n")[2])
+
+
+def _path(name: str) -> str:
+    return os.path.join(boot_paths.NETNS_ETC, name, _NAME)
+
+
+def _is_directory(name: str) -> bool:
+    return os.path.isdir(os.path.join(boot_paths.NETNS_ETC, name))
+
+
+def _words(value: object) -> list[str]:
+    entries = value if isinstance(value, list) else []
+    return [entry for entry in entries if isinstance(entry, str) and entry.isprintable() and len(entry.split()) == 1]
+
+
+def _is_address(word: str) -> bool:
+    try:
+        ipaddress.ip_address(word.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+__all__ = ("carry_out", "changes", "text")

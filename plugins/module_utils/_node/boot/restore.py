@@ -1,0 +1,167 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
+from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import NodeExecutor
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
+
+
+def restore(cache_dir: str, workers: int) -> tuple[list[Outcome], list[CniError]]:
+    """Make again what is recorded as to be restored, namespaces included; what is there is left alone.
+
+    Returns:
+        What became of each, and what is wrong with each record that cannot be read.
+
+    Raises:
+        CniError: ``IO_FAILURE``: the records cannot be had at all.
+    """
+    records, unwanted, broken = _recorded(cache_dir)
+    outcomes: list[Outcome] = []
+    for restoration in dict.fromkeys(record.restoration for record in records.values()):
+        if restoration is not None:
+            wanted = [
+                _wanted(record, key not in unwanted)
+                for key, record in records.items()
+                if record.restoration == restoration
+            ]
+            outcomes += _restore(cache_dir, restoration, wanted, records, workers)
+    return outcomes, broken
+
+
+def lasting(cache_dir: str) -> list[Record]:
+    """Return what is recorded as to be restored, be it attached, begun or waiting."""
+    stores = (RecordStore.of_records(cache_dir), RecordStore.of_intents(cache_dir))
+    return [record for store in stores for record in store.read_lasting()[0]]
+
+
+def _recorded(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[CniError]]:
+    """Return what is to be restored, and which of it somebody was about to remove for good."""
+    records, broken = RecordStore.of_records(cache_dir).read_lasting()
+    intents, dummy = RecordStore.of_intents(cache_dir).read_all()
+    found = {record.attachment.key: record for record in records}
+    unwanted: set[Key] = set()
+    for intent in intents:
+        key = intent.attachment.key
+        if intent.restoration is not None:
+            found.setdefault(key, intent)
+        elif key in found and intent.command == "DEL":
+            unwanted.add(key)
+    return found, unwanted, list(broken.values())
+
+
+def _wanted(record: Record, present: bool) -> Wanted:
+    if not present or record.restoration is None:
+        return Wanted(record.attachment, present=False)
+    has = record.addresses
+    # What an ADD got that was begun and not finished is nobody's old address.
+    had = (record.restoration.addresses or has) if record.command else (has or record.restoration.addresses)
+    try:
+        _make_namespace(record.attachment.netns)
+    except CniError as exc:
+        return Wanted(record.attachment, problem=exc)
+    return Wanted(record.attachment, restoration=dataclasses.replace(record.restoration, addresses=had))
+
+
+def _make_namespace(path: str) -> None:
+    name = os.path.basename(path)
+    if path != netns.path_of(name):
+        raise CniError(Code.INVALID_ENVIRONMENT, f"{path} is not restored", f"expected: a path in {netns.DIRECTORY}")
+    if not netns.is_namespace(path):
+        netns.create(name)
+
+
+def _restore(
+    cache_dir: str,
+    means: Restoration,
+    wanted: t.Sequence[Wanted],
+    records: t.Mapping[Key, Record],
+    workers: int,
+) -> list[Outcome]:
+    try:
+        executor = NodeExecutor(means.plugin_dirs, means.timeout, allow_world_writable=means.allow_world_writable)
+        runtime = Runtime(executor, cache_dir, means.timeout, nested_types)
+    except CniError as exc:
+        return [Outcome(one.attachment, "failed", error=exc) for one in wanted]
+    return converge(_AsRecorded(runtime, records), wanted, workers)
+
+
+class _AsRecorded(Convergence):
+    """Makes attachments as they were, whatever the files say today, with the addresses they had if these can be had."""
+
+    def __init__(self, runtime: Runtime, records: t.Mapping[Key, Record]) -> None:
+        super().__init__(runtime, ConfDir("", {}, (), {}), Policy(check="never"))
+        self._records = records
+
+    def _decide(self, one: Wanted, heir: Wanted | None, outcome: Outcome) -> None:
+        """Do nothing where another run has been at it: it knows better than what was read before the lock was had."""
+        key = one.attachment.key
+        if (self._runtime.records.read(key) or self._runtime.intents.read(key)) == self._records[key]:
+            super()._decide(one, heir, outcome)
+        else:
+            outcome.reason = "another run has just been at it"
+
+    def _required(self, attachment: Attachment) -> NetworkConfiguration:
+        netns.require_foreign(attachment.netns)
+        return self._records[attachment.key].network()
+
+    def _attach(self, network: NetworkConfiguration, one: Wanted, *, again: bool) -> Result:
+        asking = _asking(network, one)
+        if asking is not None:
+            try:
+                return super()._attach(asking, one, again=again)
+            except CniError:
+                left = self._runtime.intents.read(one.attachment.key)
+                if left is not None and left.command == "ADD":  # it could not be undone
+                    raise
+        return super()._attach(network, one, again=again)
+
+
+def _asking(network: NetworkConfiguration, one: Wanted) -> NetworkConfiguration | None:
+    """Return the network with a request for the addresses that there were; its content, which is recorded, stays.
+
+    Of the ways to ask host-local, only this takes several addresses and is no business of other plugins. It is none
+    of the attachment's parameters, so DEL and CHECK need not have it.
+    """
+    had = one.restoration.addresses if one.restoration else ()
+    asked = one.attachment
+    if not had or "IP" in asked.args or "ips" in asked.capability_args or "ips" in asked.config_args:
+        return None
+    plugins = tuple(_with_request(plugin, network.name, had) for plugin in network.plugins)
+    return dataclasses.replace(network, plugins=plugins) if plugins != network.plugins else None
+
+
+def _with_request(plugin: PluginConfiguration, network: str, had: t.Iterable[str]) -> PluginConfiguration:
+    """Ask for what is free: bridge cannot live with a first ADD that fails, for it then has a bridge without a MAC."""
+    ipam, args = plugin.keys.get("ipam") or {}, plugin.keys.get("args") or {}
+    cni = args.get("cni") or {} if isinstance(args, dict) else None
+    if plugin.delegated_type != host_local.TYPE or not isinstance(cni, dict) or "ips" in cni:
+        return plugin
+    leases = os.path.join(host_local.data_dir(ipam), network)
+    free = [address for address in had if not os.path.lexists(os.path.join(leases, address))]
+    asking = {**args, "cni": {**cni, "ips": free}}
+    return dataclasses.replace(plugin, keys={**plugin.keys, "args": asking}) if free else plugin
+
+
+__all__ = ("lasting", "restore")

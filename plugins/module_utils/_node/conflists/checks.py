@@ -1,0 +1,39 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._node.conflists import (
+    address_checks,
+    bridge_checks,
+    file_checks,
+    link_checks,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned import Prospect
+
+
+def findings(prospect: Prospect, *, may_come: bool) -> list[Finding]:
+    """Compare network configurations with the node: with its links, addresses and routes, and with its other files.
+
+    Args:
+        may_come: Another task may be about to make what is missing.
+
+    Raises:
+        CniError: ``IO_FAILURE``: the kernel does not answer.
+    """
+    found: list[Finding] = []
+    if prospect.wanted:
+        view = rtnetlink.look()
+        found += link_checks.findings(prospect, view, may_come=may_come)
+        found += address_checks.findings(prospect, view)
+        found += bridge_checks.findings(prospect, view)
+    return [*found, *file_checks.findings(prospect)]
+
+
+__all__ = ("findings",)

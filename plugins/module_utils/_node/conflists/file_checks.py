@@ -1,0 +1,105 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned import Prospect
+
+# What is to come first: it runs the others.
+_DELEGATING: t.Final = ("multus", "multus-shim")
+
+# Under names like these, installers and editors write what they then rename.
+_TEMPORARY: t.Final = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|swp|temp|tmp|dpkg-new|dpkg-tmp)")
+
+# Seconds; what is younger, somebody may be about to rename.
+_YOUNG: t.Final = 60
+
+
+def findings(prospect: Prospect) -> t.Iterator[Finding]:
+    """Find files of a directory that stand in the way of those wanted, or that nobody wants any more.
+
+    Of the files of one network, libcni takes lists before single plugins; podman reads lists only. CRI-O goes by
+    the name alone, and so does containerd, which reads the first file and no other. None passes hidden files over.
+    """
+    for network in prospect.wanted:
+        yield from _shadowed(prospect, network)
+    names = _names(prospect)
+    read = [name for name in names if name.endswith(conf_dir.ENDINGS)]
+    first = read[0] if read else ""
+    if prospect.wanted:
+        yield from _other_first(prospect, next((name for name in read if name[0] != "."), ""))
+    for path, error in prospect.broken.items():
+        is_first = os.path.basename(path) == first
+        hint = "containerd has no network as long as it comes first" if is_first else "mend it, or remove it"
+        yield Finding("broken-file", path, "", error.msg.replace(f"{printable.line(path)}: ", ""), hint)
+    for name in names:
+        yield from _leftover(prospect, name, is_first=name == first)
+
+
+def _shadowed(prospect: Prospect, network: NetworkConfiguration) -> t.Iterator[Finding]:
+    others = [one.source for one in prospect.others if one.name == network.name]
+    if not others:
+        return
+    files = sorted([network.source, *others], key=conf_dir.precedence)
+    message = f"{', '.join(files[:-1])} and {files[-1]} define network {network.name}"
+    by_name = min(files)
+    which = "the first of these" if by_name == files[0] else f"the first of these, but containerd and CRI-O {by_name}"
+    hint = f"remove {', '.join(others)}, or give one of them another name"
+    yield Finding("shadowed-network", network.source, "/name", f"{message}; runtimes use {which}", hint, network.name)
+
+
+def _other_first(prospect: Prospect, first: str) -> t.Iterator[Finding]:
+    winner = next((one for one in prospect.others if os.path.basename(one.source) == first), None)
+    if winner is None or first in prospect.own or winner.plugins[0].type in _DELEGATING:
+        return
+    if any(winner.name == network.name for network in prospect.wanted):  # that it is shadowed is said
+        return
+    message = f"the network {winner.name} is what containerd and CRI-O give to pods: this file comes first by its name"
+    hint = "remove it, or give a lower priority to what is to come first"
+    yield Finding("other-file-first", winner.source, "/name", message, hint, winner.name)
+
+
+def _leftover(prospect: Prospect, name: str, *, is_first: bool) -> t.Iterator[Finding]:
+    path = os.path.join(prospect.path, name)
+    if name.startswith(".") and name.endswith(conf_dir.ENDINGS):
+        first = ", and before all others" if is_first else ""
+        message = f"runtimes read this file{first}, although its name begins with a dot"
+        yield Finding("leftover-file", path, "", message, "remove it; it looks like what a copy has left behind")
+    elif (durable.is_temporary(name) or _TEMPORARY.fullmatch(name)) and _is_old(path):
+        whose = "this collection" if durable.is_temporary(name) else "somebody"
+        message = f"{whose} was interrupted while writing a file, and left this one behind"
+        yield Finding("leftover-file", path, "", message, "remove it, for example with the module cni.node.gc")
+
+
+def _names(prospect: Prospect) -> list[str]:
+    """Return what is in the directory and is going to be, directories aside."""
+    try:
+        with os.scandir(prospect.path) as entries:
+            there = {entry.name for entry in entries if not entry.is_dir()}
+    except OSError:  # not there yet; what else is wrong with it, writing says
+        there = set()
+    wanted = {os.path.basename(network.source) for network in prospect.wanted}
+    return sorted(wanted | there - {os.path.basename(path) for path in prospect.removed})
+
+
+def _is_old(path: str) -> bool:
+    try:
+        return time.time() - os.lstat(path).st_mtime > _YOUNG
+    except OSError:  # gone by now
+        return False
+
+
+__all__ = ("findings",)

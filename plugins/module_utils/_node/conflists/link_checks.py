@@ -1,0 +1,113 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned import Prospect
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Configured, configured
+
+# Plugins that put a link on one of the node's.
+_ON_MASTER: t.Final = ("ipvlan", "macvlan", "vlan")
+_PCI_DEVICES: t.Final = "/sys/bus/pci/devices"
+_SHOWN: t.Final = 10
+
+
+def findings(prospect: Prospect, view: View, *, may_come: bool) -> t.Iterator[Finding]:
+    """Find the node's links and devices that plugins need and that are not there, or are too small.
+
+    Args:
+        may_come: Another task may be about to make what is missing.
+    """
+    for network in prospect.wanted:
+        for plugin in configured(network):
+            if plugin.type in _ON_MASTER and not plugin.keys.get("linkInContainer"):
+                yield from _on_master(network, plugin, view, may_come=may_come)
+            elif plugin.type == "host-device" and prospect.is_new(network):
+                # Once something is attached, the device is inside of it.
+                yield from _device(network, plugin, view)
+
+
+def _on_master(network: NetworkConfiguration, plugin: Configured, view: View, *, may_come: bool) -> t.Iterator[Finding]:
+    if plugin.keys.get("master"):
+        yield from _named_master(network, plugin, view, may_come=may_come)
+        master = _link(plugin.keys["master"], view)
+    elif plugin.type == "vlan" or plugin.place:  # the schema speaks of the one; the other has the link before it
+        return
+    else:
+        master = _of_default_route(view)
+        if master is None:
+            message = f"{plugin.type} has no master, and there is no default route to take one from"
+            yield _finding("missing-link", network, plugin, "", message, "name a link as master", may_come=may_come)
+    mtu = plugin.keys.get("mtu")
+    if master and isinstance(mtu, int) and mtu > master.mtu:
+        message = f"an MTU of {mtu} bytes is more than the {master.mtu} of {master.name}, the master"
+        hint = f"expected: at most {master.mtu}, or 0 to take the master's"
+        yield _finding("mtu-above-master", network, plugin, "/mtu", message, hint, mtu)
+
+
+def _named_master(
+    network: NetworkConfiguration, plugin: Configured, view: View, *, may_come: bool
+) -> t.Iterator[Finding]:
+    name = plugin.keys["master"]
+    if isinstance(name, str) and _link(name, view) is None:
+        there = sorted(link.name for link in view.links if link.name != "lo" and link.name[:4] != "veth")
+        hint = f"it has {', '.join(there[:_SHOWN])}{', ...' if there[_SHOWN:] else ''}" if there else ""
+        message = f"the node has no link {name!r}"
+        yield _finding("missing-link", network, plugin, "/master", message, hint, name, may_come=may_come)
+
+
+def _device(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:
+    keys = plugin.keys
+    there: dict[str, t.Callable[[str], object]] = {
+        "device": lambda name: _link(name, view),
+        "hwaddr": lambda mac: any(link.mac == mac.lower().replace("-", ":") for link in view.links),
+        "kernelpath": os.path.exists,
+        "pciBusID": lambda number: os.path.exists(os.path.join(_PCI_DEVICES, number)),
+    }
+    key = next((key for key in there if isinstance(keys.get(key), str) and keys[key]), None)
+    if key and not there[key](keys[key]):
+        message = f"the node has no device {keys[key]!r}, or a container has it"
+        yield _finding("missing-device", network, plugin, f"/{key}", message, "", keys[key])
+
+
+def _link(name: t.Any, view: View) -> Link | None:
+    if not isinstance(name, str):
+        return None
+    # A name that it does not have may be its alternative one.
+    return next((link for link in view.links if link.name == name), None) or rtnetlink.link(name)
+
+
+def _of_default_route(view: View) -> Link | None:
+    # The plugins look into no other table either.
+    main = (route for route in view.routes if route.table == rtnetlink.MAIN_TABLE)
+    number = next((route.link for route in main if not route.destination.prefixlen), 0)
+    return next((link for link in view.links if link.ifindex == number), None)
+
+
+def _finding(
+    code: str,
+    network: NetworkConfiguration,
+    plugin: Configured,
+    path: str,
+    message: str,
+    hint: str,
+    value: t.Any = None,
+    *,
+    may_come: bool = False,
+) -> Finding:
+    place = f"{plugin.path}{path}"
+    return Finding(code, network.source, place, message, hint, value, plugin.plugin, may_come=may_come)
+
+
+__all__ = ("findings",)

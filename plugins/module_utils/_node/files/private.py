@@ -1,0 +1,79 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import tempfile
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import opened
+
+_CHUNK: t.Final = 1024 * 1024
+# Bytes; what an archive of plugins unpacks to may not be more.
+SIZE_LIMIT: t.Final = 512 * 1024 * 1024
+
+
+def create(directory: str) -> t.IO[bytes]:
+    """Return a file of mode 0600 that has no name: only this process can read or change it, and nothing stays of it.
+
+    Args:
+        directory: On whose file system it takes its room; others may be able to write there.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    try:
+        return t.cast("t.IO[bytes]", tempfile.TemporaryFile(dir=directory, buffering=0))
+    except OSError as exc:
+        raise io_error("write to", directory, exc) from exc
+
+
+def copy_of(path: str, directory: str, what: str) -> t.IO[bytes]:
+    """Return a private copy of a regular file, which stays as it is whatever becomes of the file.
+
+    Args:
+        what: The file as errors name it.
+
+    Raises:
+        CniError: ``IO_FAILURE``; ``DECODE_FAILURE`` for a file that is too large for an archive of plugins.
+    """
+    copy = create(directory)
+    try:
+        _fill(copy, path, directory, what)
+    except BaseException:
+        copy.close()
+        raise
+    return copy
+
+
+def _fill(copy: t.IO[bytes], path: str, directory: str, what: str) -> None:
+    size = 0
+    with opened(path) as stream:
+        while chunk := stream.read(_CHUNK):
+            size += len(chunk)
+            if size > SIZE_LIMIT:
+                problem = f"{what} is not unpacked: it has more than {SIZE_LIMIT} bytes"
+                raise CniError(Code.DECODE_FAILURE, problem, "expected: an archive of plugins")
+            append(copy, chunk, directory)
+
+
+def append(file: t.IO[bytes], content: bytes, directory: str) -> None:
+    """Write to a private file.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    rest = memoryview(content)
+    try:
+        while rest:
+            rest = rest[file.write(rest) :]
+    except OSError as exc:
+        raise io_error("write to", directory, exc) from exc
+
+
+__all__ = ("SIZE_LIMIT", "append", "copy_of", "create")

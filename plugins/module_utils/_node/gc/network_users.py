@@ -1,0 +1,152 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import re
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import DEFAULT_BRIDGE
+
+# Where runtimes have networks unless they are told otherwise: containerd, CRI-O, nerdctl, Podman, Multus, Nomad, k3s and RKE2,
+# MicroK8s.
+_DIRECTORIES: t.Final = (
+    "/etc/cni/net.d",
+    "/etc/cni/multus/net.d",
+    "/etc/containers/networks",
+    "/usr/share/containers/networks",
+    "/run/containers/networks",
+    "/opt/cni/config",
+    "/var/lib/rancher/*/agent/etc/cni/net.d",
+    "/var/snap/microk8s/current/args/cni-network",
+)
+# Where they are told.
+_SETTINGS: t.Final = (
+    "/etc/containerd/*.toml",
+    "/etc/containerd/conf.d/*.toml",
+    "/etc/crio/crio.conf",
+    "/etc/crio/crio.conf.d/*",
+    "/etc/containers/containers.conf",
+    "/etc/containers/containers.conf.d/*.conf",
+    "/etc/nerdctl/nerdctl.toml",
+    "/etc/nomad.d/*",
+)
+_SETTING: t.Final = re.compile(
+    rb'^\s*"?(?:conf_dir|network_dir|network_config_dir|cni_netconfpath|cni_config_dir)"?\s*[=:]\s*["\']([^"\'\n]+)["\']',
+    re.MULTILINE,
+)
+_WORD: t.Final = re.compile(r"[\w.:-]+")
+
+
+class User(t.NamedTuple):
+    """A network configuration, or a record of an attachment, of any runtime.
+
+    Attributes:
+        name: As messages name it: the path of a file, or an attachment.
+        words: Every text in it, the keys of everything that is true, and the bridge that it has by default.
+    """
+
+    name: str
+    words: frozenset[str]
+
+
+class Users:
+    """The networks of all runtimes of a node, and what they have recorded."""
+
+    def __init__(self, users: t.Iterable[User], unreadable: t.Iterable[str]) -> None:
+        """
+        Args:
+            unreadable: Files that may name anything.
+        """
+        self._users = tuple(users)
+        self._unreadable = tuple(unreadable)
+
+    @classmethod
+    def of_node(cls, directory: str, records: t.Iterable[Record], removed: t.Container[str]) -> Users:
+        """Read them.
+
+        Args:
+            directory: Where the networks of this collection are.
+            removed: Files that would be gone by now.
+        """
+        users = [_recorded(record) for record in records]
+        told, unreadable = _read(path for pattern in _SETTINGS for path in sorted(glob.glob(pattern)))
+        others = [os.fsdecode(found) for content in told.values() for found in _SETTING.findall(content)]
+        files, errors = _read(path for path in _files(directory, others) if path not in removed)
+        users += [User(path, _words(content)) for path, content in files.items()]
+        return cls(users, [*unreadable, *errors])
+
+    def reason_to_keep(self, *words: str) -> str:
+        """Return who names one of these words, as a sentence, or an empty string."""
+        for user in self._users:
+            named = sorted(user.words.intersection(words))
+            if named:
+                return f"{user.name} has {named[0]}"
+        return f"what cannot be read may need it: {self._unreadable[0]}" if self._unreadable else ""
+
+
+def _read(paths: t.Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
+    """Return what files hold, by path, and why others cannot be read."""
+    contents, errors = {}, []
+    for path in paths:
+        try:
+            content = None if os.path.isdir(path) else durable.read(path)
+        except CniError as exc:
+            errors.append(exc.msg)
+        else:
+            contents.update({path: content} if content is not None else {})
+    return contents, errors
+
+
+def _files(directory: str, others: t.Iterable[str]) -> list[str]:
+    """Return the files of networks of all runtimes, and those of the plugin directories beside them."""
+    given = [directory, *(path for pattern in _DIRECTORIES for path in sorted(glob.glob(pattern))), *others]
+    tops = dict.fromkeys(map(os.path.realpath, given))
+    below = [os.path.join(top, name) for top in tops for name in _directories(top)]
+    return [os.path.join(top, name) for top in (*tops, *below) for name in conf_dir.list_files(top)]
+
+
+def _directories(top: str) -> list[str]:
+    try:
+        return sorted(entry.name for entry in os.scandir(top) if entry.is_dir())
+    except OSError:
+        return []
+
+
+def _recorded(record: Record) -> User:
+    result = record.result.keys if record.result else {}
+    return User(f"the {record.attachment}", _words(record.config) | frozenset(_texts(result)))
+
+
+def _words(content: bytes) -> frozenset[str]:
+    try:
+        return frozenset(_texts(json.loads(content, strict=False)))
+    except (ValueError, RecursionError):
+        return frozenset(_WORD.findall(content.decode("utf-8", "replace")))
+
+
+def _texts(value: t.Any) -> t.Iterator[str]:
+    if isinstance(value, t.Mapping):
+        yield from (key for key, one in value.items() if one is True)
+        if value.get("type") == "bridge" and not value.get("bridge"):
+            yield DEFAULT_BRIDGE
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, str):
+        yield value
+
+
+__all__ = ("User", "Users")

@@ -1,0 +1,139 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.files import changed, list_directory
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
+
+
+class OwnLeftovers:
+    """Finds what killed runs of this collection have left, and its directories once nothing is attached any more.
+
+    It looks twice: at first for locks and ages, which the run itself is about to change, then for what is left.
+    """
+
+    def __init__(self, cache_dir: str, conf_dir: str, known_locks: t.Collection[str], scope: Scope) -> None:
+        """
+        Args:
+            known_locks: File names of the locks of networks and containers that there are.
+        """
+        self._scope = scope
+        self._top = os.path.join(cache_dir, OWN_DIRECTORY)
+        self._results = os.path.join(cache_dir, "results")
+        self._conf_dir = conf_dir
+        self._directories = {path: changed(path) for path in self._below()}
+        self._lock_dir = os.path.join(self._top, "locks")
+        names = [name for name in list_directory(self._lock_dir) if name not in known_locks]
+        unknown = [os.path.join(self._lock_dir, name) for name in names]
+        self._locks = [path for path in unknown if not scope.is_young(changed(path)) and not _is_held(path)]
+
+    def collect(self, gone: t.Collection[str]) -> t.Iterator[Leak]:
+        """Collect what there is.
+
+        Args:
+            gone: What a dry run would have removed by now.
+        """
+        self._drop(set(self._below()) - set(self._directories))
+        away = set(gone)
+        for leak in itertools.chain(map(self._temporary, self._temporaries()), map(self._lock, self._locks)):
+            away |= {leak.subject} if leak.collected else set()
+            yield leak
+        if not _left(self._results, away):
+            for path in sorted(self._directories, reverse=True):
+                for leak in self._directory(path, away):
+                    away |= {leak.subject} if leak.collected else set()
+                    yield leak
+            self._drop_locks()
+            self._drop(path for path in (self._lock_dir, self._top) if not self._is_young(path))
+
+    def _below(self) -> list[str]:
+        return [path for path, dummy, dummy in os.walk(self._top)]
+
+    def _drop(self, directories: t.Iterable[str]) -> None:
+        """Remove what this very run has made, and where locks were: every run that finds nothing to do makes it."""
+        if not self._scope.dry_run:
+            for path in sorted(directories, reverse=True):
+                with contextlib.suppress(OSError):
+                    os.rmdir(path)
+
+    def _drop_locks(self) -> None:
+        """Remove locks of networks that there are: verifying leaves one, and nobody needs it where nothing is attached."""
+        for path in (os.path.join(self._lock_dir, name) for name in list_directory(self._lock_dir)):
+            if not self._scope.dry_run and not self._scope.is_young(changed(path)):
+                with contextlib.suppress(CniError):
+                    _remove_lock(path)
+
+    def _is_young(self, path: str) -> bool:
+        return self._scope.is_young(self._directories.get(path, 0))
+
+    def _temporaries(self) -> list[str]:
+        places = [self._conf_dir, self._results, *self._below()]
+        return [
+            os.path.join(place, name)
+            for place in places
+            for name in list_directory(place)
+            if durable.is_temporary(name)
+        ]
+
+    def _temporary(self, path: str) -> Leak:
+        leak = Leak("temporary file", "", path, "a run was killed while it wrote a file")
+        doubt = self._scope.young(changed(path))
+        return self._scope.settle(leak, doubt, lambda: durable.remove(path, flush=False))
+
+    def _lock(self, path: str) -> Leak:
+        evidence = "nobody holds it, and there is no network or container that it could be for"
+        leak = self._scope.settle(Leak("lock", "", path, evidence), "", lambda: _remove_lock(path))
+        if leak.error is None or leak.error.code != Code.TRY_AGAIN:
+            return leak
+        return Leak("lock", "", path, "there was no network or container that it could be for, but a run has it now")
+
+    def _directory(self, path: str, away: t.Collection[str]) -> list[Leak]:
+        """Collect an empty directory; a young one is what a run at work has just made."""
+        is_of_locks = path in (self._lock_dir, self._top)
+        if is_of_locks or _left(path, away) or self._is_young(path) or not os.path.isdir(path):
+            return []
+        leak = Leak("directory", "", path, "it is empty, and nothing is attached")
+        return [self._scope.settle(leak, "", lambda: _remove_directory(path))]
+
+
+def _left(directory: str, away: t.Collection[str]) -> set[str]:
+    return {os.path.join(directory, name) for name in list_directory(directory)}.difference(away)
+
+
+def _is_held(path: str) -> bool:
+    try:
+        with open(path, "rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held, or gone
+        return True
+    return False
+
+
+def _remove_lock(path: str) -> None:
+    with locked(path, exclusive=True, timeout=0, what="a lock that was free"):
+        pass
+
+
+def _remove_directory(path: str) -> None:
+    try:
+        os.rmdir(path)
+    except OSError as exc:
+        raise io_error("remove", path, exc) from exc
+
+
+__all__ = ("OwnLeftovers",)

@@ -1,0 +1,96 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.module_utils._reference.host_local import Address
+from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, range_sets
+
+# Of a pool's addresses; with fewer left it is time to look.
+_SCARCE: t.Final = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class Pool:
+    """A set of ranges, from which host-local gives each attachment one address.
+
+    Attributes:
+        ranges: First and last address of each.
+        size: How many addresses there are to give, gateways left out.
+        path: The directory of the network's leases.
+    """
+
+    network: str
+    ranges: tuple[tuple[Address, Address], ...]
+    size: int
+    taken: int
+    path: str
+
+    @property
+    def free(self) -> int:
+        return max(0, self.size - self.taken)
+
+    @property
+    def warning(self) -> str:
+        """Say that no address is left, or hardly any; or nothing."""
+        if self.free >= self.size * _SCARCE:
+            return ""
+        left = (
+            f"only {self.free} of {self.size} addresses are left" if self.free else f"no address of {self.size} is left"
+        )
+        return (
+            f"network {self.network}, {self.text}: {left} ({self.path}); the module cni.node.gc frees those of nobody"
+        )
+
+    def as_dict(self) -> dict[str, t.Any]:
+        return {
+            "network": self.network,
+            "range": self.text,
+            "size": self.size,
+            "taken": self.taken,
+            "free": self.free,
+            "path": self.path,
+        }
+
+    @property
+    def text(self) -> str:
+        return ", ".join(f"{first}-{last}" for first, last in self.ranges)
+
+
+def pools(conf_path: str) -> list[Pool]:
+    """Return the pools of all networks of a directory, in order of their names, those that have nothing left first.
+
+    It lists directories and reads no lease, for there may be tens of thousands.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    found = []
+    for name, network in sorted(conf_dir.load(conf_path).networks.items()):
+        ipams: list[t.Mapping[str, t.Any]] = [plugin.keys.get("ipam") or {} for plugin in network.plugins]
+        for ipam in (ipam for ipam in ipams if ipam.get("type") == host_local.TYPE):
+            path = os.path.join(host_local.data_dir(ipam), name)
+            given = host_local.addresses(path).values()
+            found += [_pool(name, path, ranges, given) for ranges in range_sets(ipam) if ranges]
+    return sorted(found, key=lambda pool: pool.free > 0)
+
+
+def _pool(network: str, path: str, ranges: list[Range], given: t.Collection[Address]) -> Pool:
+    bounds = [(one.first.version, int(one.first), int(one.last), int(one.gateway)) for one in ranges]
+    size = sum(last - first + 1 - (first <= gateway <= last) for dummy, first, last, gateway in bounds)
+    numbers = {version: [int(one) for one in given if one.version == version] for version in (4, 6)}
+    taken = sum(first <= number <= last for version, first, last, dummy in bounds for number in numbers[version])
+    return Pool(network, tuple((one.first, one.last) for one in ranges), size, taken, path)
+
+
+__all__ = ("Pool", "pools")

@@ -1,0 +1,43 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, planned
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Reasons
+
+MODULES = "/etc/modules-load.d/cni.node.conf"
+SETTINGS = "/etc/sysctl.d/90-cni.node.conf"
+# Whoever changes these files, settings, or what is remembered of them holds it: there is one kernel on a node.
+LOCK = "/run/cni-node-kernel.lock"
+
+_BANNER: t.Final = (
+    "# {} of container networks, written by the module cni.node.kernel: what is changed here gets lost.\n"
+)
+
+
+def changes(modules: Reasons, settings: Reasons, values: t.Mapping[str, str]) -> list[FileChange]:
+    """Say what becomes of the files from which the next boot takes modules and settings.
+
+    Args:
+        modules, settings: Reasons by name, in the order of the file.
+    """
+    lines = {name: f"{name} = {values[name]}" for name in settings}
+    return [
+        planned(MODULES, _text("Kernel modules", modules, {name: name for name in modules})),
+        planned(SETTINGS, _text("Kernel settings", settings, lines)),
+    ]
+
+
+def _text(what: str, reasons: Reasons, lines: t.Mapping[str, str]) -> bytes | None:
+    entries = ["".join(f"# {reason}\n" for reason in reasons[name]) + f"{line}\n" for name, line in lines.items()]
+    return "\n".join([_BANNER.format(what), *entries]).encode() if entries else None
+
+
+__all__ = ("LOCK", "MODULES", "SETTINGS", "changes")

@@ -1,0 +1,50 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.access import Exposure, exposures
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import executables
+
+
+def of_networks(
+    networks: t.Iterable[NetworkConfiguration], plugin_dirs: t.Sequence[str], *, allow_world_writable: bool
+) -> list[Finding]:
+    """Find directories and plugins of networks, delegated plugins included, that others than root can change."""
+    types = {one.type for network in networks for one in executables(network)}
+    return findings(plugin_dirs, sorted(types), allow_world_writable=allow_world_writable) if types else []
+
+
+def findings(plugin_dirs: t.Sequence[str], types: t.Iterable[str], *, allow_world_writable: bool) -> list[Finding]:
+    """Find directories and plugins that others than root can change.
+
+    Args:
+        types: Of the plugins that are looked at.
+        allow_world_writable: Whether plugins are run that every user of the node can replace.
+    """
+    places = [
+        *plugin_dirs,
+        *(os.path.join(path, name) for name in types if name and "/" not in name for path in plugin_dirs),
+    ]
+    found = {one.path: one for place in places for one in exposures(place)}
+    return [_finding(one, allow_world_writable) for one in found.values()]
+
+
+def _finding(one: Exposure, allow_world_writable: bool) -> Finding:
+    if one.is_world_writable and not allow_world_writable:
+        hint = f"see what is there, then run chmod o-w {one.path}, or set allow_world_writable_plugins to true"
+        return Finding("unsafe-plugin", one.path, "", f"{one.reason}, so no plugin is run", hint)
+    hint = f"plugins run as root: run chown root {one.path} and chmod go-w {one.path}"
+    return Finding("writable-plugin", one.path, "", one.reason, hint)
+
+
+__all__ = ("findings", "of_networks")

@@ -1,0 +1,140 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory, Found, drop
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest, SetAside
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange, is_same
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore, read
+
+
+def apply(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore, directory: BinDirectory) -> None:
+    """Carry out a plan.
+
+    All that needs room on the disk is done before the first plugin is touched. Killed at any moment, every plugin is
+    the old one or the new one, and known to be ours.
+
+    Args:
+        after: What the manifest is to be, except for what comes of the changes.
+    """
+    staged: dict[str, str] = {}
+    directory.clean()
+    try:
+        if any(change.changed for change in changes):
+            directory.make()
+            _prepare(changes, after, store, directory, staged)
+            _claim(changes, after, store)
+            _carry_out(changes, directory, staged)
+    finally:
+        for path in staged.values():
+            drop(path)
+    _settle(changes, after, store, directory)
+
+
+def _prepare(
+    changes: t.Sequence[PluginChange],
+    after: Manifest,
+    store: PluginStore,
+    directory: BinDirectory,
+    staged: dict[str, str],
+) -> None:
+    for change in changes:
+        if change.displaces:
+            after.set_aside = {**after.set_aside, change.name: _set_aside(change, store, directory)}
+        if change.writes:
+            source = store.file(after.releases[-1], change.name)
+            staged[change.name] = directory.stage(change.name, store.kept(source, change.after))
+    for change in changes:
+        aside = _comes_back(change, after)
+        if aside:
+            content = b"" if aside.link else store.kept(store.set_aside(change.name), aside.sha256)
+            staged[change.name] = directory.stage_back(change.name, content, aside)
+
+
+def _comes_back(change: PluginChange, manifest: Manifest) -> SetAside | None:
+    """Return the file that was set aside for a plugin and takes its place again, if it is not there already."""
+    aside = manifest.set_aside.get(change.name)
+    if change.action != "restored" or aside is None or (change.before and is_same(change.before, aside)):
+        return None
+    return aside
+
+
+def require_kept(changes: t.Sequence[PluginChange], manifest: Manifest, store: PluginStore) -> None:
+    """Refuse a plan by which a file would come back that is not as it was set aside.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    for change in changes:
+        aside = _comes_back(change, manifest)
+        if aside and not aside.link:
+            store.kept(store.set_aside(change.name), aside.sha256)
+
+
+def _set_aside(change: PluginChange, store: PluginStore, directory: BinDirectory) -> SetAside:
+    found = t.cast(Found, change.before)
+    if not found.link:
+        store.put(store.set_aside(change.name), read(directory.file(change.name)))
+    return SetAside(found.sha256, found.mode, found.uid, found.gid, found.mtime_ns, found.link)
+
+
+def _claim(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore) -> None:
+    """Note what is about to be there beside what is there, so that either is ours if we are killed."""
+    claimed = dict(after.installed)
+    for change in changes:
+        if change.is_ours:
+            claimed[change.name] = sorted({*claimed.get(change.name, ()), change.after})
+    after.installed = claimed
+    store.manifest = after
+    store.save()
+
+
+def _carry_out(changes: t.Sequence[PluginChange], directory: BinDirectory, staged: dict[str, str]) -> None:
+    directory.put(staged)
+    staged.clear()
+    for change in changes:
+        if change.action == "removed":
+            durable.remove(directory.file(change.name), flush=False)
+        elif change.action in ("repaired", "updated") and not change.writes:
+            directory.mend(change.name)
+    directory.sync()
+
+
+def _settle(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore, directory: BinDirectory) -> None:
+    """Note what has become of it all, and forget what is not kept."""
+    stays = {change.name: change.after for change in changes if change.is_ours}
+    kept = {*stays, *(change.name for change in changes if change.action == "left")}
+    after.installed = {name: [digest] for name, digest in stays.items()}
+    after.set_aside = {name: file for name, file in after.set_aside.items() if name in kept}
+    written = [change.name for change in changes if change.is_ours and change.changed]
+    after.seen = _seen(map(directory.file, stays), map(directory.file, written), directory, store)
+    store.manifest = after
+    if after.releases or after.set_aside:
+        store.save()
+        store.sweep()
+    else:
+        remove_empty(*(path for path in after.made if directory.path.startswith(path)))
+
+
+def _seen(
+    installed: t.Iterable[str], written: t.Iterable[str], directory: BinDirectory, store: PluginStore
+) -> dict[str, list[t.Any]]:
+    """Return what need not be read again: plugins as they are on disk now, and the source if it is on the node."""
+    paths = {*installed}
+    for path in written:
+        store.digests.of(path)
+    seen = sorted(store.digests.seen.items())
+    return {path: known for path, known in seen if path in paths or os.path.dirname(path) != directory.path}
+
+
+__all__ = ("apply", "require_kept")

@@ -1,0 +1,194 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import stat
+import tempfile
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import SetAside
+
+MODE: t.Final = 0o755
+
+
+class Labels(t.Protocol):
+    """The security labels of a node that has such; SELinux's."""
+
+    def is_right(self, path: str) -> bool:
+        """Tell whether a file has the label that it has to have."""
+
+    def give(self, path: str, name: str) -> None:
+        """Label the file at ``path`` as one that is called ``name`` has to be."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Found(SetAside):
+    """A file in the directory, which may have to be set aside.
+
+    Attributes:
+        is_labelled: Whether its label is right.
+    """
+
+    is_labelled: bool = True
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is as a plugin has to be, whatever it holds."""
+        return (self.mode, self.uid, self.gid, self.is_labelled) == (MODE, os.geteuid(), os.getegid(), True)
+
+    def __str__(self) -> str:
+        if self.link:
+            return f"a link to {self.link}"
+        kept = "" if self.is_kept else f", mode {self.mode:04o}, owner {self.uid}:{self.gid}"
+        return self.sha256[:12] + kept + ("" if self.is_labelled else ", wrong label")
+
+
+class BinDirectory:
+    """The directory of plugins, in which files come and go by renaming."""
+
+    def __init__(self, path: str, digests: Digests, labels: Labels | None) -> None:
+        self.path = path
+        self._digests = digests
+        self._labels = labels
+
+    def file(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    def find(self, names: t.Iterable[str]) -> dict[str, Found]:
+        """Look at those of the files that are there.
+
+        Raises:
+            CniError: ``IO_FAILURE``; ``INVALID_CONFIG`` for a directory or a device where a plugin has to be.
+        """
+        found = {name: self._look(self.file(name)) for name in names}
+        return {name: file for name, file in found.items() if file}
+
+    def _look(self, path: str) -> Found | None:
+        try:
+            status = os.lstat(path)
+            link = os.readlink(path) if stat.S_ISLNK(status.st_mode) else ""
+        except FileNotFoundError:
+            return None
+        except OSError as exc:
+            raise io_error("read", path, exc) from exc
+        if not link and not stat.S_ISREG(status.st_mode):
+            raise CniError(
+                Code.INVALID_CONFIG, f"{path} is not a regular file", "it has the name of a plugin; move it away"
+            )
+        return Found(
+            sha256="" if link else self._digests.of(path),
+            mode=stat.S_IMODE(status.st_mode),
+            uid=status.st_uid,
+            gid=status.st_gid,
+            mtime_ns=status.st_mtime_ns,
+            link=link,
+            is_labelled=self._labels is None or self._labels.is_right(path),
+        )
+
+    def make(self) -> None:
+        durable.make_directory(self.path)
+
+    def stage(self, name: str, content: bytes) -> str:
+        """Write a plugin under a name that nobody takes for one; return its path."""
+        return self._stage(name, content, SetAside("", MODE, os.geteuid(), os.getegid(), 0))
+
+    def stage_back(self, name: str, content: bytes, aside: SetAside) -> str:
+        """The same for a file that was set aside."""
+        path = self._temporary() if aside.link else self._stage(name, content, aside)
+        try:
+            if aside.link:
+                os.unlink(path)
+                os.symlink(aside.link, path)
+            os.chown(path, aside.uid, aside.gid, follow_symlinks=False)
+            os.utime(path, ns=(aside.mtime_ns, aside.mtime_ns), follow_symlinks=False)
+        except OSError as exc:
+            drop(path)
+            raise io_error("write", self.file(name), exc) from exc
+        return path
+
+    def _stage(self, name: str, content: bytes, like: SetAside) -> str:
+        path = self._temporary()
+        try:
+            with open(path, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fchown(stream.fileno(), like.uid, like.gid)
+                os.fchmod(stream.fileno(), like.mode)
+                os.fsync(stream.fileno())
+        except OSError as exc:
+            drop(path)
+            raise io_error("write", self.file(name), exc) from exc
+        if self._labels:
+            self._labels.give(path, self.file(name))
+        return path
+
+    def _temporary(self) -> str:
+        try:
+            descriptor, path = tempfile.mkstemp(durable.TEMPORARY_SUFFIX, durable.TEMPORARY_PREFIX, self.path)
+        except OSError as exc:
+            raise io_error("write to", self.path, exc) from exc
+        os.close(descriptor)
+        return path
+
+    def put(self, staged: t.Mapping[str, str]) -> None:
+        """Give what is staged its name; what had that name goes on running, and is gone."""
+        for name, path in staged.items():
+            try:
+                os.rename(path, self.file(name))
+            except OSError as exc:
+                raise io_error("write", self.file(name), exc) from exc
+
+    def mend(self, name: str) -> None:
+        """Put owner, mode and label right."""
+        try:
+            descriptor = os.open(self.file(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                os.fchown(descriptor, os.geteuid(), os.getegid())
+                os.fchmod(descriptor, MODE)
+            finally:
+                os.close(descriptor)
+        except OSError as exc:
+            raise io_error("set owner and mode of", self.file(name), exc) from exc
+        if self._labels:
+            self._labels.give(self.file(name), self.file(name))
+
+    def sync(self) -> None:
+        try:
+            durable.sync_directory(self.path)
+        except OSError as exc:
+            raise io_error("write to", self.path, exc) from exc
+
+    def clean(self) -> None:
+        """Remove what a killed run has staged."""
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            for name in os.listdir(self.path):
+                if durable.is_temporary(name):
+                    drop(self.file(name))
+
+
+def missing_directories(path: str) -> list[str]:
+    """Return what of a path is not there yet, the deepest first."""
+    missing = []
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    return missing
+
+
+def drop(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+__all__ = ("MODE", "BinDirectory", "Found", "Labels", "drop", "missing_directories")

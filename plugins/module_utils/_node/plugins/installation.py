@@ -1,0 +1,258 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.apply import apply, require_kept
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import is_to_be_proven, require_agreeing
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import identity_of
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest, Release
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange, plan
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore, read
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A release as it comes from outside.
+
+    Attributes:
+        digests, version: As of `Release`.
+        plugins: Reads them, name and content, one after the other.
+        listing: Their SHA-256 by name, in place of them where nothing is to be written.
+    """
+
+    digests: list[str]
+    version: str
+    plugins: t.Callable[[], t.Iterable[tuple[str, bytes]]]
+    listing: t.Mapping[str, str] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What became of a directory of plugins.
+
+    Attributes:
+        left: Plugins that would go, had not somebody put other files in their place.
+        set_aside: What is kept for those of them for which a file was set aside: its path, or what it says as a link.
+        version: Of the release that is installed; None where none is.
+        previous: Of the one that was.
+        kept: Versions beside it, the one used last first.
+        changed: Also where a version is kept no longer, has another name, or is another one with the same plugins.
+    """
+
+    changes: list[PluginChange]
+    left: list[str]
+    set_aside: dict[str, str]
+    version: str | None
+    previous: str | None
+    kept: list[str]
+    changed: bool
+
+
+class Installation:
+    """One directory of plugins, and what becomes of it."""
+
+    def __init__(
+        self,
+        store: PluginStore,
+        directory: BinDirectory,
+        *,
+        keep: int,
+        force: bool,
+        dry_run: bool,
+        made: list[str],
+        require_unneeded: t.Callable[[t.Collection[str]], None],
+    ) -> None:
+        """
+        Args:
+            keep: How many releases beside the current one.
+            force: Set aside files of others.
+            made: Directories that are not there yet.
+            require_unneeded: Raises a `CniError` where one of the plugins that would be removed is needed.
+        """
+        self._store = store
+        self._directory = directory
+        self._keep = keep
+        self._force = force
+        self._dry_run = dry_run
+        self._made = made
+        self._require_unneeded = require_unneeded
+
+    def present(
+        self, digest: str, version: str, only: t.Sequence[str] | None, fetch: t.Callable[[], Source]
+    ) -> Outcome:
+        """Have the plugins of a release, and no other plugins of ours.
+
+        Args:
+            digest: One of the release's.
+            version: Its name from now on; empty to leave that as it is.
+            only: The plugins of it to have; None for all.
+            fetch: Asked for the release where what is kept of it does not do.
+
+        Raises:
+            CniError: Among others, ``INVALID_CONFIG`` where plugins contradict the version.
+        """
+        release = self._kept(digest, version, only)
+        changes = self._plan(release) if release else []
+        if release is None or not self._store.has(release, (change.name for change in changes if change.writes)):
+            release = self._taken(fetch(), digest, only)
+            changes = self._plan(release)
+        current = self._store.manifest.current
+        is_step_back = current is not None and current.id == release.id
+        rolled_back_from = self._store.manifest.rolled_back_from if is_step_back else ""
+        return self._become(changes, [*self._others(release), release], rolled_back_from)
+
+    def rolled_back(self) -> Outcome:
+        """Have the release that was there before the current one; once, however often it is asked for.
+
+        Raises:
+            CniError: ``NOT_AVAILABLE``: there is none.
+        """
+        manifest = self._store.manifest
+        if manifest.current is None:
+            raise CniError(Code.NOT_AVAILABLE, "there is nothing to roll back: no plugins are installed here")
+        if not manifest.rolled_back_from and len(manifest.releases) < 2:
+            raise CniError(
+                Code.NOT_AVAILABLE,
+                f"there is nothing to roll back to: no version before {manifest.current.label} is kept",
+                "install the version you want with state: present",
+            )
+        release = manifest.current if manifest.rolled_back_from else manifest.releases[-2]
+        changes = self._plan(release)
+        if not self._store.has(release, (change.name for change in changes if change.writes)):
+            raise CniError(
+                Code.NOT_AVAILABLE,
+                f"version {release.label} cannot be rolled back to: what was kept of it is missing or damaged",
+                f"install it with state: present; it was kept in {self._store.path}",
+            )
+        rolled_back_from = manifest.rolled_back_from or manifest.current.id
+        return self._become(changes, [*self._others(release), release], rolled_back_from)
+
+    def absent(self) -> Outcome:
+        """Have no plugins of ours, and nothing kept but files set aside that cannot come back yet."""
+        outcome = self._become(self._plan(None), [], "")
+        if not self._dry_run and not self._store.manifest.set_aside:
+            self._store.remove()
+        return outcome
+
+    def _kept(self, digest: str, version: str, only: t.Sequence[str] | None) -> Release | None:
+        release = self._store.manifest.find(digest)
+        if release is None:
+            return None
+        selected = _selected(release.names, only)
+        if not release.files.keys() >= selected:
+            return None
+        files = {name: release.files[name] for name in release.files if name in selected}
+        if version and version != release.version:
+            self._require_label(release, version, files)
+        return dataclasses.replace(release, files=files, version=version or release.version)
+
+    def _require_label(self, release: Release, version: str, names: t.Iterable[str]) -> None:
+        """Refuse another name for a release that is kept, where its plugins contradict it."""
+        if not is_to_be_proven(version, release.digests):
+            return
+        for name in names:
+            if self._store.has(release, [name]):
+                require_agreeing(version, name, read(self._store.file(release, name)))
+
+    def _taken(self, source: Source, digest: str, only: t.Sequence[str] | None) -> Release:
+        known = self._store.manifest.find(digest)
+        version = source.version or (known.version if known else "")
+        if source.listing is not None:
+            selected = _selected(source.listing, only)
+            files = {name: digest for name, digest in source.listing.items() if name in selected}
+            return Release(source.digests, version, sorted(source.listing), files)
+        release = Release(source.digests, version, [], {})
+        is_open = is_to_be_proven(version, source.digests)
+        listing: dict[str, str] = {}
+        for name, content in source.plugins():
+            listing[name] = sha256(content)
+            if only is None or name in only:
+                if is_open:
+                    require_agreeing(version, name, content)
+                release.files[name] = listing[name]
+                if not self._dry_run:
+                    self._store.put(self._store.file(release, name), content)
+        _require_identity(release.id, listing)
+        _selected(listing, only)
+        release.names.extend(sorted(listing))
+        return release
+
+    def _plan(self, release: Release | None) -> list[PluginChange]:
+        manifest = self._store.manifest
+        desired = release.files if release else {}
+        found = self._directory.find({*desired, *manifest.installed, *manifest.set_aside})
+        return plan(desired, manifest, found, force=self._force, where=self._directory.path)
+
+    def _others(self, release: Release) -> list[Release]:
+        others = [other for other in self._store.manifest.releases if other.id != release.id]
+        return others[-self._keep :] if self._keep else []
+
+    def _become(self, changes: list[PluginChange], releases: list[Release], rolled_back_from: str) -> Outcome:
+        before = self._store.manifest
+        require_kept(changes, before, self._store)
+        removed = [change.name for change in changes if change.action == "removed"]
+        if removed:
+            self._require_unneeded(removed)
+        outcome = _outcome(changes, before, releases, self._store)
+        if not self._dry_run:
+            after = dataclasses.replace(before, releases=releases, rolled_back_from=rolled_back_from)
+            after.made = sorted({*before.made, *self._made})
+            apply(changes, after, self._store, self._directory)
+        return outcome
+
+
+def _require_identity(identity: str, listing: t.Mapping[str, str]) -> None:
+    """Refuse plugins that are not those of which the digest was taken; that of an archive is compared before."""
+    actual = identity_of(listing)
+    if identity.startswith("files:") and identity != actual:
+        raise CniError(
+            Code.DECODE_FAILURE,
+            f"the plugins are not those that were listed: expected {identity}, found {actual}",
+            "the source was changed while it was read; nothing was installed, run the task again",
+        )
+
+
+def _selected(names: t.Iterable[str], only: t.Sequence[str] | None) -> set[str]:
+    known = set(names)
+    unknown = sorted(set(only or ()) - known)
+    if unknown:
+        raise CniError(
+            Code.INVALID_CONFIG,
+            f"only: the release has no plugin {', '.join(unknown)}",
+            f"it has {', '.join(sorted(known))}",
+        )
+    return known if only is None else set(only)
+
+
+def _outcome(changes: list[PluginChange], before: Manifest, releases: list[Release], store: PluginStore) -> Outcome:
+    left = [change.name for change in changes if change.action == "left"]
+    aside = {name: before.set_aside[name] for name in left if name in before.set_aside}
+    return Outcome(
+        changes=[change for change in changes if change.action != "left"],
+        left=left,
+        set_aside={
+            name: f"a link to {file.link}" if file.link else store.set_aside(name) for name, file in aside.items()
+        },
+        version=releases[-1].label if releases else None,
+        previous=before.current.label if before.current else None,
+        kept=[release.label for release in reversed(releases[:-1])],
+        changed=any(change.changed for change in changes) or _names(releases) != _names(before.releases),
+    )
+
+
+def _names(releases: t.Iterable[Release]) -> list[tuple[str, str]]:
+    return [(release.id, release.version) for release in releases]
+
+
+__all__ = ("Installation", "Outcome", "Source")

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
+from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import NodeExecutor
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
+
+_NOT_READY: t.Final[t.Mapping[int, str]] = {
+    Code.NOT_AVAILABLE: "unavailable",
+    Code.LIMITED_CONNECTIVITY: "limited",
+}
+
+
+class Readiness(t.NamedTuple):
+    """What the plugins of a network answered to STATUS.
+
+    Attributes:
+        status: ``ready``, ``unavailable`` (code 50), ``limited`` (code 51), ``failed`` (any other error) or
+            ``unsupported`` (STATUS came with 1.1.0).
+        error: Of the first plugin that is not ready.
+    """
+
+    network: str
+    status: str
+    error: CniError | None = None
+
+    def as_dict(self) -> dict[str, t.Any]:
+        return {
+            "network": self.network,
+            "status": self.status,
+            "error": self.error.as_dict() if self.error else None,
+        }
+
+    def __str__(self) -> str:
+        return f"network {self.network}: {self.error or self.status}"
+
+
+def readiness(runtime: Runtime, networks: t.Sequence[NetworkConfiguration]) -> list[Readiness]:
+    """Ask the plugins of several networks, at the same time, whether they are ready for ADD; nothing is changed."""
+    if not networks:
+        return []
+    with concurrent.futures.ThreadPoolExecutor(min(len(networks), default_workers())) as pool:
+        return list(pool.map(functools.partial(_ask, runtime), networks))
+
+
+def readiness_of_node(
+    path: str, plugin_dirs: t.Sequence[str], cache_dir: str, timeout: float, *, allow_world_writable: bool = False
+) -> list[Readiness]:
+    """Ask the plugins of every network of a directory, as `readiness`.
+
+    Args:
+        path: Directory of the network configurations.
+        timeout: Seconds that one plugin may run.
+    """
+    executor = NodeExecutor(plugin_dirs, timeout, allow_world_writable=allow_world_writable)
+    networks = conf_dir.load(path).networks
+    runtime = Runtime(executor, cache_dir, timeout, nested_types)
+    return readiness(runtime, [networks[name] for name in sorted(networks)])
+
+
+def _ask(runtime: Runtime, network: NetworkConfiguration) -> Readiness:
+    try:
+        is_asked = runtime.status(network.require_plugins())
+    except Exception as exc:
+        error = as_error(exc)
+        return Readiness(network.name, _NOT_READY.get(error.code, "failed"), error)
+    return Readiness(network.name, "ready" if is_asked else "unsupported")
+
+
+__all__ = ("Readiness", "readiness", "readiness_of_node")

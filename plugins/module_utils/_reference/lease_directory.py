@@ -1,0 +1,138 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, held
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+
+_LOCK: t.Final = "lock"
+_LAST_RESERVED: t.Final = "last_reserved_ip."
+
+# Bytes; host-local writes an id and the name of an interface.
+_LEASE_LIMIT: t.Final = 4096
+
+
+class Lease(t.NamedTuple):
+    """An address that is given away.
+
+    Attributes:
+        container_id, ifname: Whose it is; both are empty in a file that a full disk or a loss of power left empty,
+            and the interface in one of a release before 0.8.
+        changed: When, in seconds of the epoch.
+        identity: What the file is and how it was when it was read.
+    """
+
+    path: str
+    address: str
+    container_id: str
+    ifname: str
+    changed: float
+    identity: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"container {self.container_id}" + (f" ({self.ifname})" if self.ifname else "")
+
+
+class LeaseDirectory:
+    """A network's directory, held open: what is read in it is what is removed, whatever its path leads to by then.
+
+    Who else may write to it may put there what they like. Nothing but a regular file is read or removed.
+    """
+
+    def __init__(self, directory: HeldDirectory) -> None:
+        self.path = directory.path
+        self._directory = directory
+
+    def exclusive(self, timeout: float) -> t.ContextManager[None]:
+        """Keep host-local itself from it.
+
+        Raises:
+            CniError: ``TRY_AGAIN`` when the time is over.
+        """
+        path, what = self._directory.path_of(_LOCK), f"host-local's {self.path}"
+        within = self._directory.descriptor
+        return locked(path, exclusive=True, timeout=timeout, what=what, keep=True, within=within)
+
+    def leases(self) -> list[Lease]:
+        """Read every lease.
+
+        Raises:
+            CniError: ``IO_FAILURE``.
+        """
+        addresses = host_local.by_name(self._directory.names())
+        found = (self._lease(name, str(address)) for name, address in addresses.items())
+        return [lease for lease in found if lease is not None]
+
+    def others(self, taken: t.Collection[str]) -> list[str]:
+        """Return what it holds beside the leases given and what host-local itself needs."""
+        names = set(self._directory.names()) - {os.path.basename(path) for path in taken}
+        return sorted(name for name in names if not self._is_host_locals(name))
+
+    def youngest(self) -> float:
+        """Return when something in it has changed last."""
+        names = self._directory.names()
+        changes = (status.st_mtime for name in names if (status := self._directory.status(name)) is not None)
+        return max((os.fstat(self._directory.descriptor).st_mtime, *changes))
+
+    def free(self, lease: Lease) -> None:
+        """Remove a lease, if it is as it was when it was read.
+
+        Raises:
+            CniError: ``IO_FAILURE``.
+        """
+        self._directory.remove_unchanged(os.path.basename(lease.path), lease.identity)
+
+    def remove(self) -> None:
+        """Remove the directory, which has no lease any more.
+
+        Raises:
+            CniError: ``IO_FAILURE``; also where it has one.
+        """
+        if not self.others(()):
+            for name in self._directory.names():
+                self._directory.unlink(name)
+        try:
+            if os.path.samestat(os.lstat(self.path), os.fstat(self._directory.descriptor)):
+                os.rmdir(self.path)
+        except OSError as exc:
+            raise io_error("remove", self.path, exc) from exc
+
+    def _lease(self, name: str, address: str) -> Lease | None:
+        file = self._directory.read(name, _LEASE_LIMIT)
+        if file is None:
+            return None
+        container_id, dummy, ifname = file.content.decode("utf-8", "replace").strip().partition("\r\n")
+        path = self._directory.path_of(name)
+        return Lease(path, address, container_id, ifname, file.changed, file.identity)
+
+    def _is_host_locals(self, name: str) -> bool:
+        if name != _LOCK and not name.startswith(_LAST_RESERVED):
+            return False
+        status = self._directory.status(name)
+        return status is None or stat.S_ISREG(status.st_mode)
+
+
+@contextlib.contextmanager
+def opened(path: str) -> t.Iterator[LeaseDirectory | None]:
+    """Open a network's directory; nothing is there where the path leads elsewhere or to nothing by now.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    with held(path) as directory:
+        yield LeaseDirectory(directory) if directory else None
+
+
+__all__ = ("Lease", "LeaseDirectory", "opened")

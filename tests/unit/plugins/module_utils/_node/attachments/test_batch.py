@@ -1,0 +1,219 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Many attachments at once: each has its outcome, containers do not wait for each other, one container does for itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge, unwanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Policy, Wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import (
+    Json,
+    Laboratory,
+    gives_an_address,
+)
+
+NAMES = ("one", "two", "three", "four")
+
+
+def _wanted(lab: Laboratory, *containers: str, **keys: t.Any) -> list[Wanted]:
+    for container in containers:
+        lab.make_namespace(container)
+    return [Wanted(lab.wanted(container, **keys)) for container in containers]
+
+
+def test_one_that_fails_does_not_stop_the_others(make: Make) -> None:
+    lab = make(
+        b=lambda call: CniError(100, "no") if call.attachment and call.attachment.container_id == "two" else None
+    )
+    outcomes = lab.converge(*_wanted(lab, *NAMES), Wanted(lab.wanted("nobody")), workers=2)
+    assert [outcome.attachment.container_id for outcome in outcomes] == [*NAMES, "nobody"]
+    assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added", "failed"]
+
+
+def _breaks(call: Call) -> Json | None:
+    if call.command == "ADD" and call.attachment and call.attachment.container_id == "two":
+        raise ValueError("no\nclosing quotation")
+    return None
+
+
+def test_what_nobody_has_foreseen_of_one_is_its_error(make: Make) -> None:
+    lab = make(b=_breaks)
+    outcomes = lab.converge(*_wanted(lab, *NAMES), workers=2)
+    assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added"]
+    error = outcomes[1].error
+    assert error is not None
+    assert (error.code, error.msg) == (Code.INTERNAL, "unexpected ValueError: no\nclosing quotation")
+    assert error.details.startswith("in _breaks, test_batch.py:")
+
+
+def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_way(make: Make) -> None:
+    added: list[str] = []
+
+    def works_once(call: Call) -> Json | CniError | None:
+        if call.command == "ADD" and call.attachment:
+            added.append(call.attachment.network)
+            if added.count("net") > 1:
+                raise ValueError("return")
+            if added[-1] == "other":
+                return CniError(100, "no")
+        return None
+
+    lab = make(b=works_once)
+    lab.write("other")
+    (old,) = _wanted(lab, "one")
+    lab.converge(old, check="never")
+    wanted = [old._replace(present=False), Wanted(lab.wanted("one", network="other"))]
+    left, failed = lab.converge(*wanted, check="never")
+    assert (left.action, failed.action, failed.error and failed.error.code) == ("removed", "failed", 100)
+    assert "could not be put back as it was before either: unexpected ValueError: return; in works_once, " in str(
+        failed.error
+    )
+
+
+def test_an_item_that_was_not_asked_for_properly_is_an_outcome(lab: Laboratory) -> None:
+    good, bad = _wanted(lab, "one", "two")
+    problem = CniError(4, "not like this")
+    outcomes = lab.converge(Wanted(bad.attachment, problem=problem), good, Wanted(lab.wanted("../x")))
+    assert [outcome.action for outcome in outcomes] == ["failed", "added", "failed"]
+    assert outcomes[0].error is problem
+    assert lab.executor.run("ADD") == [("ADD", "a"), ("ADD", "b")]
+
+
+def test_containers_are_worked_on_at_the_same_time(make: Make) -> None:
+    together = threading.Barrier(len(NAMES))
+
+    def waits_for_the_others(call: Call) -> Json | None:
+        if call.command == "ADD":
+            together.wait(timeout=60)
+        return gives_an_address(call)
+
+    lab = make(a=waits_for_the_others)
+    outcomes = lab.converge(*_wanted(lab, *NAMES), workers=len(NAMES))
+    assert [outcome.error for outcome in outcomes] == [None] * len(NAMES)
+
+
+@pytest.mark.parametrize(("workers", "containers"), [(1, NAMES), (4, NAMES[:1])], ids=["one worker", "one container"])
+def test_it_goes_one_by_one(make: Make, workers: int, containers: tuple[str, ...]) -> None:
+    threads = []
+
+    def remembers_its_thread(call: Call) -> Json | None:
+        threads.append(threading.get_ident())
+        return gives_an_address(call)
+
+    lab = make(a=remembers_its_thread)
+    more = [Wanted(lab.wanted("one", ifname=f"eth{number}")) for number in range(1, 4)]
+    outcomes = lab.converge(*_wanted(lab, *containers), *more, workers=workers)
+    assert {outcome.action for outcome in outcomes} == {"added"}
+    assert len(threads) >= 2 * len(outcomes)
+    assert len(set(threads)) == 1
+
+
+def test_when_time_is_up_no_further_container_is_begun_and_the_first_always_is(lab: Laboratory) -> None:
+    more = [Wanted(lab.wanted("one", ifname="eth1")), Wanted(lab.wanted("two", ifname="eth1"))]
+    wanted = [*_wanted(lab, *NAMES), *more]
+    outcomes = lab.converge(*wanted, until=0)
+    assert [outcome.attachment.key for outcome in outcomes] == [wanted[0].attachment.key, more[0].attachment.key]
+    assert lab.converge(*wanted, until=0, check="never")[0].action == "unchanged"
+    assert {outcome.action for outcome in lab.converge(*wanted)} == {"checked", "added"}
+
+
+def test_what_needs_no_work_is_done_whatever_the_time(lab: Laboratory) -> None:
+    wanted = _wanted(lab, *NAMES)
+    lab.converge(*wanted)
+    assert [outcome.action for outcome in lab.converge(*wanted, until=0, check="never")] == ["unchanged"] * len(NAMES)
+
+
+def test_nothing_wanted_is_nothing_done(lab: Laboratory) -> None:
+    assert lab.converge() == []
+
+
+def test_what_this_collection_made_and_nobody_wants_is_unwanted(lab: Laboratory) -> None:
+    wanted = _wanted(lab, "kept", "dropped", "begun", "foreign")
+    lab.converge(*wanted)
+    records, intents = lab.cache_dir / "results", lab.intent_file().parent
+    begun = json.loads((records / "net-begun-eth0").read_text(encoding="utf-8"))
+    begun["cni.node"]["command"] = "ADD"
+    (records / "net-begun-eth0").unlink()
+    (intents / "net-begun-eth0").write_text(json.dumps(begun), encoding="utf-8")
+    foreign = json.loads((records / "net-foreign-eth0").read_text(encoding="utf-8"))
+    del foreign["cni.node"]
+    (records / "net-foreign-eth0").write_text(json.dumps(foreign), encoding="utf-8")
+    (records / "net-broken-eth0").write_bytes(b"")
+    dropped, unknown = unwanted(lab.runtime(), [wanted[0]])
+    assert sorted(one.attachment.container_id for one in dropped) == ["begun", "dropped"]
+    assert not any(one.present for one in dropped)
+    assert ["net-broken-eth0" in str(error) for error in unknown] == [True]
+    assert {outcome.action for outcome in lab.converge(*dropped)} == {"removed"}
+    assert unwanted(lab.runtime(), [wanted[0]])[0] == []
+    assert (records / "net-foreign-eth0").exists()
+
+
+def test_what_is_as_wanted_is_not_waited_for(lab: Laboratory) -> None:
+    wanted = _wanted(lab, *NAMES)
+    lab.converge(*wanted)
+    runtime = lab.runtime()
+    with runtime.exclusion.attachment(wanted[0].attachment):
+        outcomes = lab.converge(*wanted, check="never")
+    assert {outcome.action for outcome in outcomes} == {"unchanged"}
+    assert outcomes[0].result is not None
+
+
+def test_what_another_run_has_begun_is_waited_for(lab: Laboratory) -> None:
+    (one,) = _wanted(lab, "one")
+    lab.converge(one)
+    runtime = lab.runtime(lock_timeout=0.05)
+    record = runtime.records.read(one.attachment.key)
+    assert record is not None
+    with lab.runtime().exclusion.attachment(one.attachment):
+        runtime.intents.write(dataclasses.replace(record, command="ADD"))
+        convergence = Convergence(runtime, conf_dir.load(str(lab.conf_dir)), Policy(check="never"))
+        (outcome,) = converge(convergence, [one], 1)
+        assert (outcome.action, outcome.error and outcome.error.code) == ("failed", Code.TRY_AGAIN)
+        assert runtime.intents.read(one.attachment.key) is not None
+
+
+RACES = {
+    "portmap": "running [iptables -t nat -N CNI-HOSTPORT-DNAT]: iptables: Chain already exists.",
+    "firewall": "exec: nft: chain CNI-FORWARD: File exists",
+    "bridge": "failed to set bridge addr: could not set bridge's mac: invalid argument",
+}
+
+
+@pytest.mark.parametrize("plugin", RACES)
+def test_an_add_that_will_succeed_now_is_made_again(make: Make, plugin: str) -> None:
+    left = [CniError(999, f"plugin {plugin} failed (ADD): {RACES[plugin]}")] * 2
+
+    def loses_twice(call: Call) -> Json | None:
+        if call.command == "ADD" and left:
+            raise left.pop()
+        return None
+
+    lab = make(b=loses_twice)
+    (outcome,) = lab.converge(*_wanted(lab, "one"))
+    assert (outcome.action, outcome.error) == ("added", None)
+    assert lab.commands() == ["ADD", "DEL", "ADD", "DEL", "ADD", "CHECK"]
+
+
+def test_an_add_that_keeps_losing_fails(make: Make) -> None:
+    def loses(call: Call) -> Json | None:
+        if call.command == "ADD":
+            raise CniError(999, f"plugin portmap failed (ADD): {RACES['portmap']}")
+        return None
+
+    lab = make(b=loses)
+    (outcome,) = lab.converge(*_wanted(lab, "one"))
+    assert (outcome.action, lab.commands()) == ("failed", ["ADD", "DEL"] * 4)

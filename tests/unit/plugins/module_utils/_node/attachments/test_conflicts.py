@@ -1,0 +1,144 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""An interface that somebody has is left alone: the DEL after a failed ADD would take it away."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Policy, Wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory, gives_an_address
+
+ETH0 = Link(ifindex=2, name="eth0", mac="", mtu=1500, is_up=True, master=0, peer=7, kind="veth")
+
+
+@pytest.fixture
+def occupied(lab: Laboratory) -> Laboratory:
+    lab.make_namespace()
+    lab.write("a-net")
+    assert lab.ensure(lab.wanted()).action == "added"
+    return lab
+
+
+def test_an_interface_of_another_network_is_not_added_again(occupied: Laboratory) -> None:
+    outcome = occupied.ensure(occupied.wanted(network="a-net"))
+    assert (outcome.action, outcome.changed, occupied.executor.calls) == ("failed", False, [])
+    assert outcome.error is not None
+    assert outcome.error.code == Code.INVALID_ENVIRONMENT
+    assert "a-net: it is the interface of the attachment of blue (eth0) to network net" in str(outcome.error)
+    assert occupied.ensure(occupied.wanted()).action == "checked"
+
+
+def test_a_dry_run_allows_for_a_task_that_removes_it_first(occupied: Laboratory) -> None:
+    foretold = occupied.ensure(occupied.wanted(network="a-net"), dry_run=True)
+    assert (foretold.action, "it is the interface of" in str(foretold.awaited)) == ("added", True)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_what_leaves_makes_room(occupied: Laboratory, dry_run: bool) -> None:
+    joining, leaving = Wanted(occupied.wanted(network="a-net")), Wanted(occupied.wanted(), present=False)
+    outcomes = occupied.converge(joining, leaving, dry_run=dry_run)
+    assert [(one.action, one.awaited, one.error) for one in outcomes] == [
+        ("added", None, None),
+        ("removed", None, None),
+    ]
+
+
+def test_another_interface_and_another_container_are_free(occupied: Laboratory) -> None:
+    occupied.make_namespace("net-blue")
+    for free in (occupied.wanted(network="a-net", ifname="eth1"), occupied.wanted("net-blue", network="a-net")):
+        assert occupied.ensure(free).action == "added"
+
+
+def test_what_went_with_its_namespace_is_free(occupied: Laboratory) -> None:
+    occupied.make_namespace()
+    assert occupied.ensure(occupied.wanted(network="a-net")).action == "added"
+
+
+def test_what_has_lost_its_namespace_leaves_the_new_one_to_whom_it_belongs(occupied: Laboratory) -> None:
+    occupied.make_namespace()
+    assert occupied.ensure(occupied.wanted(network="a-net")).action == "added"
+    foretold = occupied.ensure(occupied.wanted(), dry_run=True)
+    assert (foretold.action, "it is the interface of" in str(foretold.awaited)) == ("recreated", True)
+    outcome = occupied.ensure(occupied.wanted())
+    assert (outcome.action, outcome.changed, occupied.executor.calls) == ("failed", False, [])
+    assert occupied.ensure(occupied.wanted(network="a-net")).action == "checked"
+
+
+@pytest.fixture
+def begun(occupied: Laboratory) -> Laboratory:
+    """A run was killed in ADD."""
+    record = occupied.record()
+    assert record is not None
+    occupied.runtime().intents.write(dataclasses.replace(record, result=None, command="ADD"))
+    occupied.record_file().unlink()
+    return occupied
+
+
+def test_what_was_only_begun_is_not_added_again_for_another_network(begun: Laboratory) -> None:
+    foretold = begun.ensure(begun.wanted(network="a-net"), dry_run=True)
+    assert (foretold.action, "whose ADD was not completed" in str(foretold.awaited)) == ("added", True)
+    outcome = begun.ensure(begun.wanted(network="a-net"))
+    assert (outcome.action, begun.executor.calls) == ("failed", [])
+    assert "network net, whose ADD was not completed" in str(outcome.error)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_what_was_only_begun_makes_room(begun: Laboratory, dry_run: bool) -> None:
+    joining, leaving = Wanted(begun.wanted(network="a-net")), Wanted(begun.wanted(), present=False)
+    outcomes = begun.converge(joining, leaving, dry_run=dry_run)
+    assert [(one.action, one.awaited, one.error) for one in outcomes] == [
+        ("added", None, None),
+        ("removed", None, None),
+    ]
+
+
+def test_what_was_begun_in_a_namespace_that_is_gone_is_free(begun: Laboratory) -> None:
+    begun.make_namespace()
+    assert begun.ensure(begun.wanted(network="a-net")).action == "added"
+
+
+@pytest.mark.parametrize(
+    ("plugin_type", "link", "action"), [("bridge", ETH0, "failed"), ("bridge", None, "added"), ("a", ETH0, "added")]
+)
+def test_what_nobody_has_recorded_is_left_to_whom_it_belongs(
+    lab: Laboratory, monkeypatch: pytest.MonkeyPatch, plugin_type: str, link: Link | None, action: str
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def look(name: str, path: str) -> Link | None:
+        asked.append((name, path))
+        return link
+
+    monkeypatch.setattr(rtnetlink, "link", look)
+    lab.executor.plugins["bridge"] = gives_an_address
+    lab.write(plugins=[{"type": plugin_type}])
+    lab.make_namespace()
+    outcome = lab.ensure(lab.wanted(), check="never")
+    assert (outcome.action, bool(lab.executor.run("DEL"))) == (action, False)
+    assert asked == ([("eth0", str(lab.netns / "blue"))] if plugin_type == "bridge" else [])
+    if action == "failed":
+        assert f"{lab.netns}/blue has an interface of that name, and no record tells whose it is" in str(outcome.error)
+
+
+def test_what_another_run_has_made_since_is_seen(lab: Laboratory) -> None:
+    """No plugin here makes interfaces that the kernel could be asked for."""
+    for container in ("blue", "red"):
+        lab.make_namespace(container)
+    lab.write("a-net")
+    mine, other = (Convergence(lab.runtime(), conf_dir.load(str(lab.conf_dir)), Policy()) for dummy in range(2))
+    assert mine.of(Wanted(lab.wanted("red", network="a-net"))).action == "added"
+    assert other.of(Wanted(lab.wanted())).action == "added"
+    lab.executor.calls.clear()
+    refused = mine.of(Wanted(lab.wanted(network="a-net")))
+    assert (refused.action, lab.executor.calls) == ("failed", [])
+    assert "it is the interface of the attachment of blue (eth0) to network net" in str(refused.error)

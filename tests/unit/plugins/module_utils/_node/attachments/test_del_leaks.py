@@ -1,0 +1,74 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is looked for after DEL, and where that cannot be told. What is removed is in tests/integration."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni import all_records
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+Json = dict[str, t.Any]
+BY_IPTABLES: Json = {"type": "bridge", "ipMasq": True}
+BY_NFTABLES: Json = {**BY_IPTABLES, "ipMasqBackend": "nftables"}
+CHECKED: Json = {"type": "bridge", "macspoofchk": True}
+
+
+@pytest.fixture(autouse=True)
+def tool(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A program nft that fails, as it does where the kernel has no nf_tables, and writes down what it was asked."""
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
+    path, asked = tmp_path / "nft", tmp_path / "asked"
+    path.write_text(f'#!/bin/sh\necho "$*" >>{asked}\nexit 1\n', encoding="utf-8")
+    path.chmod(0o755)
+    return asked
+
+
+@pytest.fixture
+def records(tmp_path: pathlib.Path) -> RecordStore:
+    return RecordStore(str(tmp_path / "results"))
+
+
+def record(plugin: Json, netns: str = "/nothing") -> Record:
+    document = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
+    return Record(Attachment("net", "blue", "eth0", netns), json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("plugin", [BY_NFTABLES, CHECKED])
+def test_rules_that_cannot_be_listed_are_an_error_where_there_are_some(records: RecordStore, plugin: Json) -> None:
+    assert error_of(remove_del_leaks, record(plugin), records).code == Code.IO_FAILURE
+
+
+def test_rules_that_cannot_be_listed_are_no_obstacle_where_iptables_masquerades(
+    records: RecordStore, tool: pathlib.Path
+) -> None:
+    remove_del_leaks(record(BY_IPTABLES), records)
+    assert tool.exists()
+
+
+@pytest.mark.parametrize("plugin", [BY_NFTABLES, CHECKED])
+def test_no_rules_are_listed_where_the_namespace_is_there(
+    records: RecordStore, tool: pathlib.Path, plugin: Json
+) -> None:
+    remove_del_leaks(record(plugin, "/proc/self/ns/net"), records)
+    assert not tool.exists()
+
+
+def test_no_rules_are_listed_where_there_are_to_be_none(records: RecordStore, tool: pathlib.Path) -> None:
+    for plugin in ({"type": "bridge"}, {**BY_NFTABLES, "ipMasq": False}, {**CHECKED, "macspoofchk": False}):
+        remove_del_leaks(record(plugin), records)
+    assert not tool.exists()

@@ -1,0 +1,335 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What of an attachment is no longer in the kernel is named, whatever the plugins' CHECK says of it."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, View
+from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
+
+MAC = "02:00:00:00:00:01"
+RESULT: Json = {
+    "cniVersion": "1.1.0",
+    "interfaces": [
+        {"name": "cni0", "mac": "02:00:00:00:00:09"},
+        {"name": "veth7"},
+        {"name": "eth0", "mac": MAC.upper(), "mtu": 1500, "sandbox": "/run/netns/blue"},
+    ],
+    "ips": [{"address": "10.1.0.2/16", "interface": 2}, {"address": "fd00:0::2/64", "interface": 2}],
+    "routes": [{"dst": "0.0.0.0/0"}, {"dst": "10.9.1.1/16", "gw": "10.1.0.1"}],
+}
+ETH0 = Link(ifindex=2, name="eth0", mac=MAC, mtu=1500, is_up=True, master=0, peer=7, kind="veth")
+INSIDE = View(
+    links=(ETH0,),
+    addresses=tuple(Address(2, ipaddress.ip_interface(text)) for text in ("10.1.0.2/16", "fd00::2/64")),
+    routes=tuple(
+        Route(ipaddress.ip_network(text), ipaddress.ip_address("10.1.0.1"), 2, 254)
+        for text in ("0.0.0.0/0", "10.9.0.0/16")
+    ),
+)
+# What the kernel makes of the addresses.
+CONNECTED = tuple(Route(ipaddress.ip_network(text), None, 2, 254) for text in ("10.1.0.0/16", "fd00::/64"))
+CNI0 = Link(ifindex=3, name="cni0", mac="02:00:00:00:00:0a", mtu=1500, is_up=True, master=0, peer=0, kind="bridge")
+VETH = Link(ifindex=7, name="veth7", mac="02:00:00:00:00:0b", mtu=1500, is_up=True, master=3, peer=2, kind="veth")
+
+
+class Kernel:
+    """What it would answer."""
+
+    def __init__(self) -> None:
+        self.inside = INSIDE
+        self.node: dict[str, Link] = {"cni0": CNI0, "veth7": VETH}
+
+    def look(self, path: str, *, routes: bool) -> View:
+        return self.inside if routes else self.inside._replace(routes=())
+
+    def link(self, name: str) -> Link | None:
+        return self.node.get(name)
+
+    def link_by_index(self, ifindex: int) -> Link | None:
+        return next((link for link in self.node.values() if link.ifindex == ifindex), None)
+
+    def found(self, result: Json | None = None, *plugins: Json, **keys: object) -> tuple[str, ...] | None:
+        document = {"cniVersion": "1.1.0", "name": "net", "plugins": plugins or [{"type": "bridge"}], **keys}
+        network = config.parse(json.dumps(document).encode(), "net")
+        attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
+        given = RESULT if result is None else result
+        found = interface_drift.drift(Record(attachment, network.content, Result(given["cniVersion"], given)), network)
+        return (*found.inside, *found.on_node) if found else None
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    made = Kernel()
+    monkeypatch.setattr(rtnetlink, "look", made.look)
+    monkeypatch.setattr(rtnetlink, "link", made.link)
+    monkeypatch.setattr(rtnetlink, "link_by_index", made.link_by_index)
+    return made
+
+
+def test_what_is_as_it_was_made_has_not_drifted(kernel: Kernel) -> None:
+    assert kernel.found() == ()
+
+
+INSIDE_DRIFT = {
+    "gone": (INSIDE._replace(links=()), "interface eth0 is gone"),
+    "renamed": (INSIDE._replace(links=(ETH0._replace(name="eth5"),)), "interface eth0 is called eth5 now"),
+    "down": (INSIDE._replace(links=(ETH0._replace(is_up=False),)), "interface eth0 is down"),
+    "another MAC": (
+        INSIDE._replace(links=(ETH0._replace(mac="02::2"),)),
+        f"the MAC of eth0 is 02::2, not {MAC}",
+    ),
+    "another MTU": (INSIDE._replace(links=(ETH0._replace(mtu=1400),)), "the MTU of eth0 is 1400, not 1500"),
+    "an address less": (INSIDE._replace(addresses=INSIDE.addresses[:1]), "address fd00:0::2/64 is missing"),
+    "another length": (
+        INSIDE._replace(addresses=(INSIDE.addresses[1], Address(2, ipaddress.ip_interface("10.1.0.2/24")))),
+        "address 10.1.0.2/16 is missing",
+    ),
+    "a route less": (INSIDE._replace(routes=INSIDE.routes[1:]), "the route to 0.0.0.0/0 is missing"),
+    "another gateway": (
+        INSIDE._replace(routes=(INSIDE.routes[0], INSIDE.routes[1]._replace(gateway=ipaddress.ip_address("10.1.0.9")))),
+        "the route to 10.9.1.1/16 via 10.1.0.1 is missing",
+    ),
+}
+
+
+@pytest.mark.parametrize(("inside", "said"), INSIDE_DRIFT.values(), ids=INSIDE_DRIFT)
+def test_what_is_missing_or_changed_inside_is_named(kernel: Kernel, inside: View, said: str) -> None:
+    kernel.inside = inside
+    assert kernel.found() == (said,)
+
+
+NODE_DRIFT = {
+    "a veth less": ({"cni0": CNI0}, "interface veth7 of the node is gone"),
+    "down": ({"cni0": CNI0, "veth7": VETH._replace(is_up=False)}, "interface veth7 of the node is down"),
+    "off its bridge": (
+        {"cni0": CNI0, "veth7": VETH._replace(master=0)},
+        "interface veth7 of the node is no port of cni0",
+    ),
+    "no bridge": ({"veth7": VETH._replace(master=0)}, "interface cni0 of the node is gone"),
+}
+
+
+@pytest.mark.parametrize(("node", "said"), NODE_DRIFT.values(), ids=NODE_DRIFT)
+def test_what_is_missing_or_changed_on_the_node_is_named(kernel: Kernel, node: dict[str, Link], said: str) -> None:
+    kernel.node = node
+    assert kernel.found() == (said,)
+
+
+# What bridge makes for a VLAN with a gateway: a veth pair, both ends on the node, one of them a port of the bridge.
+VLAN_RESULT: Json = {**RESULT, "interfaces": [*RESULT["interfaces"], {"name": "cni0.100", "mac": "02:00:00:00:00:0c"}]}
+VLAN_LINK = VETH._replace(ifindex=8, name="cni0.100", master=0, peer=9)
+VLAN_PORT = VETH._replace(ifindex=9, name="veth9", master=3, peer=8)
+VLAN_DRIFT: dict[str, tuple[list[Link], list[str]]] = {
+    "as it was made": ([VLAN_LINK, VLAN_PORT], []),
+    "gone": ([], ["interface cni0.100 of the node is gone"]),
+    "down": ([VLAN_LINK._replace(is_up=False), VLAN_PORT], ["interface cni0.100 of the node is down"]),
+    "its port off the bridge": (
+        [VLAN_LINK, VLAN_PORT._replace(master=0)],
+        ["interface cni0.100 of the node does not lead to a port of cni0"],
+    ),
+    "its port in another namespace": (
+        [VLAN_LINK],
+        ["interface cni0.100 of the node does not lead to a port of cni0"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("links", "said"), VLAN_DRIFT.values(), ids=VLAN_DRIFT)
+def test_the_link_of_a_vlan_is_paired_with_a_port_of_the_bridge(
+    kernel: Kernel, links: list[Link], said: list[str]
+) -> None:
+    kernel.node.update({link.name: link for link in links})
+    assert kernel.found(VLAN_RESULT, {"type": "bridge", "vlan": 100, "isGateway": True}) == tuple(said)
+
+
+def test_all_that_has_drifted_is_named_at_once(kernel: Kernel) -> None:
+    kernel.inside = INSIDE._replace(links=(ETH0._replace(is_up=False),), routes=())
+    kernel.node = {}
+    assert len(kernel.found() or ()) == 5
+
+
+NOT_PROMISED = {
+    "an MTU that tuning may have changed": (
+        RESULT,
+        [{"type": "bridge"}, {"type": "tuning", "mtu": 1400}],
+        INSIDE._replace(links=(ETH0._replace(mtu=1400),)),
+        {"cni0": CNI0, "veth7": VETH},
+    ),
+    "a link left down on purpose": (
+        {**RESULT, "ips": [], "routes": []},
+        [{"type": "bridge", "disableContainerInterface": True}],
+        View((ETH0._replace(is_up=False),), (), ()),
+        {"cni0": CNI0, "veth7": VETH},
+    ),
+    "routes in a table of their own": (
+        RESULT,
+        [{"type": "bridge"}, {"type": "sbr"}],
+        INSIDE._replace(routes=tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED))),
+        {"cni0": CNI0, "veth7": VETH},
+    ),
+    "the gateway of a default route": (
+        {**RESULT, "routes": [{"dst": "0.0.0.0/0", "gw": "10.1.0.7"}]},
+        [{"type": "bridge"}],
+        INSIDE,
+        {"cni0": CNI0, "veth7": VETH},
+    ),
+    "a gateway of a route with several": (
+        RESULT,
+        [{"type": "bridge"}],
+        INSIDE._replace(routes=(INSIDE.routes[0], INSIDE.routes[1]._replace(gateway=None, link=0))),
+        {"cni0": CNI0, "veth7": VETH},
+    ),
+}
+
+
+@pytest.mark.parametrize(("result", "plugins", "inside", "node"), NOT_PROMISED.values(), ids=NOT_PROMISED)
+def test_what_the_result_does_not_promise_is_no_drift(
+    kernel: Kernel, result: Json, plugins: list[Json], inside: View, node: dict[str, Link]
+) -> None:
+    kernel.inside, kernel.node = inside, node
+    assert kernel.found(result, *plugins) == ()
+
+
+@pytest.mark.parametrize("mover", ["sbr", "vrf"])
+def test_what_check_cannot_see_in_another_table_is_looked_for_there(kernel: Kernel, mover: str) -> None:
+    moved = tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED))
+    kernel.inside = INSIDE._replace(routes=moved[:-1])
+    chain: list[Json] = [{"type": "bridge"}, {"type": mover}]
+    assert kernel.found(RESULT, *chain) == ("the route to fd00::/64 is missing",)
+    assert kernel.found({**RESULT, "routes": []}, *chain) == ("the route to fd00::/64 is missing",)
+
+
+def test_a_route_with_a_table_is_looked_for_in_that_table(kernel: Kernel) -> None:
+    result = {**RESULT, "routes": [{"dst": "10.9.0.0/16", "gw": "10.1.0.1", "table": 200}]}
+    assert kernel.found(result) == ("the route to 10.9.0.0/16 via 10.1.0.1 in table 200 is missing",)
+    kernel.inside = INSIDE._replace(routes=(INSIDE.routes[1]._replace(table=200),))
+    assert kernel.found(result) == ()
+
+
+DEVICE = {"name": "net1", "sandbox": "/run/netns/blue", "pciID": "0000:00:01.0"}
+NOT_LOOKED_AT = {
+    "a plugin whose results are not known": (RESULT, [{"type": "calico"}]),
+    "a device that no link stands for": ({**RESULT, "interfaces": [DEVICE]}, [{"type": "host-device"}]),
+}
+
+
+@pytest.mark.parametrize(("result", "plugins"), NOT_LOOKED_AT.values(), ids=NOT_LOOKED_AT)
+def test_what_cannot_be_told_from_the_result_is_not_looked_at(
+    kernel: Kernel, result: Json, plugins: list[Json]
+) -> None:
+    assert kernel.found(result, *plugins) is None
+
+
+def test_a_result_without_interfaces_promises_addresses_and_routes(kernel: Kernel) -> None:
+    old = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.2/16", "routes": [{"dst": "0.0.0.0/0"}]}}
+    assert kernel.found(old) == ()
+    kernel.inside = View((), (), ())
+    assert kernel.found(old) == ("address 10.1.0.2/16 is missing", "the route to 0.0.0.0/0 is missing")
+
+
+@pytest.fixture
+def drifted(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
+    """An attachment that has."""
+    lab.make_namespace()
+    lab.ensure(lab.wanted())
+    monkeypatch.setattr(
+        interface_drift,
+        "drift",
+        lambda record, network: interface_drift.LinkDrift(("eth0 is gone", "so is its address"), ()),
+    )
+    return lab
+
+
+SAID = "eth0 is gone; so is its address"
+DECIDED = {
+    "recreate": ("recreated", True, False),
+    "fail": ("failed", False, True),
+    "report": ("checked", False, True),
+}
+
+
+@pytest.mark.parametrize("check", ["always", "drift"])
+@pytest.mark.parametrize(("on_drift", "expected"), DECIDED.items())
+def test_what_drift_leads_to(drifted: Laboratory, check: str, on_drift: str, expected: tuple[str, bool, bool]) -> None:
+    outcome = drifted.ensure(drifted.wanted(), check=check, on_drift=on_drift, dry_run=True)
+    assert (outcome.action, outcome.changed, outcome.error is not None) == expected
+    assert (outcome.reason.startswith(SAID), drifted.commands()) == (True, [])
+
+
+PLACES = {
+    "in the container": (interface_drift.LinkDrift(("eth0 is gone",), ()), "looked for in {netns}"),
+    "on the node": (interface_drift.LinkDrift((), ("cni0 is gone",)), "looked for on the node"),
+    "in both": (
+        interface_drift.LinkDrift(("eth0 is gone",), ("cni0 is gone",)),
+        "looked for in {netns} and on the node",
+    ),
+}
+
+
+@pytest.mark.parametrize(("found", "said"), PLACES.values(), ids=PLACES)
+def test_the_place_of_what_is_missing_is_named(
+    drifted: Laboratory, monkeypatch: pytest.MonkeyPatch, found: interface_drift.LinkDrift, said: str
+) -> None:
+    monkeypatch.setattr(interface_drift, "drift", lambda record, network: found)
+    outcome = drifted.ensure(drifted.wanted(), on_drift="fail")
+    netns = drifted.wanted().netns
+    assert outcome.error is not None
+    assert outcome.error.details == said.format(netns=netns)
+
+
+@pytest.mark.parametrize("check", ["changed", "never"])
+def test_drift_is_not_always_looked_for(drifted: Laboratory, check: str) -> None:
+    assert drifted.ensure(drifted.wanted(), check=check).action == "unchanged"
+
+
+def test_drift_right_after_add_is_not_made_anew_again_and_again(drifted: Laboratory) -> None:
+    outcome = drifted.ensure(drifted.wanted())
+    assert (outcome.action, drifted.commands()) == ("failed", ["DEL", "ADD"])
+    assert f"right after ADD, so making it anew will not help: {SAID}" in str(outcome.error)
+
+
+def test_looking_for_drift_runs_no_plugin(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interface_drift, "drift", lambda record, network: interface_drift.LinkDrift((), ()))
+    lab.make_namespace()
+    assert lab.ensure(lab.wanted(), check="drift").action == "added"
+    again = lab.ensure(lab.wanted(), check="drift")
+    assert (again.action, again.changed, again.result is not None) == ("checked", False, True)
+    assert lab.executor.calls == []
+
+
+def test_nothing_to_look_at_is_not_checked(lab: Laboratory) -> None:
+    lab.make_namespace()
+    lab.ensure(lab.wanted(), check="drift")
+    assert lab.ensure(lab.wanted(), check="drift").action == "unchanged"
+
+
+def test_where_check_is_disabled_nothing_is_looked_for(kernel: Kernel) -> None:
+    kernel.inside = View((), (), ())
+    assert kernel.found(RESULT, disableCheck=True) is None
+
+
+def test_what_a_result_says_of_other_namespaces_is_not_looked_for(kernel: Kernel) -> None:
+    machine = {"name": "eth0", "mac": "02:00:00:00:00:77", "sandbox": "vm-7"}
+    elsewhere = [{"address": "10.1.0.3/16", "interface": 3}, {"address": "203.0.113.7/32"}]
+    result = {**RESULT, "interfaces": [*RESULT["interfaces"], machine], "ips": [*RESULT["ips"], *elsewhere]}
+    assert kernel.found(result) == ()
+
+
+def test_a_namespace_that_has_another_path_by_now_is_still_the_containers(kernel: Kernel) -> None:
+    interfaces = [{**one, "sandbox": "/proc/7/ns/net"} if "sandbox" in one else one for one in RESULT["interfaces"]]
+    kernel.inside = INSIDE._replace(links=())
+    assert kernel.found({**RESULT, "interfaces": interfaces}) == ("interface eth0 is gone",)

@@ -1,0 +1,205 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""When CHECK is run, what a failed one leads to, and what a failed ADD or DEL leaves behind."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Attached, Wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+
+
+class Plugin:
+    """Fails at the commands it is told to, for as long as it is told to."""
+
+    def __init__(self) -> None:
+        self.fails: set[str] = set()
+        self.recovers = False
+        self.code = 100
+
+    def __call__(self, call: Call) -> CniError | None:
+        if call.command not in self.fails:
+            return None
+        if self.recovers:
+            self.fails.discard(call.command)
+        return CniError(self.code, f"{call.command} fails")
+
+
+@pytest.fixture
+def plugin() -> Plugin:
+    return Plugin()
+
+
+@pytest.fixture
+def lab(make: Make, plugin: Plugin) -> Laboratory:
+    made = make(b=t.cast(Answer, plugin))
+    made.make_namespace()
+    return made
+
+
+# What a failed CHECK of an attachment that is there leads to: action, changed, error.
+EXISTING = {
+    ("always", "recreate"): ("recreated", True, False),
+    ("always", "fail"): ("failed", False, True),
+    ("always", "report"): ("checked", False, True),
+    **{
+        (check, on_drift): ("unchanged", False, False)
+        for check in ("changed", "never")
+        for on_drift in ("recreate", "fail", "report")
+    },
+}
+# The same right after ADD.
+NEW = {
+    **{
+        (check, on_drift): ("failed", True, True)
+        for check in ("always", "changed")
+        for on_drift in ("recreate", "fail")
+    },
+    **{(check, "report"): ("added", True, True) for check in ("always", "changed")},
+    **{("never", on_drift): ("added", True, False) for on_drift in ("recreate", "fail", "report")},
+}
+
+
+@pytest.mark.parametrize(("policy", "expected"), EXISTING.items())
+def test_a_failed_check_of_what_is_there(
+    lab: Laboratory, plugin: Plugin, policy: tuple[str, str], expected: tuple[str, bool, bool]
+) -> None:
+    check, on_drift = policy
+    lab.ensure(lab.wanted())
+    plugin.fails = {"CHECK"}
+    predicted = lab.ensure(lab.wanted(), check=check, on_drift=on_drift, dry_run=True)
+    assert lab.commands() == (["CHECK"] if check == "always" else [])
+    plugin.recovers = True
+    done = lab.ensure(lab.wanted(), check=check, on_drift=on_drift)
+    for outcome in (predicted, done):
+        assert (outcome.action, outcome.changed, outcome.error is not None) == expected
+    assert predicted.reason == done.reason
+    assert done.reason.startswith("CHECK failed: CHECK fails" if check == "always" else "")
+    asked = {"recreate": ["CHECK", "DEL", "ADD", "CHECK"], "fail": ["CHECK"], "report": ["CHECK"]}
+    assert lab.commands() == (asked[on_drift] if check == "always" else [])
+
+
+@pytest.mark.parametrize("code", [Code.TRY_AGAIN, Code.IO_FAILURE, Code.INCOMPATIBLE_VERSION])
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_check_that_could_not_find_out_takes_nothing_away(
+    lab: Laboratory, plugin: Plugin, code: Code, dry_run: bool
+) -> None:
+    lab.ensure(lab.wanted())
+    plugin.fails, plugin.code = {"CHECK"}, code
+    lab.patience = 0
+    done = lab.ensure(lab.wanted(), dry_run=dry_run)
+    assert (done.action, done.changed, done.after, lab.commands()) == ("failed", False, Attached(), ["CHECK"])
+    assert "it was left as it is, for this does not tell how it is" in str(done.error)
+
+
+@pytest.mark.parametrize(("policy", "expected"), NEW.items())
+def test_a_failed_check_right_after_add(
+    lab: Laboratory, plugin: Plugin, policy: tuple[str, str], expected: tuple[str, bool, bool]
+) -> None:
+    check, on_drift = policy
+    plugin.fails = {"CHECK"}
+    done = lab.ensure(lab.wanted(), check=check, on_drift=on_drift)
+    assert (done.action, done.changed, done.error is not None) == expected
+    assert lab.commands() == ["ADD"] + ["CHECK"] * (check != "never")
+    assert lab.record() is not None
+    if expected[0] == "failed":
+        assert "CHECK fails right after ADD, so making it anew will not help: CHECK fails" in str(done.error)
+
+
+@pytest.mark.parametrize("keys", [{"disableCheck": True}, {"cniVersion": "0.3.1"}], ids=str)
+def test_a_network_without_check_is_not_asked(lab: Laboratory, plugin: Plugin, keys: dict[str, t.Any]) -> None:
+    lab.write(**keys)
+    plugin.fails = {"CHECK"}
+    assert lab.ensure(lab.wanted()).action == "added"
+    again = lab.ensure(lab.wanted())
+    assert (again.action, again.result is not None, lab.commands()) == ("unchanged", True, [])
+
+
+def test_a_failed_add_is_undone_and_leaves_nothing(lab: Laboratory, plugin: Plugin) -> None:
+    plugin.fails = {"ADD"}
+    failed = lab.ensure(lab.wanted())
+    assert (failed.action, failed.changed, lab.commands()) == ("failed", False, ["ADD", "DEL"])
+    assert "the DEL that followed succeeded; nothing is left behind" in str(failed.error)
+    assert lab.files() == {}
+
+
+def test_an_add_that_cannot_be_undone_is_undone_by_the_next_run(lab: Laboratory, plugin: Plugin) -> None:
+    plugin.fails = {"ADD", "DEL"}
+    failed = lab.ensure(lab.wanted())
+    assert "the DEL that followed failed too and will be repeated by the next run: " in str(failed.error)
+    plugin.fails.clear()
+    mended = lab.ensure(lab.wanted())
+    assert (mended.action, mended.reason) == ("recreated", "an earlier run was interrupted at DEL")
+    assert lab.commands() == ["DEL", "ADD", "CHECK"]
+
+
+def test_what_cannot_be_deleted_is_not_added_again(lab: Laboratory, plugin: Plugin) -> None:
+    lab.ensure(lab.wanted())
+    lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
+    plugin.fails = {"DEL"}
+    failed = lab.ensure(lab.wanted())
+    assert (failed.action, lab.commands()) == ("failed", ["DEL"])
+    assert "DEL of the attachment of blue (eth0) to network net" in str(failed.error)
+    assert lab.record() is not None
+    plugin.fails.clear()
+    assert lab.ensure(lab.wanted()).reason == "an earlier run was interrupted at DEL"
+    assert lab.commands() == ["DEL", "ADD", "CHECK"]
+
+
+def test_what_was_detached_has_changed_although_it_could_not_be_attached_again(lab: Laboratory, plugin: Plugin) -> None:
+    lab.ensure(lab.wanted())
+    lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
+    plugin.fails = {"ADD"}
+    failed = lab.ensure(lab.wanted())
+    assert (failed.action, failed.changed) == ("failed", True)
+    assert lab.record() is None
+
+
+def test_what_drifted_and_could_not_be_attached_again_has_no_result(lab: Laboratory, plugin: Plugin) -> None:
+    lab.ensure(lab.wanted())
+    plugin.fails = {"CHECK", "ADD"}
+    failed = lab.ensure(lab.wanted())
+    assert (failed.action, failed.after, failed.result) == ("failed", None, None)
+
+
+def test_a_removal_that_fails_keeps_the_record(lab: Laboratory, plugin: Plugin) -> None:
+    lab.ensure(lab.wanted())
+    plugin.fails = {"DEL"}
+    assert lab.ensure(lab.wanted(), present=False).action == "failed"
+    # Every plugin has been asked all the same.
+    assert lab.executor.run("DEL") == [("DEL", "b"), ("DEL", "a")]
+    plugin.fails.clear()
+    assert lab.ensure(lab.wanted(), present=False).action == "removed"
+    assert lab.files() == {}
+
+
+def test_the_result_is_that_of_add(lab: Laboratory) -> None:
+    added, checked = lab.ensure(lab.wanted()), lab.ensure(lab.wanted())
+    unchecked = lab.ensure(lab.wanted(), check="never")
+    removed = lab.ensure(lab.wanted(), present=False)
+    assert added.result == checked.result == unchecked.result
+    assert added.result is not None
+    assert added.result["ips"] == [{"address": "10.1.0.2/16"}]
+    assert removed.result is None
+    assert [outcome.seconds > 0 for outcome in (added, checked, unchecked, removed)] == [True] * 4
+
+
+def test_what_fails_check_right_after_add_is_attached_and_comes_back_after_a_reboot(
+    lab: Laboratory, plugin: Plugin
+) -> None:
+    plugin.fails = {"CHECK"}
+    restoration = Restoration(("/opt/cni/bin",), 60.0)
+    (outcome,) = lab.converge(Wanted(lab.wanted(), restoration=restoration))
+    record = lab.record()
+    assert record is not None
+    assert (outcome.action, outcome.after) == ("failed", Attached(record.restoration))
+    assert record.restoration == restoration

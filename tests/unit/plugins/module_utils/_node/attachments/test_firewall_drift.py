@@ -1,0 +1,191 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What of an attachment's rules the firewall lacks, and when that can be said. The real rules are in tests/integration."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import time
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json
+
+EMPTY = "*nat\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n"
+LOST = "the masquerade rule of 10.1.0.2 is gone"
+MASQUERADED: Json = {"type": "bridge", "ipMasq": True}
+MAPPED: Json = {"type": "portmap", "capabilities": {"portMappings": True}}
+PORT: Json = {"hostPort": 8080, "containerPort": 80, "protocol": "TCP"}
+
+
+def rules(container: str = "blue", source: str = "10.1.0.2/32") -> str:
+    """As bridge makes them for one container."""
+    chain = firewall_names.masquerade_chain("net", container)
+    return f"""\
+*nat
+:{chain} - [0:0]
+-A POSTROUTING -s {source} -m comment --comment "name: \\"net\\" id: \\"{container}\\"" -j {chain}
+-A {chain} -d 10.1.0.0/16 -j ACCEPT
+-A {chain} ! -d 224.0.0.0/4 -j MASQUERADE
+COMMIT
+"""
+
+
+class Firewall:
+    """A node with programs that print rules, and a record that is an hour old."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._directory = directory
+        self.records = RecordStore(str(directory / "results"))
+        self.drift = RuleDrift(self.records)
+
+    def prints(self, rules: str, tool: str = "iptables-save", status: int = 0) -> None:
+        (self._directory / f"{tool}.out").write_text(rules, encoding="utf-8")
+        path = self._directory / tool
+        script = f"#!/bin/sh\necho $0 >>{self._directory}/log\n/bin/cat {self._directory}/{tool}.out\nexit {status}\n"
+        path.write_text(script, encoding="utf-8")
+        path.chmod(0o755)
+
+    def reads(self) -> int:
+        """How often a program was asked, since this was called last."""
+        log = self._directory / "log"
+        count = len(log.read_text(encoding="utf-8").splitlines()) if log.exists() else 0
+        log.unlink(missing_ok=True)
+        return count
+
+    def lost(
+        self,
+        *plugins: Json,
+        container: str = "blue",
+        ports: t.Any = (PORT,),
+        age: float = 3600,
+        network: Json | None = None,
+        **result: t.Any,
+    ) -> tuple[str, ...] | None:
+        """What is said of an attachment that was made so many seconds ago."""
+        document = {"cniVersion": "1.0.0", "name": "net", "plugins": plugins or [MASQUERADED], **(network or {})}
+        parsed = config.parse(json.dumps(document).encode(), "net")
+        attachment = Attachment("net", container, "eth0", "/run/netns/x", {}, {"portMappings": ports})
+        keys = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}], **result}
+        record = Record(attachment, parsed.content, Result("1.0.0", keys))
+        self.records.write(record)
+        os.utime(self.records.path_of(attachment.key), (time.time() - age,) * 2)
+        return self.drift.of(record, parsed)
+
+
+@pytest.fixture
+def firewall(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Firewall:
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
+    return Firewall(tmp_path)
+
+
+def test_what_is_there_is_not_lost_and_is_read_once_for_all(firewall: Firewall) -> None:
+    firewall.prints(rules("blue") + rules("red"))
+    assert [firewall.lost(container=name) for name in ("blue", "red", "blue")] == [(), (), ()]
+    assert firewall.reads() == 1
+
+
+def test_the_network_is_where_old_releases_had_the_address(firewall: Firewall) -> None:
+    firewall.prints(rules(source="10.1.0.0/16"))
+    assert firewall.lost() == ()
+    firewall.prints(rules(source="10.1.0.3/32"))
+    firewall.drift = RuleDrift(firewall.records)
+    assert firewall.lost() == (LOST,)
+
+
+def test_what_was_read_after_an_attachment_was_made_is_enough_to_miss_its_rules(firewall: Firewall) -> None:
+    firewall.prints(EMPTY)
+    assert [firewall.lost(container=name) for name in ("blue", "red", "green")] == [(LOST,)] * 3
+    assert firewall.reads() == 1
+
+
+def test_an_attachment_that_was_made_later_is_not_missed_before_its_rules_are_read_anew(firewall: Firewall) -> None:
+    firewall.prints(EMPTY)
+    assert firewall.lost() == (LOST,)
+    firewall.prints(rules("red"))
+    assert firewall.lost(container="red", age=0) == ()
+    assert firewall.lost(container="green", age=0) == (LOST,)
+    assert firewall.reads() == 3
+
+
+def test_a_time_in_the_future_does_not_keep_the_rules_from_being_missed(firewall: Firewall) -> None:
+    firewall.prints(EMPTY)
+    assert firewall.lost(age=-3600) == (LOST,)
+
+
+def test_a_node_that_cannot_tell_says_nothing(firewall: Firewall) -> None:
+    assert firewall.lost(MASQUERADED, MAPPED) is None
+    firewall.prints("", status=3)
+    assert firewall.lost(MASQUERADED, MAPPED) is None
+
+
+def test_a_backend_that_is_asked_for_and_cannot_be_read_is_no_reason_to_miss_anything(firewall: Firewall) -> None:
+    firewall.prints(EMPTY)
+    assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) is None
+    firewall.prints('{"nftables": []}', tool="nft")
+    firewall.drift = RuleDrift(firewall.records)
+    assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) == (LOST,)
+    firewall.prints(rules())
+    firewall.drift = RuleDrift(firewall.records)
+    assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) == ()
+
+
+NO_RULES: dict[str, Json] = {
+    "no masquerading": {"type": "bridge"},
+    "masquerading by others": {"type": "flannel", "ipMasq": True},
+    "a capability that is not declared": {"type": "portmap"},
+}
+
+
+@pytest.mark.parametrize("plugin", NO_RULES.values(), ids=NO_RULES)
+def test_where_there_are_to_be_no_rules_none_are_read(firewall: Firewall, plugin: Json) -> None:
+    firewall.prints(EMPTY)
+    assert firewall.lost(plugin) is None
+    assert firewall.lost(network={"disableCheck": True}) is None
+    assert firewall.reads() == 0
+
+
+def test_ports_are_mapped_to_the_first_address_of_the_interface_in_each_family(firewall: Firewall) -> None:
+    firewall.prints(EMPTY)
+    firewall.prints(EMPTY, tool="ip6tables-save")
+    ips = ["10.9.0.1/16", "10.1.0.2/16", "10.1.0.3/16", "fd00::2/64", "fd00::3/64"]
+    interfaces = [{"name": "cni0"}, {"name": "eth0", "sandbox": "/run/netns/x"}]
+    result: Json = {"interfaces": interfaces, "ips": [{"address": ip, "interface": int(ip != ips[0])} for ip in ips]}
+    others = [{**PORT, "hostIP": "::1"}, {**PORT, "hostIP": "192.0.2.1", "protocol": "udp"}]
+    mapping = "the rule that maps host port"
+    assert firewall.lost(MAPPED, ports=[PORT, *others], **result) == (
+        f"{mapping} 8080/tcp to 10.1.0.2:80 is gone",
+        f"{mapping} 192.0.2.1:8080/udp to 10.1.0.2:80 is gone",
+        f"{mapping} 8080/tcp to [fd00::2]:80 is gone",
+        f"{mapping} [::1]:8080/tcp to [fd00::2]:80 is gone",
+    )
+
+
+def test_an_address_that_stands_for_all_is_none(firewall: Firewall) -> None:
+    chain = firewall_names.ports_chain("net", "blue")
+    jumps = [f"-A {hook} -m addrtype --dst-type LOCAL -j CNI-HOSTPORT-DNAT" for hook in ("PREROUTING", "OUTPUT")]
+    entrance = f"-A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 80,8080 -j {chain}"
+    rule = f"-A {chain} -p tcp -m tcp --dport 8080 -j DNAT --to-destination 10.1.0.2:80"
+    firewall.prints("\n".join(["*nat", *jumps, entrance, rule, "COMMIT", ""]))
+    for host in ("0.0.0.0", ""):
+        assert firewall.lost(MAPPED, ports=[{**PORT, "hostIP": host}]) == ()
+    assert firewall.lost(MAPPED, ports=[{**PORT, "hostPort": 808}]) != ()
+
+
+@pytest.mark.parametrize("ports", ["8080", [None], [{}], [{**PORT, "hostIP": "x"}], [{**PORT, "hostPort": "a"}]])
+def test_mappings_that_only_portmap_can_read_are_not_looked_for(firewall: Firewall, ports: t.Any) -> None:
+    firewall.prints(EMPTY)
+    assert firewall.lost(MAPPED, ports=ports) is None

@@ -1,0 +1,227 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A port of the node that another attachment maps is refused before ADD, whatever made that attachment."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import socket
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._node.attachments import host_ports
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+
+Json = dict[str, t.Any]
+PORT: Json = {"hostPort": 8080, "containerPort": 80}
+MAPS = [{"type": "a"}, {"type": "b", "capabilities": {"portMappings": True}}]
+# No process of the machine that runs these tests matters.
+ALLOWED = {"allow_ports_in_use": True}
+
+
+@pytest.fixture
+def mapping(lab: Laboratory) -> Laboratory:
+    lab.write(plugins=MAPS)
+    for name in ("blue", "red"):
+        lab.make_namespace(name)
+    return lab
+
+
+def mapped(lab: Laboratory, container: str, *mappings: Json, **keys: t.Any) -> Attachment:
+    return lab.wanted(container, capability_args={"portMappings": list(mappings or (PORT,))}, **keys)
+
+
+def ensure(lab: Laboratory, attachment: Attachment, **policy: t.Any) -> Outcome:
+    return lab.ensure(attachment, **ALLOWED, **policy)
+
+
+def refused(outcome: Outcome, *fragments: str) -> None:
+    assert (outcome.action, outcome.changed) == ("failed", False)
+    for fragment in fragments:
+        assert fragment in str(outcome.error)
+
+
+def rewrite(lab: Laboratory, **changes: t.Any) -> Record:
+    """Change the record of the container blue."""
+    record = lab.record()
+    assert record is not None
+    changed = dataclasses.replace(record, **changes)
+    lab.runtime().records.write(changed)
+    return changed
+
+
+def of_another_runtime(lab: Laboratory, **changes: t.Any) -> Record:
+    return rewrite(lab, version="", netns_identity="", **changes)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_all_ports_in_conflict_are_named_at_once(mapping: Laboratory, dry_run: bool) -> None:
+    other = {"hostPort": 53, "containerPort": 53, "protocol": "UDP"}
+    ensure(mapping, mapped(mapping, "blue", PORT, other))
+    outcome = ensure(mapping, mapped(mapping, "red", PORT, other), dry_run=dry_run)
+    by = "is mapped by the attachment of blue (eth0) to network net"
+    refused(outcome, f"host port 8080/tcp {by}; host port 53/udp {by}", "or remove that attachment first")
+    assert mapping.commands() == []
+
+
+def test_check_mode_says_so_also_where_the_namespace_is_to_come(mapping: Laboratory) -> None:
+    ensure(mapping, mapped(mapping, "blue"))
+    mapping.drop_namespace("red")
+    refused(ensure(mapping, mapped(mapping, "red"), dry_run=True), "host port 8080/tcp is mapped by")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        ({"protocol": "udp"}, {}),
+        ({"hostPort": 8081}, {}),
+        ({"hostIP": "10.0.0.1"}, {"hostIP": "10.0.0.2"}),
+        ({}, {"hostIP": "::"}),  # the container has no address of IPv6
+    ],
+)
+def test_what_has_nothing_in_common_is_free(mapping: Laboratory, theirs: Json, mine: Json) -> None:
+    ensure(mapping, mapped(mapping, "blue", {**PORT, **theirs}))
+    assert ensure(mapping, mapped(mapping, "red", {**PORT, **mine})).action == "added"
+
+
+def test_a_container_may_be_reached_by_two_networks_at_one_port(mapping: Laboratory) -> None:
+    mapping.write("other", plugins=MAPS)
+    ensure(mapping, mapped(mapping, "blue"))
+    second = mapped(mapping, "blue", network="other", ifname="eth1")
+    assert ensure(mapping, second).action == "added"
+    third = mapped(mapping, "blue", {**PORT, "containerPort": 81}, network="other", ifname="eth2")
+    refused(ensure(mapping, third), "host port 8080/tcp is mapped by the attachment of blue (eth0)")
+
+
+def test_a_port_stays_its_own_when_it_leads_elsewhere_in_the_container(mapping: Laboratory) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = {"hostPort": server.getsockname()[1], "containerPort": 80}
+        ensure(mapping, mapped(mapping, "blue", port))
+        refused(mapping.ensure(mapped(mapping, "red", {**port, "hostIP": "127.0.0.1"})), "is mapped by")
+        assert mapping.ensure(mapped(mapping, "blue", {**port, "containerPort": 81})).action == "recreated"
+
+
+def test_sockets_that_share_a_port_are_named_once(mapping: Laboratory) -> None:
+    with socket.create_server(("127.0.0.1", 0), reuse_port=True) as server:
+        port = server.getsockname()[1]
+        with socket.create_server(("127.0.0.1", port), reuse_port=True):
+            outcome = mapping.ensure(mapped(mapping, "blue", {"hostPort": port, "containerPort": 80}))
+    refused(outcome, "is in use")
+    assert str(outcome.error).count("listens on") == 1
+
+
+def test_what_was_only_begun_holds_its_port(mapping: Laboratory) -> None:
+    ensure(mapping, mapped(mapping, "blue"))
+    record = mapping.record()
+    assert record is not None
+    mapping.runtime().intents.write(dataclasses.replace(record, result=None, command="ADD"))
+    mapping.record_file().unlink()
+    refused(ensure(mapping, mapped(mapping, "red")), "is mapped by the attachment of blue")
+
+
+def test_rules_do_not_outlive_the_boot(mapping: Laboratory) -> None:
+    ensure(mapping, mapped(mapping, "blue"))
+    rewrite(mapping, netns_identity="another-boot:1:2:3")
+    assert ensure(mapping, mapped(mapping, "red")).action == "added"
+
+
+def test_a_record_of_another_runtime_may_have_keys_in_any_case(mapping: Laboratory) -> None:
+    attachment = mapped(mapping, "blue", {"HostPort": 8080, "ContainerPort": 80, "Protocol": "TCP", "HostIP": ""})
+    ensure(mapping, mapped(mapping, "blue"))
+    of_another_runtime(mapping, attachment=attachment)
+    refused(ensure(mapping, mapped(mapping, "red")), "host port 8080/tcp is mapped by the attachment of blue")
+
+
+def test_a_record_of_another_runtime_whose_namespace_is_gone_holds_nothing(mapping: Laboratory) -> None:
+    """It may be of an earlier boot, and does not say so."""
+    ensure(mapping, mapped(mapping, "blue"))
+    of_another_runtime(mapping)
+    mapping.drop_namespace("blue")
+    assert ensure(mapping, mapped(mapping, "red")).action == "added"
+
+
+@pytest.mark.parametrize(
+    "odd", ["8080", [7], [{}], [{"hostPort": {}}], [{**PORT, "hostIP": "here"}], [{**PORT, "hostIP": 7}]]
+)
+def test_mappings_that_cannot_be_read_hold_nothing(mapping: Laboratory, odd: t.Any) -> None:
+    ensure(mapping, mapped(mapping, "blue"))
+    of_another_runtime(mapping, attachment=mapping.wanted(capability_args={"portMappings": odd}))
+    assert ensure(mapping, mapped(mapping, "red")).action == "added"
+
+
+def test_a_broken_record_is_passed_over(mapping: Laboratory) -> None:
+    ensure(mapping, mapped(mapping, "blue"))
+    rewrite(mapping, config=b"no network")
+    mapping.record_file().with_name("net-x-eth0").write_text('{"portMappings"')
+    assert ensure(mapping, mapped(mapping, "red")).action == "added"
+
+
+def test_what_takes_the_place_of_another_network_may_have_its_port(mapping: Laboratory) -> None:
+    mapping.write("other", plugins=MAPS)
+    ensure(mapping, mapped(mapping, "blue"))
+    leaving, joining = mapped(mapping, "blue"), mapped(mapping, "blue", network="other")
+    outcomes = mapping.converge(Wanted(joining), Wanted(leaving, present=False), **ALLOWED)
+    assert [outcome.action for outcome in outcomes] == ["added", "removed"]
+
+
+def test_what_cannot_be_replaced_for_a_port_stays(mapping: Laboratory) -> None:
+    mapping.write("other", plugins=MAPS)
+    mapping.ensure(mapping.wanted())
+    ensure(mapping, mapped(mapping, "red"))
+    joining = Wanted(mapped(mapping, "blue", network="other"))
+    for outcome in mapping.converge(joining, Wanted(mapping.wanted(), present=False), **ALLOWED):
+        refused(outcome, "host port 8080/tcp is mapped by the attachment of red (eth0)")
+    assert mapping.record() is not None
+
+
+def test_an_intent_of_which_nothing_can_be_read_holds_nothing(mapping: Laboratory) -> None:
+    ensure(mapping, mapped(mapping, "blue"))
+    mapping.record_file().unlink()
+    mapping.intent_file().parent.mkdir(parents=True, exist_ok=True)
+    mapping.intent_file().write_text("")
+    assert ensure(mapping, mapped(mapping, "red")).action == "added"
+
+
+def test_ports_that_no_plugin_gets_hold_nothing(mapping: Laboratory) -> None:
+    mapping.write("other")
+    ensure(mapping, mapped(mapping, "blue"))
+    assert ensure(mapping, mapped(mapping, "red", network="other")).action == "added"
+
+
+def test_what_is_as_wanted_looks_for_no_port(mapping: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    ensure(mapping, mapped(mapping, "blue"))
+    monkeypatch.delattr(host_ports, "HostPorts")
+    assert ensure(mapping, mapped(mapping, "blue")).action == "checked"
+    assert ensure(mapping, mapping.wanted("red")).action == "added"
+
+
+def test_records_are_read_once_for_all(mapping: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    real = host_ports.HostPorts
+
+    def counted(*arguments: t.Any) -> host_ports.HostPorts:
+        made.append(arguments)
+        return real(*arguments)
+
+    monkeypatch.setattr(host_ports, "HostPorts", counted)
+    names = [f"c{number}" for number in range(20)]
+    for name in names:
+        mapping.make_namespace(name)
+    wanted = [Wanted(mapped(mapping, name, {**PORT, "hostPort": 9000 + at})) for at, name in enumerate(names)]
+    assert {outcome.action for outcome in mapping.converge(*wanted, **ALLOWED)} == {"added"}
+    assert len(made) == 1
+
+
+def test_a_text_of_records_is_looked_for_in_files_only(mapping: Laboratory) -> None:
+    ensure(mapping, mapped(mapping, "blue"))
+    mapping.ensure(mapping.wanted("red"))
+    found, broken = mapping.runtime().records.read_containing('"portMappings"')
+    assert ([record.attachment.container_id for record in found], broken) == (["blue"], {})
+    assert pathlib.Path(mapping.cache_dir, "results", "net-red-eth0").exists()

@@ -1,0 +1,195 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Before DEL, the link of an attachment is told from all others, by what its record says of it."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, View
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import Preparation, prepare
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
+
+MAC, OTHER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
+HOST_END = "veth0123abcd"
+NEW_RESULT: Json = {
+    "cniVersion": "1.0.0",
+    "interfaces": [{"name": HOST_END}, {"name": "eth0", "mac": MAC.upper(), "sandbox": "/run/netns/blue"}],
+    "ips": [{"address": "10.1.0.2/16", "interface": 1}],
+}
+OLD_RESULT: Json = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.2/16"}}
+HAS_ADDRESS = 5
+
+
+def _link(name: str, number: int, **keys: t.Any) -> Link:
+    given: Json = {"mac": MAC, "mtu": 1500, "is_up": True, "master": 0, "peer": 7, "kind": "veth", **keys}
+    return Link(ifindex=number, name=name, **given)
+
+
+class Kernel:
+    """Its answers; the link number 5 of the container has the address."""
+
+    def __init__(self, lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._lab = lab
+        self.inside: list[Link] = []
+        self.node: list[Link] = [_link(HOST_END, 7, peer=HAS_ADDRESS)]
+        lab.make_namespace()
+        monkeypatch.setattr(rtnetlink, "look", self._look)
+        monkeypatch.setattr(rtnetlink, "link", self._link)
+
+    def _look(self, path: str, *, routes: bool) -> View:
+        assert (path, routes) == (str(self._lab.netns / "blue"), False)
+        address = Address(HAS_ADDRESS, ipaddress.ip_interface("10.1.0.2/16"))
+        return View(tuple(self.inside), (address,), ())
+
+    def _link(self, name: str, path: str = "") -> Link | None:
+        return next((link for link in (self.inside if path else self.node) if link.name == name), None)
+
+    def record(self, plugin: str = "bridge", result: Json | None = None) -> Record:
+        attachment = self._lab.wanted()
+        keys = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": plugin}]}
+        return Record(
+            attachment,
+            json.dumps(keys).encode(),
+            from_keys(NEW_RESULT if result is None else result, "", "x"),
+            "1.0.0",
+            netns_identity(attachment.netns),
+        )
+
+    def prepared(self, plugin: str = "bridge", result: Json | None = None, *, is_name_needed: bool = False) -> Json:
+        """What differs from doing nothing."""
+        record = self.record(plugin, result)
+        found = prepare(record, is_name_needed=is_name_needed)
+        links = (("renamed", found.renamed), ("removed", found.removed), ("host_end", found.removed_host_end))
+        named = {key: link.name for key, link in links if link is not None}
+        return {**named, **({} if found.record.attachment.netns else {"without": "netns"})}
+
+
+@pytest.fixture
+def kernel(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    return Kernel(lab, monkeypatch)
+
+
+OURS = _link("foo", HAS_ADDRESS)
+# Links of the container, and what is done then: by the pair, by the MAC alone, and by the address alone.
+TAKEN = {"removed": "foo", "without": "netns"}
+CASES: dict[str, tuple[list[Link], Json, Json, Json]] = {
+    "its own name": ([_link("eth0", HAS_ADDRESS)], {}, {}, {}),
+    "its own name, another MAC": ([_link("eth0", HAS_ADDRESS, mac=OTHER_MAC)], {}, {}, {}),
+    "another name": ([OURS], {"renamed": "foo"}, {"renamed": "foo"}, {"renamed": "foo"}),
+    "another name and MAC": (
+        [_link("foo", HAS_ADDRESS, mac=OTHER_MAC)],
+        {"renamed": "foo"},
+        {"renamed": "foo"},
+        {"renamed": "foo"},
+    ),
+    "another name, no address": (
+        [_link("foo", 6, peer=7)],
+        {"host_end": HOST_END},
+        {"renamed": "foo"},
+        {},
+    ),
+    "name taken": ([OURS, _link("eth0", 9, peer=8, mac=OTHER_MAC)], TAKEN, TAKEN, TAKEN),
+    "name taken with the MAC": ([OURS, _link("eth0", 9, peer=8)], TAKEN, TAKEN, TAKEN),
+    "name taken by another kind": ([OURS, _link("eth0", 9, kind="dummy", mac=OTHER_MAC)], TAKEN, TAKEN, TAKEN),
+    "a stranger has the MAC": (
+        [_link("eth0", HAS_ADDRESS, mac=OTHER_MAC), _link("stranger", 9, peer=8)],
+        {},
+        {},
+        {},
+    ),
+    "a stranger of another kind has the MAC": (
+        [_link("stranger", 9, kind="dummy")],
+        {"host_end": HOST_END},
+        {},
+        {},
+    ),
+    "gone": ([], {"host_end": HOST_END}, {}, {}),
+    "gone, and its name taken by another kind": (
+        [_link("eth0", 9, kind="dummy")],
+        {"host_end": HOST_END, "without": "netns"},
+        {"without": "netns"},
+        {"without": "netns"},
+    ),
+    "gone, and its name taken": (
+        [_link("eth0", 9, peer=8, mac=OTHER_MAC)],
+        {"host_end": HOST_END, "without": "netns"},
+        {"without": "netns"},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize(("links", "by_pair", "by_mac", "by_address"), CASES.values(), ids=CASES)
+def test_the_link_is_told_from_others(
+    kernel: Kernel, links: list[Link], by_pair: Json, by_mac: Json, by_address: Json
+) -> None:
+    kernel.inside = links
+    assert kernel.prepared() == by_pair
+    assert kernel.prepared(result=OLD_RESULT) == by_address
+    kernel.node = []
+    assert kernel.prepared() == by_mac
+
+
+def test_an_interface_of_many_with_one_mac_is_known_by_its_address(kernel: Kernel) -> None:
+    links = [_link(name, number, kind="ipvlan") for name, number in (("a", 4), ("b", HAS_ADDRESS), ("c", 6))]
+    kernel.inside = links
+    assert kernel.prepared("ipvlan") == {"renamed": "b"}
+    kernel.inside = [links[0], links[2]]
+    assert kernel.prepared("ipvlan") == {}
+
+
+def test_without_its_namespace_its_host_end_goes(kernel: Kernel, lab: Laboratory) -> None:
+    record = kernel.record()
+    lab.make_namespace()  # which is another one
+    assert prepare(record, is_name_needed=True) == Preparation(record, removed_host_end=kernel.node[0])
+
+
+@pytest.mark.parametrize("name", ["cni0", "veth0", "veth0123abcde"])
+def test_only_what_is_called_as_plugins_call_a_host_end_is_taken_for_one(kernel: Kernel, name: str) -> None:
+    kernel.node = [_link(name, 7)]
+    result = {**NEW_RESULT, "interfaces": [{"name": name}, *NEW_RESULT["interfaces"][1:]]}
+    assert kernel.prepared(result=result) == {}
+
+
+def test_a_host_end_is_a_veth(kernel: Kernel) -> None:
+    kernel.node = [_link(HOST_END, 7, kind="bridge")]
+    assert kernel.prepared() == {}
+
+
+def test_of_a_plugin_that_is_not_known_only_the_name_is_put_back(kernel: Kernel) -> None:
+    """Nobody knows how its DEL finds what it has made."""
+    kernel.inside = [_link("foo", HAS_ADDRESS, kind="odd")]
+    assert kernel.prepared("odd") == {"renamed": "foo"}
+    assert kernel.prepared("odd", OLD_RESULT) == {}
+    kernel.inside.append(_link("eth0", 9))
+    assert kernel.prepared("odd", is_name_needed=True) == {}
+    kernel.inside = [_link("foo", 9)]
+    assert kernel.prepared("odd") == {}
+
+
+@pytest.mark.parametrize("plugin", ["bridge", "host-device"])
+def test_no_other_link_loses_its_name(kernel: Kernel, plugin: str) -> None:
+    kernel.inside = [OURS, _link("eth0", 9, mac=OTHER_MAC)]
+    with pytest.raises(
+        CniError, match=r"its interface is called foo now, and another interface of .* is called eth0"
+    ) as raised:
+        kernel.prepared(plugin, is_name_needed=plugin == "bridge")
+    assert raised.value.code == Code.INVALID_ENVIRONMENT
+
+
+def test_a_device_that_no_link_stands_for_is_left_to_its_plugin(kernel: Kernel) -> None:
+    result = {**NEW_RESULT, "interfaces": [{"name": "eth0", "mac": MAC, "sandbox": "/x", "pciID": "0000:00:01.0"}]}
+    kernel.inside = [OURS]
+    assert kernel.prepared("host-device", result) == {}

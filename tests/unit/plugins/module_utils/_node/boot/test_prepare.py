@@ -1,0 +1,83 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the next boot needs is as the records say, whoever else changes records and files at the same time."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
+from ansible_collections.cni.node.plugins.module_utils._node.boot import prepare as boot_preparation
+from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+
+@pytest.fixture
+def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    for name in ("PROGRAM", "UNIT", "LINK", "NETNS_ETC", "LOCK"):
+        monkeypatch.setattr(boot_paths, name, f"{tmp_path}{getattr(boot_paths, name)}")
+    monkeypatch.setattr(systemd_unit, "_RUNNING", str(tmp_path / "nowhere"))
+    return tmp_path
+
+
+def attach(root: pathlib.Path, cache_dir: str) -> None:
+    attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
+    RecordStore.of_records(str(root / cache_dir)).write(Record(attachment, b"{}", restoration=Restoration((), 60.0)))
+
+
+def detach(root: pathlib.Path, cache_dir: str) -> None:
+    RecordStore.of_records(str(root / cache_dir)).remove(("net", "blue", "eth0"))
+
+
+def prepare(root: pathlib.Path, cache_dir: str, *, dry_run: bool = False) -> list[str]:
+    changes, dummy = boot_preparation.prepare(str(root / cache_dir), (), dry_run=dry_run, timeout=0)
+    return [change.action for change in changes]
+
+
+@pytest.mark.parametrize("other", ["cache", "another"])
+def test_no_run_comes_between_what_another_has_seen_and_what_it_does(
+    root: pathlib.Path, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    attach(root, "cache")
+    assert prepare(root, "cache") == ["created"] * 3
+    detach(root, "cache")
+    look, codes = systemd_unit.changes, []
+
+    def is_overtaken(directories: t.Sequence[str], dummy: str | None) -> list[FileChange]:
+        monkeypatch.setattr(systemd_unit, "changes", look)
+        found = look(directories)
+        attach(root, other)
+        codes.append(error_of(prepare, root, other).code)
+        return found
+
+    monkeypatch.setattr(systemd_unit, "changes", is_overtaken)
+    assert prepare(root, "cache") == ["removed"] * 3
+    assert codes == [Code.TRY_AGAIN]
+    assert prepare(root, other) == ["created"] * 3
+    assert systemd_unit.cache_dirs() == [str(root / other)]
+
+
+def test_a_dry_run_waits_for_nobody_and_makes_no_file(root: pathlib.Path) -> None:
+    attach(root, "cache")
+    assert prepare(root, "cache", dry_run=True) == ["created"] * 3
+    assert os.listdir(root) == ["cache"]
+    with locked(boot_paths.LOCK, exclusive=True, timeout=0, what="all"):
+        assert prepare(root, "cache", dry_run=True) == ["created"] * 3
+
+
+def test_no_lock_is_left(root: pathlib.Path) -> None:
+    attach(root, "cache")
+    prepare(root, "cache")
+    assert not os.path.lexists(boot_paths.LOCK)

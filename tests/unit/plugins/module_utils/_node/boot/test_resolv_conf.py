@@ -1,0 +1,104 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The resolv.conf of a network namespace: made of results, by nobody else's leave, and gone with the last of them."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
+from ansible_collections.cni.node.plugins.module_utils._node.boot import resolv_conf
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_objects
+
+Json = dict[str, t.Any]
+RED = {"nameservers": ["10.1.0.1", "fe80::1%eth0"], "domain": "red.test", "search": ["a.test"], "options": ["ndots:5"]}
+BLUE = {"nameservers": ["10.2.0.1", "10.1.0.1"], "search": ["b.test", "a.test"]}
+
+
+@pytest.fixture
+def etc(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    path = tmp_path / "netns"
+    monkeypatch.setattr(boot_paths, "NETNS_ETC", str(path))
+    return path
+
+
+def record(dns: Json, name: str = "red", ifname: str = "eth0", directory: str = "/run/netns") -> Record:
+    attachment = Attachment("net", name, ifname, f"{directory}/{name}")
+    return Record(attachment, b"{}", Result("1.0.0", {"dns": dns}), restoration=Restoration((), 60.0))
+
+
+def settle(*records: Record) -> tuple[dict[str, str], list[str]]:
+    changes, warnings = resolv_conf.changes(records)
+    for change in changes:
+        resolv_conf.carry_out(change)
+    return {pathlib.Path(change.path).parent.name: change.action for change in changes}, warnings
+
+
+def test_it_has_what_all_attachments_of_the_namespace_were_given_each_once(etc: pathlib.Path) -> None:
+    records = [record(BLUE, ifname="eth1"), record(RED), record({}, "blue"), record(RED, "far", directory="/elsewhere")]
+    assert settle(*records) == ({"red": "created"}, [])
+    assert (etc / "red" / "resolv.conf").read_text(encoding="ascii").splitlines()[1:] == [
+        "nameserver 10.1.0.1",
+        "nameserver fe80::1%eth0",
+        "nameserver 10.2.0.1",
+        "search red.test a.test b.test",
+        "options ndots:5",
+    ]
+    assert settle(*reversed(records)) == ({}, [])
+
+
+def test_it_follows_the_results_and_goes_with_the_last(etc: pathlib.Path) -> None:
+    settle(record(RED), record(BLUE, "blue"))
+    assert settle(record(BLUE), record(BLUE, "blue")) == ({"red": "changed"}, [])
+    assert settle(record(BLUE, "blue")) == ({"red": "removed"}, [])
+    assert [path.name for path in etc.iterdir()] == ["blue"]
+    settle()
+    assert not etc.exists()
+
+
+@pytest.mark.parametrize("content", ["", "nameserver 192.0.2.1\n", None])
+def test_what_somebody_else_has_written_or_changed_is_left(etc: pathlib.Path, content: str | None) -> None:
+    path = etc / "red" / "resolv.conf"
+    if content is None:
+        settle(record(RED))
+        content = path.read_text(encoding="ascii") + "options rotate\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="ascii")
+    changed, (warning,) = settle(record(RED))
+    assert (changed, path.read_text(encoding="ascii")) == ({}, content)
+    assert warning.startswith(f"{path} is not this collection's, or was changed since")
+    assert settle() == ({}, [])
+    assert path.exists()
+
+
+def test_a_file_among_the_directories_is_no_namespaces(etc: pathlib.Path) -> None:
+    etc.mkdir()
+    (etc / "README").write_text("one directory for each namespace\n", encoding="ascii")
+    (etc / "broken").symlink_to("nowhere")
+    assert settle(record(RED)) == ({"red": "created"}, [])
+    assert settle() == ({"red": "removed"}, [])
+    assert sorted(path.name for path in etc.iterdir()) == ["README", "broken"]
+
+
+def test_of_a_namespace_that_is_undecided_nothing_is_said(etc: pathlib.Path) -> None:
+    settle(record(RED))
+    assert resolv_conf.changes([], ["/run/netns/red"]) == ([], [])
+
+
+@given(st.lists(st.fixed_dictionaries({"dns": json_objects}) | json_objects, max_size=3))
+def test_whatever_a_plugin_says_every_line_is_one_of_ours(results: list[Json]) -> None:
+    """A name with a line break must not become a name server."""
+    results.append({"dns": {"nameservers": ["x\nnameserver 192.0.2.1", "no address"], "search": ["a b", "\n", 5, ""]}})
+    for line in resolv_conf.text([{"dns": result.get("dns") or {}} for result in results]).splitlines():
+        assert line.split()[0] in ("nameserver", "search", "options")
+        assert "192.0.2.1" not in line

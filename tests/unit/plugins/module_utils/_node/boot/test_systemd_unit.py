@@ -1,0 +1,149 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The unit that restores attachments, its link and its program: all there or not there at all."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import types
+import zipfile
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
+from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
+from ansible_collections.cni.node.plugins.module_utils._node.boot import zipapp as boot_zipapp
+
+DIRECTORIES = ["/var/lib/cni", '/var/a b/"%$\\']
+
+
+@pytest.fixture
+def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    for name in ("PROGRAM", "UNIT", "LINK"):
+        monkeypatch.setattr(boot_paths, name, f"{tmp_path}{getattr(boot_paths, name)}")
+    monkeypatch.setattr(systemd_unit, "_RUNNING", str(tmp_path / "nowhere"))
+    return tmp_path
+
+
+def settle(*directories: str, program_dir: pathlib.Path | None = None) -> list[str]:
+    changes = systemd_unit.changes(directories, str(program_dir) if program_dir else None)
+    systemd_unit.carry_out(changes)
+    return [change.action for change in changes]
+
+
+def test_all_of_it_comes_once_and_goes_again(root: pathlib.Path) -> None:
+    assert settle(*DIRECTORIES) == ["created"] * 3
+    assert settle(*DIRECTORIES) == []
+    assert systemd_unit.cache_dirs() == DIRECTORIES
+    assert settle("/var/lib/cni") == ["changed"]
+    assert os.readlink(boot_paths.LINK) == boot_paths.UNIT
+    assert settle() == ["removed"] * 3
+    assert settle() == []
+    assert systemd_unit.cache_dirs() == []
+    assert not (root / "opt" / "cni.node").exists()
+
+
+def test_the_program_is_moved_stays_where_it_is_and_goes_from_there(root: pathlib.Path) -> None:
+    first, second = root / "srv" / "first", root / "srv" / "second"
+    settle("/var/lib/cni")
+    before = pathlib.Path(boot_paths.PROGRAM).read_bytes()
+    assert settle("/var/lib/cni", program_dir=first) == ["changed", "created", "removed"]
+    assert (first / "restore.pyz").read_bytes() == before
+    assert not os.path.lexists(os.path.dirname(boot_paths.PROGRAM))
+    text = pathlib.Path(boot_paths.UNIT).read_text(encoding="utf-8")
+    assert f" -I {first}/restore.pyz /var/lib/cni\n" in text
+    assert f"RequiresMountsFor={first} /var/lib/cni\n" in text
+    assert settle("/var/lib/cni") == settle("/var/lib/cni", program_dir=first) == []
+    assert settle("/var/lib/cni", program_dir=second) == ["changed", "created", "removed"]
+    assert systemd_unit.cache_dirs() == ["/var/lib/cni"]
+    assert settle() == ["removed"] * 3
+    assert not os.listdir(root / "srv")
+    settle("/var/lib/cni", program_dir=first)
+    usual = pathlib.Path(boot_paths.PROGRAM).parent
+    assert settle("/var/lib/cni", program_dir=usual) == ["changed", "created", "removed"]
+    assert "# program: " not in pathlib.Path(boot_paths.UNIT).read_text(encoding="utf-8")
+    assert settle(program_dir=first) == ["removed"] * 3
+    assert not usual.exists()
+
+
+def test_a_program_that_a_killed_run_has_left_at_its_usual_place_goes(root: pathlib.Path) -> None:
+    settle("/var/lib/cni")
+    content = pathlib.Path(boot_paths.PROGRAM).read_bytes()
+    settle("/var/lib/cni", program_dir=root / "srv")
+    pathlib.Path(boot_paths.PROGRAM).parent.mkdir()
+    pathlib.Path(boot_paths.PROGRAM).write_bytes(content)
+    assert settle("/var/lib/cni") == ["removed"]
+    assert not pathlib.Path(boot_paths.PROGRAM).parent.exists()
+
+
+def test_a_link_to_elsewhere_is_set_right(root: pathlib.Path) -> None:
+    settle("/var/lib/cni")
+    os.unlink(boot_paths.LINK)
+    os.symlink("/dev/null", boot_paths.LINK)
+    assert settle("/var/lib/cni") == ["changed"]
+    assert os.readlink(boot_paths.LINK) == boot_paths.UNIT
+
+
+def test_a_path_is_one_word_of_the_unit_whatever_is_in_it(root: pathlib.Path) -> None:
+    settle(*DIRECTORIES)
+    lines = pathlib.Path(boot_paths.UNIT).read_text(encoding="utf-8").splitlines()
+    (command,) = (line for line in lines if line.startswith("ExecStart="))
+    assert command.endswith(f'-I {boot_paths.PROGRAM} /var/lib/cni "/var/a b/\\"%%$$\\\\"')
+    (mounts,) = (line for line in lines if line.startswith("RequiresMountsFor="))
+    assert mounts.endswith('/var/lib/cni "/var/a b/\\"%%$\\\\"')
+
+
+def test_what_ends_a_line_ends_none_of_the_unit(root: pathlib.Path) -> None:
+    """No module takes such a path, and a unit of before may list it."""
+    odd = "/var/a\nExecStartPre=/bin/false\t\x1b\x85é"
+    settle("/var/lib/cni", odd)
+    lines = pathlib.Path(boot_paths.UNIT).read_text(encoding="utf-8").splitlines()
+    (command,) = (line for line in lines if line.startswith("Exec"))
+    assert command.endswith(' /var/lib/cni "/var/a\\x0aExecStartPre=/bin/false\\x09\\x1b\\xc2\\x85é"')
+    # It knows no such escapes there.
+    assert f"RequiresMountsFor={os.path.dirname(boot_paths.PROGRAM)} /var/lib/cni" in lines
+    assert systemd_unit.cache_dirs() == ["/var/lib/cni", odd]
+
+
+def test_the_program_is_the_same_each_time_and_needs_nothing_beside_it(root: pathlib.Path) -> None:
+    assert boot_zipapp.content() == boot_zipapp.content()
+    settle("/var/lib/cni")
+    with zipfile.ZipFile(boot_paths.PROGRAM) as archive:
+        names = archive.namelist()
+    assert not [name for name in names if "/_module/" in name or "/modules/" in name or "restore_program" in name]
+    argv = [sys.executable, "-I", "-S", boot_paths.PROGRAM, str(root / "cache")]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, env={}, cwd="/")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from {package} import netns",
+        "from {package} import netns as namespaces",
+        "from {package} import (\n    netns as namespaces,  # the kernel's\n    syscall,\n)",
+        "from {package}.netns import DIRECTORY as PLACE",
+        "import {package}.netns",
+        "import {package}.netns as namespaces",
+        "def read():\n    from {package} import netns as namespaces",
+    ],
+)
+def test_the_program_follows_every_form_of_import(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaders, package = boot_zipapp._loader, netns.__name__.rpartition(".")[0]
+    first = types.SimpleNamespace(get_source=lambda dummy: f"{statement.format(package=package)}\n")
+    monkeypatch.setattr(boot_zipapp, "_loader", lambda name: first if name == "first" else loaders(name))
+    assert netns.__name__ in boot_zipapp._sources("first")
+
+
+@pytest.mark.parametrize("line", ["# cache_dirs: [", "# cache_dirs: 5", "nothing of ours"])
+def test_a_unit_that_somebody_has_changed_is_written_anew(root: pathlib.Path, line: str) -> None:
+    settle("/var/lib/cni")
+    pathlib.Path(boot_paths.UNIT).write_text(f"{line}\n", encoding="utf-8")
+    assert systemd_unit.cache_dirs() == []
+    assert settle("/var/lib/cni") == ["changed"]

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Cases of permissions: who can change plugins and the directories that lead to them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.networks import network
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import FILE, Said, said
+
+FIRST, SECOND = "opt/bin", "lib/bin"
+CONTENT: t.Final = network("net", {"type": "lab", "ipam": {"type": "delegated"}})
+
+
+@dataclasses.dataclass(frozen=True)
+class AccessCase:
+    """Two plugin directories with a plugin each, what their modes are, and what is said of them.
+
+    Attributes:
+        modes: By path below the root; 0755 for all others.
+        links: Links in the first directory, by name, and where they lead.
+    """
+
+    modes: t.Mapping[str, int]
+    said: t.Sequence[Said] = ()
+    links: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    allowed: bool = False
+
+    def findings(self, path: pathlib.Path) -> list[Finding]:
+        for name in ("opt", FIRST, "lib", SECOND, "else"):
+            (path / name).mkdir(mode=0o755)
+        for name in (f"{FIRST}/delegated", f"{SECOND}/lab", f"{SECOND}/other", "else/lab"):
+            (path / name).touch()
+        for name, target in self.links.items():
+            (path / FIRST / name).symlink_to(target)
+        for name in (f"{FIRST}/delegated", f"{SECOND}/lab", f"{SECOND}/other", "else/lab", *self.modes):
+            (path / name).chmod(self.modes.get(name, 0o755))
+        networks = [config.parse(CONTENT, FILE)]
+        directories = [str(path / FIRST), str(path / SECOND), str(path / "missing")]
+        found = plugin_access.of_networks(networks, directories, allow_world_writable=self.allowed)
+        return [one for one in found if one.file.startswith(f"{path}/")]
+
+
+def unsafe(path: str, mode: int = 0o777, **links: str) -> AccessCase:
+    return AccessCase(
+        {path: mode}, [said("unsafe-plugin", "", "every user", f"{mode:04o}", file=os.path.basename(path))], links
+    )
+
+
+def writable(path: str, mode: int, *words: str, allowed: bool = False) -> AccessCase:
+    return AccessCase({path: mode}, [said("writable-plugin", "", *words, file=os.path.basename(path))], allowed=allowed)
+
+
+BROKEN: t.Final[t.Mapping[str, t.Mapping[str, AccessCase]]] = {
+    "unsafe-plugin": {
+        "the directory": unsafe(FIRST),
+        "a directory that leads there": unsafe("lib"),
+        "the plugin": unsafe(f"{SECOND}/lab", 0o757),
+        "the delegated plugin": unsafe(f"{FIRST}/delegated", 0o757),
+        "where a link leads": unsafe("else", lab="../../else/lab"),
+        "what a link leads to": unsafe("else/lab", 0o777, lab="../../else/lab"),
+    },
+    "writable-plugin": {
+        "the directory's group": writable(FIRST, 0o775, "its group", "chmod go-w"),
+        "the group of a directory that leads there": writable("opt", 0o775, "its group"),
+        "the plugin's group": writable(f"{SECOND}/lab", 0o775, "its group"),
+        "the delegated plugin's group": writable(f"{FIRST}/delegated", 0o775, "its group"),
+        "others can add plugins": writable(FIRST, 0o1777, "every user can add files"),
+        "allowed": writable(FIRST, 0o777, "every user can write it", allowed=True),
+    },
+}
+FINE: t.Final[t.Mapping[str, t.Mapping[str, AccessCase]]] = {
+    "unsafe-plugin": {
+        "a sticky directory leads there": AccessCase({"opt": 0o1777}),
+        "another plugin": AccessCase({f"{SECOND}/other": 0o777}),
+    },
+    "writable-plugin": {
+        "others can read": AccessCase({FIRST: 0o755}),
+        "nobody else can read": AccessCase({FIRST: 0o700, f"{SECOND}/lab": 0o500}),
+    },
+}

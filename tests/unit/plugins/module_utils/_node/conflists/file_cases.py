@@ -1,0 +1,177 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Cases of files that stand in the way, or that nobody wants any more."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
+    absent,
+    single,
+    text,
+    wanted,
+)
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.networks import bridge, network
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import (
+    Case,
+    Corpus,
+    among,
+    said,
+)
+
+LOOPBACK: t.Final = network("loopback", {"type": "loopback"})
+MULTUS: t.Final = network("multus-cni-network", {"type": "multus", "delegates": []})
+YOUNG: t.Final = 5
+
+
+def shadowed(name: str, content: bytes, *words: str) -> Case:
+    return among({name: content}, said=[said("shadowed-network", "/name", name, "define network net", *words)])
+
+
+def first(name: str, network_name: str, content: bytes, priority: int = 10) -> Case:
+    expected = [said("other-file-first", "/name", f"the network {network_name} is what", "lower priority", file=name)]
+    return among({name: content}, wanted("net", priority=priority), said=expected)
+
+
+def broken(name: str, content: bytes | str, *words: str) -> Case:
+    return among({name: content}, said=[said("broken-file", "", *words, file=name)])
+
+
+def leftover(name: str, *words: str, content: bytes = b"", age: float = 3600) -> Case:
+    return among({name: content}, said=[said("leftover-file", "", *words, file=name)], age=age)
+
+
+BROKEN: t.Final[Corpus] = {
+    "shadowed-network": {
+        "by a higher priority's file": shadowed(
+            "20-net.conflist", text("net"), "runtimes use the first of these; remove"
+        ),
+        "by a lower one's": shadowed("05-net.conflist", text("net"), "05-net.conflist and"),
+        "a single plugin's file": shadowed("20-net.conf", single("net"), "runtimes use the first of these; remove"),
+        "a single plugin's file that comes first for some": shadowed(
+            "00-net.conf", single("net"), "first of these, but containerd and CRI-O"
+        ),
+        "with the ending .json": shadowed("50-net.json", single("net"), "give one of them another name"),
+        "podman's, of the same name": among(
+            {"87-podman.conflist": text("podman")},
+            wanted("podman"),
+            said=[said("shadowed-network", "/name", "define network podman", file="10-podman.conflist")],
+        ),
+        "by two": among(
+            {"20-net.conflist": text("net"), "30-net.conflist": text("net")},
+            said=[
+                said("shadowed-network", "/name", "10-net.conflist, ", "20-net.conflist and ", "30-net.conflist define")
+            ],
+        ),
+        "of the same subnet, which is no second finding": among(
+            {"20-net.conflist": network("net", bridge("10.1.0.0/16", "cni1"))},
+            wanted("net", network("net", bridge("10.1.0.0/16"))),
+            said=[said("shadowed-network", "/name", "20-net.conflist")],
+        ),
+        "two networks, each by its own": among(
+            {"60-a.conflist": text("a"), "60-b.conflist": text("b")},
+            wanted("a"),
+            wanted("b"),
+            said=[
+                said("shadowed-network", "/name", "60-a.conflist", file="10-a.conflist"),
+                said("shadowed-network", "/name", "60-b.conflist", file="10-b.conflist"),
+            ],
+        ),
+    },
+    "other-file-first": {
+        "Cilium's": first("05-cilium.conflist", "cilium", text("cilium")),
+        "Calico's, by its letter": first("10-calico.conflist", "k8s-pod-network", text("k8s-pod-network")),
+        "flannel's, by its letter": first("10-flannel.conflist", "cbr0", text("cbr0")),
+        "CRI-O's, by the order of letters": first("100-crio-bridge.conflist", "crio", text("crio"), 11),
+        "podman's": first("87-podman.conflist", "podman", text("podman"), 90),
+        "behind one that is to be gone": among(
+            {"00-old.conflist": text("old"), "05-cilium.conflist": text("cilium")},
+            wanted("net"),
+            absent("old"),
+            said=[said("other-file-first", "/name", "the network cilium is", file="05-cilium.conflist")],
+        ),
+        "a single plugin's": first("00-bridge.conf", "bridge", single("bridge")),
+        "with the ending .json": first("01-bridge.json", "bridge", single("bridge")),
+        "the loopback only": first("200-loopback.conflist", "loopback", LOOPBACK, 99),
+    },
+    "broken-file": {
+        "half written": broken("20-lab.conflist", text("lab")[:-9], "20-lab.conflist", "mend it, or remove it"),
+        "empty, and the first": broken("00-lab.conflist", b"", "containerd has no network as long as it comes first"),
+        "YAML": broken("20-lab.conf", b"name: lab\ntype: bridge\n", "mend it"),
+        "a comment in it": broken("20-lab.conflist", b"// podman\n" + text("lab"), "mend it"),
+        "without a name": broken("20-lab.conflist", b'{"cniVersion": "1.0.0", "plugins": [{"type": "a"}]}', "/name"),
+        "without plugins": broken(
+            "20-lab.conflist", b'{"cniVersion": "1.0.0", "name": "lab", "plugins": []}', "/plugins"
+        ),
+        "a plugin without a type": broken(
+            "20-lab.conflist", network("lab", {"bridge": "cni0"}), "/plugins/0: the plugin has no 'type'"
+        ),
+        "a version that there is not": broken(
+            "20-lab.conflist", network("lab", {"type": "a"}, version="2.0.0"), "2.0.0"
+        ),
+        "a single plugin's since 1.0.0": broken(
+            "20-lab.conf", b'{"cniVersion": "1.0.0", "name": "lab", "type": "a"}', "/type", "a single plugin's"
+        ),
+        "a link to nothing": broken("10-lab.conflist", "/opt/cni/conf/gone.conflist", "gone", "comes first"),
+        "in Latin-1": broken("20-lab.conflist", text("lab").replace(b'"a"', b'"\xe9"'), "mend it"),
+    },
+    "leftover-file": {
+        "a copy of Ansible's, that runtimes read": leftover(
+            ".ansible_tmpq1w2e3r410-net.conflist", "runtimes read this file, and before all others", content=text("net")
+        ),
+        "hidden, that runtimes read": leftover(".10-old.conf", "although its name begins with a dot", age=YOUNG),
+        "ours": leftover(".cni.node-8f3b.tmp", "this collection was interrupted", "cni.node.gc"),
+        "dpkg's": leftover("87-podman.conflist.dpkg-new", "somebody was interrupted"),
+        "of an installer": leftover("10-calico.conflist.tmp", "somebody was interrupted while writing"),
+        "of a download": leftover("10-flannel.conflist.part", "left this one behind"),
+        "of an editor": leftover(".10-net.conflist.swp", "somebody was interrupted"),
+        "just old enough": leftover("00-multus.conf.new", "somebody was interrupted", age=90),
+    },
+}
+
+FINE: t.Final[Corpus] = {
+    "shadowed-network": {
+        "another network of the same plugins": among({"20-lab.conflist": text("lab")}),
+        "a file that is to be gone": among(
+            {"20-net.conflist": text("net")}, wanted("net"), absent(filename="20-net.conflist")
+        ),
+        "the network's file under its old priority": among({}, wanted("net"), ours=[wanted("net", priority=20)]),
+        "a copy under another ending": among({"20-net.conflist.bak": text("net"), "20-net.conflist~": text("net")}),
+        "the file that is replaced": among({"10-net.conflist": text("net")}),
+    },
+    "other-file-first": {
+        "Multus, which runs the others": among({"00-multus.conf": MULTUS}),
+        "Multus' newer plugin": among({"00-multus.conf": MULTUS.replace(b'"multus"', b'"multus-shim"')}),
+        "one that this collection has written": among({}, ours=[wanted("first", priority=5)]),
+        "CRI-O's, by the order of letters": among(
+            {"100-crio-bridge.conflist": text("crio"), "200-loopback.conflist": LOOPBACK}
+        ),
+        "podman's, behind ours": among({"87-podman.conflist": text("podman")}),
+        "one that is to be gone": among({"05-cilium.conflist": text("cilium")}, wanted("net"), absent("cilium")),
+        "nothing is wanted": among({"05-cilium.conflist": text("cilium")}, absent("lab")),
+        "another wanted one is before it": among({"05-cilium.conflist": text("cilium")}, wanted("net", priority=1)),
+    },
+    "broken-file": {
+        "what is no network": among({"calico-kubeconfig": b"apiVersion: v1\n", "README": b"", "multus.d": None}),
+        "a directory with such a name": among({"lab.conflist": None}),
+        "set aside by Cilium": among({"10-flannel.conflist.cilium_bak": b"{"}),
+        "to be written anew": among({"10-net.conflist": b"{"}),
+        "to be removed": among({"20-lab.conf": b"{"}, wanted("net"), absent(filename="20-lab.conf")),
+        "a link to a right one": among({"20-lab.conflist": "lab.json.orig", "lab.json.orig": text("lab")}),
+    },
+    "leftover-file": {
+        "somebody may be writing it": among({"10-calico.conflist.tmp": b"", ".cni.node-8f3b.tmp": b""}, age=YOUNG),
+        "what packages set aside for people to compare": among(
+            dict.fromkeys(
+                (f"87-podman.conflist.{ending}" for ending in ("rpmnew", "rpmsave", "dpkg-dist", "dpkg-old")), b""
+            )
+        ),
+        "backups": among({"10-net.conflist~": b"", "10-a.conflist.1234.2026-11-21@15:00:00~": b"", "a.conf.bak": b""}),
+        "hidden, and nobody reads it": among({".gitignore": b"", ".directory": b""}),
+        "a directory": among({"10-net.conflist.tmp": None, ".10-net.conflist": None}),
+        "temporary, and of something else": among({"kubeconfig.tmp": b"", "whereabouts.yaml.swp": b""}),
+    },
+}

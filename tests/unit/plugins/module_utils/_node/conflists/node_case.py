@@ -1,0 +1,112 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The form of a case: a node, its files, the networks wanted of it, and exactly what is to be found."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import time
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import Wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import PLAIN, Node
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.networks import Json, network
+
+FILE: t.Final = "10-net.conflist"
+DAY: t.Final = 24 * 3600
+
+
+class Said(t.NamedTuple):
+    """A finding that is expected: its code, its place, and parts of its message or hint."""
+
+    code: str
+    file: str
+    path: str
+    words: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """What is wanted of a node, and what is said of it.
+
+    Attributes:
+        files: What others have put into the directory, by name: content, a symbolic link's target, or None for a
+            directory.
+        age: Seconds for which they have been there.
+        ours: What an earlier run has written.
+    """
+
+    wanted: t.Sequence[Wanted]
+    said: t.Sequence[Said] = ()
+    node: Node = PLAIN
+    files: t.Mapping[str, bytes | str | None] = dataclasses.field(default_factory=dict)
+    age: float = DAY
+    ours: t.Sequence[Wanted] = ()
+
+    def findings(self, path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
+        net_d = NetD(path)
+        net_d.ensure(*self.ours)
+        for name, content in self.files.items():
+            _put(net_d, name, content, time.time() - self.age)
+        monkeypatch.setattr(rtnetlink, "look", lambda: self.node.view)
+        monkeypatch.setattr(rtnetlink, "link", self.node.link)
+        return conflist_checks.findings(net_d.prospect(*self.wanted), may_come=False)
+
+
+# By code, and by what the case is about.
+Corpus = t.Mapping[str, t.Mapping[str, Case]]
+
+
+def said(code: str, path: str, *words: str, file: str = FILE) -> Said:
+    return Said(code, file, path, words)
+
+
+def on(node: Node, *plugins: Json, said: t.Sequence[Said] = (), **keys: t.Any) -> Case:
+    """Plugins of a network that is wanted on a node."""
+    return Case([wanted("net", network("net", *plugins))], said, node, **keys)
+
+
+def among(
+    files: t.Mapping[str, bytes | str | None], *items: Wanted, said: t.Sequence[Said] = (), **keys: t.Any
+) -> Case:
+    """Networks that are wanted beside files of others; without any, one that nothing is wrong with."""
+    return Case(items or [wanted("net")], said, files=files, **keys)
+
+
+def check(found: t.Iterable[Finding], expected: t.Iterable[Said]) -> None:
+    """Compare what was found with what is expected, in any order.
+
+    Raises:
+        AssertionError: One is missing, or is one too many, or says something else.
+    """
+    places: dict[tuple[str, str, str], list[str]] = {}
+    for one in found:
+        key = (one.code, os.path.basename(one.file), one.path)
+        places.setdefault(key, []).append(f"{one.message}; {one.hint}")
+    told = [key for key, texts in places.items() for dummy in texts]
+    assert sorted(told) == sorted(one[:3] for one in expected)
+    for code, file, path, words in expected:
+        texts = places[code, file, path]
+        assert any(all(word in text for word in words) for text in texts), (words, texts)
+
+
+def _put(net_d: NetD, name: str, content: bytes | str | None, since: float) -> None:
+    path = net_d.path / name
+    if isinstance(content, bytes):
+        net_d.put(name, content)
+    elif content is None:
+        path.mkdir(parents=True)
+    else:
+        net_d.path.mkdir(exist_ok=True)
+        path.symlink_to(content)
+    os.utime(path, (since, since), follow_symlinks=False)

@@ -1,0 +1,252 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which files are written, moved and removed, and which are never touched."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import (
+    ConflistDirectory,
+    Wanted,
+    to_content,
+)
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
+    NetD,
+    absent,
+    single,
+    text,
+    wanted,
+)
+
+OWNED = ".cni.node.owned"
+
+
+@pytest.fixture
+def net_d(tmp_path: pathlib.Path) -> NetD:
+    return NetD(tmp_path / "cni" / "net.d")
+
+
+def test_a_plan_touches_nothing(net_d: NetD) -> None:
+    dummy, changes = net_d.plan(wanted("a"), absent("b"), purge=True)
+    assert [(change.action, change.before, change.after) for change in changes] == [("created", None, text("a"))]
+    assert not net_d.path.parent.exists()
+
+
+def test_names_follow_from_priority_network_and_form(net_d: NetD) -> None:
+    items = [
+        wanted("a"),
+        wanted("b", priority=5),
+        wanted("c", filename="C+c@1.conflist", priority=99),
+        wanted("d", single("d")),
+        wanted("e", single("e"), filename="e.json"),
+    ]
+    names = ["10-a.conflist", "05-b.conflist", "C+c@1.conflist", "10-d.conf", "e.json"]
+    assert net_d.ensure(*items) == dict.fromkeys(names, "created")
+    assert net_d.ensure(*items) == dict.fromkeys(names, "unchanged")
+    assert net_d.files()["10-a.conflist"] == text("a")
+
+
+@pytest.mark.parametrize(
+    "filename",
+    ["a.txt", ".conflist", ".a.conf", "a/b.conf", "../a.conf", "a b.conf", "é.conf", "-a.conf", "a.conf\n", ".."],
+)
+def test_a_filename_is_one_that_runtimes_read(net_d: NetD, filename: str) -> None:
+    for item in (wanted("a", filename=filename), absent(filename=filename)):
+        error = error_of(net_d.plan, item)
+        assert (error.code, f"{filename!r} is no name for a network configuration" in error.msg) == (
+            Code.INVALID_CONFIG,
+            True,
+        )
+        assert error.msg.startswith(item.where)
+
+
+@pytest.mark.parametrize(
+    ("content", "filename", "what", "endings"),
+    [
+        (text("a"), "10-a.conf", "a list of plugins", ".conflist"),
+        (text("a"), "10-a.json", "a list of plugins", ".conflist"),
+        (single("a"), "10-a.conflist", "a single plugin", ".conf or .json"),
+    ],
+    ids=["list in .conf", "list in .json", "single plugin in .conflist"],
+)
+def test_a_filename_ends_as_runtimes_expect_it_of_a_list_or_of_a_single_plugin(
+    net_d: NetD, content: bytes, filename: str, what: str, endings: str
+) -> None:
+    assert str(error_of(net_d.ensure, wanted("a", content, filename=filename))) == (
+        f"item a: {filename!r} is no name for {what}; expected: {endings} at the end; name it so, or leave out filename"
+    )
+    net_d.put(filename, content)
+    assert net_d.ensure(absent(filename=filename)) == {filename: "removed"}
+
+
+REFUSED: dict[str, tuple[list[Wanted], str]] = {
+    "not JSON": ([wanted("a", b"{")], "item a is not valid JSON"),
+    "another name": ([wanted("a", network="b")], "item a: its network is 'a', not 'b'"),
+    "a network twice": ([wanted("a"), wanted("a", priority=20)], "item a: network 'a' is given twice"),
+    "a file twice": (
+        [wanted("a", filename="x.conflist"), wanted("b", filename="x.conflist")],
+        "item b: two networks want the file ",
+    ),
+    "no plugin": ([wanted("a", text("a", plugins=[]))], "item a: /plugins: the network has no plugin"),
+}
+
+
+@pytest.mark.parametrize(("items", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_wrong_is_found_before_anything_is_written(net_d: NetD, items: list[Wanted], message: str) -> None:
+    assert error_of(net_d.ensure, wanted("good"), *items).msg.startswith(message)
+    assert not net_d.path.exists()
+
+
+def test_the_directory_has_to_be_absolute() -> None:
+    assert error_of(ConflistDirectory, "etc/cni", 0o644).msg == "conf_dir: 'etc/cni' is not an absolute path"
+
+
+def test_content_and_mode_are_kept_right(net_d: NetD) -> None:
+    net_d.ensure(wanted("a"))
+    assert net_d.ensure(wanted("a", text("a", disableGC=True))) == {"10-a.conflist": "changed"}
+    (net_d.path / "10-a.conflist").chmod(0o666)
+    dummy, (change,) = net_d.plan(wanted("a", text("a", disableGC=True)), mode=0o600)
+    assert (change.action, change.before_mode, change.after_mode) == ("changed", 0o666, 0o600)
+    assert net_d.ensure(wanted("a", text("a", disableGC=True)), mode=0o600) == {"10-a.conflist": "changed"}
+    assert net_d.modes() == {0o600}
+
+
+def test_a_network_of_another_file_name_moves(net_d: NetD) -> None:
+    net_d.ensure(wanted("a"), wanted("b"))
+    moved = wanted("a", priority=20)
+    assert net_d.ensure(moved, wanted("b")) == {
+        "20-a.conflist": "created",
+        "10-b.conflist": "unchanged",
+        "10-a.conflist": "removed",
+    }
+    assert net_d.ensure(moved, wanted("b")) == {"20-a.conflist": "unchanged", "10-b.conflist": "unchanged"}
+
+
+def test_two_networks_change_places(net_d: NetD) -> None:
+    net_d.ensure(wanted("a", filename="1.conflist"), wanted("b", filename="2.conflist"))
+    changed = dict.fromkeys(("1.conflist", "2.conflist"), "changed")
+    assert net_d.ensure(wanted("b", filename="1.conflist"), wanted("a", filename="2.conflist")) == changed
+    assert net_d.files() == {"1.conflist": text("b"), "2.conflist": text("a")}
+
+
+def test_a_file_of_another_network_than_the_one_named_is_not_removed(net_d: NetD) -> None:
+    net_d.ensure(wanted("a"), wanted("b"))
+    error = error_of(net_d.ensure, absent("a", "10-b.conflist"))
+    assert (error.code, error.msg) == (
+        Code.INVALID_CONFIG,
+        f"item absent: the network of {net_d.path}/10-b.conflist is 'b', not 'a'",
+    )
+    assert list(net_d.files()) == ["10-a.conflist", "10-b.conflist"]
+    net_d.put("10-b.conflist", b"{")
+    assert "is 'b', not 'a'" in error_of(net_d.ensure, absent("a", "10-b.conflist")).msg
+
+
+def test_the_one_file_that_is_named_with_its_network_is_removed(net_d: NetD) -> None:
+    net_d.ensure(wanted("a"))
+    net_d.put("20-a.conflist", text("a"))
+    net_d.put("broken.conf", b"{")
+    removed = dict.fromkeys(("20-a.conflist", "broken.conf"), "removed")
+    assert net_d.ensure(absent("a", "20-a.conflist"), absent("c", "broken.conf")) == removed
+    assert net_d.ensure(absent("a", "20-a.conflist"), absent("c", "broken.conf")) == {}
+    assert list(net_d.files()) == ["10-a.conflist"]
+
+
+def test_a_file_that_another_network_takes_over_stays_however_often_it_is_asked_for(net_d: NetD) -> None:
+    net_d.ensure(wanted("a", filename="1.conflist"))
+    for action in ("changed", "unchanged"):
+        assert net_d.ensure(absent("a", "1.conflist"), wanted("b", filename="1.conflist")) == {"1.conflist": action}
+
+
+def test_absent_removes_every_file_of_a_network_whoever_wrote_it(net_d: NetD) -> None:
+    net_d.ensure(wanted("a"), wanted("b"))
+    net_d.put("20-a.conflist", text("a"))
+    net_d.put("a.conf", single("a"))
+    net_d.put("broken.conf", b"{")
+    removed = net_d.ensure(absent("a"), absent("nobody"), absent(filename="none.conf"), absent(filename="broken.conf"))
+    assert removed == dict.fromkeys(("10-a.conflist", "20-a.conflist", "a.conf", "broken.conf"), "removed")
+    assert list(net_d.files()) == ["10-b.conflist"]
+
+
+def test_absent_leaves_what_the_same_run_writes(net_d: NetD) -> None:
+    net_d.ensure(wanted("a"))
+    assert net_d.ensure(absent("a"), wanted("a", priority=20)) == {
+        "20-a.conflist": "created",
+        "10-a.conflist": "removed",
+    }
+
+
+Spoil = t.Callable[[pathlib.Path], object]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "left"),
+    [
+        (lambda path: None, []),
+        (lambda path: path.chmod(0o600), []),
+        (lambda path: path.write_bytes(text("a") + b"\n"), ["10-a.conflist"]),
+        (lambda path: path.write_bytes(b""), ["10-a.conflist"]),
+        (lambda path: path.unlink(), []),
+    ],
+    ids=["untouched", "its mode changed", "edited", "emptied", "gone"],
+)
+def test_purge_removes_what_we_wrote_and_nobody_changed(net_d: NetD, spoil: Spoil, left: list[str]) -> None:
+    foreign = net_d.put("00-foreign.conflist", text("foreign"))
+    same = net_d.put("10-same.conflist", text("same"))
+    net_d.ensure(wanted("a"), wanted("same"))
+    spoil(net_d.path / "10-a.conflist")
+    net_d.ensure(purge=True)
+    assert sorted(net_d.files()) == sorted([foreign.name, same.name, *left])
+    assert net_d.ensure(purge=True) == {}
+
+
+def test_a_foreign_file_of_the_same_content_stays_foreign_until_it_is_changed(net_d: NetD) -> None:
+    net_d.put("10-a.conflist", text("a"))
+    net_d.ensure(wanted("a"))
+    net_d.ensure(purge=True)
+    assert net_d.files() == {"10-a.conflist": text("a")}
+    net_d.ensure(wanted("a", text("a", disableGC=True)))
+    assert net_d.ensure(purge=True) == {"10-a.conflist": "removed"}
+
+
+def test_what_somebody_changed_is_ours_again_once_we_have_written_it(net_d: NetD) -> None:
+    net_d.ensure(wanted("a"))
+    net_d.put("10-a.conflist", text("a", disableGC=True))
+    assert net_d.ensure(wanted("a")) == {"10-a.conflist": "changed"}
+    assert net_d.ensure(purge=True) == {"10-a.conflist": "removed"}
+    assert net_d.hidden() == []
+
+
+def test_a_moved_network_leaves_a_file_that_somebody_changed(net_d: NetD) -> None:
+    net_d.ensure(wanted("a"))
+    net_d.put("10-a.conflist", text("a", disableGC=True))
+    assert net_d.ensure(wanted("a", priority=20)) == {"20-a.conflist": "created"}
+    assert sorted(net_d.files()) == ["10-a.conflist", "20-a.conflist"]
+
+
+def test_what_is_not_a_file_stops_nothing_but_itself(net_d: NetD) -> None:
+    (net_d.path / "10-a.conflist").mkdir(parents=True)
+    os.symlink("nowhere", net_d.path / "10-b.conflist")
+    assert error_of(net_d.ensure, wanted("a")).code == Code.IO_FAILURE
+    assert net_d.ensure(wanted("b")) == {"10-b.conflist": "created"}
+    assert not (net_d.path / "10-b.conflist").is_symlink()
+
+
+def test_data_is_written_as_a_person_would() -> None:
+    assert to_content({"name": "é", "plugins": [{"n": 9007199254740993}]}).decode() == (
+        '{\n  "name": "é",\n  "plugins": [\n    {\n      "n": 9007199254740993\n    }\n  ]\n}\n'
+    )
+
+
+@pytest.mark.parametrize("value", [{1, 2}, b"x", "\udc80", object()], ids=lambda value: type(value).__name__)
+def test_data_without_a_form_in_json_is_refused(value: object) -> None:
+    error = error_of(to_content, {"key": value})
+    assert (error.code, error.msg.startswith("this cannot be written as JSON: ")) == (Code.INVALID_CONFIG, True)

@@ -1,0 +1,121 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which file of a directory wins, and what lies about in it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import time
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import WARNING
+from ansible_collections.cni.node.plugins.module_utils._node.conflists import file_checks
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import Wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
+    NetD,
+    absent,
+    single,
+    text,
+    wanted,
+)
+
+YESTERDAY = time.time() - 24 * 3600
+
+
+@pytest.fixture
+def net_d(tmp_path: pathlib.Path) -> NetD:
+    return NetD(tmp_path / "net.d")
+
+
+def found(net_d: NetD, *items: Wanted) -> dict[str, str]:
+    """By code and file, what is said."""
+    findings = list(file_checks.findings(net_d.prospect(*items)))
+    assert {one.severity for one in findings} <= {WARNING}
+    return {f"{one.code} {os.path.basename(one.file)}": str(one) for one in findings}
+
+
+def test_nothing_is_said_of_a_directory_that_is_as_it_should_be(net_d: NetD) -> None:
+    assert found(net_d, wanted("a")) == {}
+    net_d.ensure(wanted("a"), wanted("b"))
+    net_d.put("README", b"")
+    net_d.put("99-other.conflist", text("other"))
+    net_d.put("10-a.conflist.1234.2026-11-21@15:00:00~", b"a backup is no leftover")
+    assert found(net_d, wanted("a"), wanted("b"), absent("c")) == {}
+
+
+def test_of_the_files_of_one_network_it_says_which_wins(net_d: NetD) -> None:
+    net_d.put("20-a.conflist", text("a"))
+    (told,) = found(net_d, wanted("a")).values()
+    first, second = net_d.path / "10-a.conflist", net_d.path / "20-a.conflist"
+    assert f"{first} and {second} define network a; runtimes use the first of these; remove {second}, " in told
+
+
+def test_lists_shadow_single_plugins_but_not_for_those_that_go_by_the_name(net_d: NetD) -> None:
+    net_d.put("00-a.conf", single("a"))
+    net_d.put("99-a.conflist", text("a"))
+    net_d.put("00-b.conf", single("b"))
+    files = [net_d.path / name for name in ("10-a.conflist", "99-a.conflist", "00-a.conf")]
+    said = found(net_d, wanted("a"), absent("b"))
+    assert list(said) == ["shadowed-network 10-a.conflist"]
+    told = said["shadowed-network 10-a.conflist"]
+    assert f"{files[0]}, {files[1]} and {files[2]} define network a; runtimes use the first of these, " in told
+    assert f"but containerd and CRI-O {files[2]}" in told
+
+
+def test_a_network_whose_other_files_go_is_not_shadowed(net_d: NetD) -> None:
+    net_d.ensure(wanted("a"))
+    assert found(net_d, wanted("a", priority=20)) == {}
+
+
+def test_a_file_of_somebody_that_comes_first_is_what_pods_get(net_d: NetD) -> None:
+    net_d.put("05-cilium.conflist", text("cilium"))
+    assert list(found(net_d, wanted("a"))) == ["other-file-first 05-cilium.conflist"]
+    assert found(net_d, wanted("a", priority=1)) == {}
+    assert found(net_d, absent("x")) == {}
+    net_d.put("00-old.conflist", text("old"))
+    assert list(found(net_d, wanted("a"), absent("old"))) == ["other-file-first 05-cilium.conflist"]
+
+
+@pytest.mark.parametrize("priority", [0, 9])
+def test_one_of_ours_may_come_first(net_d: NetD, priority: int) -> None:
+    net_d.ensure(wanted("first", priority=priority))
+    assert found(net_d, wanted("a")) == {}
+
+
+def test_what_runs_the_others_is_to_come_first(net_d: NetD) -> None:
+    net_d.put("00-multus.conf", single("multus").replace(b'"type": "a"', b'"type": "multus"'))
+    assert found(net_d, wanted("a")) == {}
+
+
+def test_a_file_that_nobody_can_read_is_told_and_that_it_comes_first(net_d: NetD) -> None:
+    net_d.put("00-broken.conflist", b"{")
+    net_d.put("50-broken.conf", b"")
+    said = found(net_d, wanted("a"))
+    assert list(said) == ["broken-file 00-broken.conflist", "broken-file 50-broken.conf"]
+    assert "containerd has no network as long as it comes first" in said["broken-file 00-broken.conflist"]
+    assert "mend it, or remove it" in said["broken-file 50-broken.conf"]
+    assert found(net_d, wanted("a", filename="00-broken.conflist"), absent(filename="50-broken.conf")) == {}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".ansible_tmpab12-net.conflist", ".x.conf", ".x.json", ".a.conflist.swp", "a.conf.dpkg-new", ".cni.node-x.tmp"],
+)
+def test_what_is_left_over_is_told_once_nobody_writes_it_any_more(net_d: NetD, name: str) -> None:
+    path = net_d.put(name, b"")
+    is_read = name.endswith((".conflist", ".conf", ".json"))
+    assert list(found(net_d)) == ([f"leftover-file {name}"] if is_read else [])
+    os.utime(path, (YESTERDAY, YESTERDAY))
+    assert list(found(net_d)) == [f"leftover-file {name}"]
+    assert ("runtimes read this file" in found(net_d)[f"leftover-file {name}"]) is is_read
+
+
+def test_a_directory_of_plugins_is_no_file(net_d: NetD) -> None:
+    (net_d.path / "10-a.conflist.tmp").mkdir(parents=True)
+    (net_d.path / ".a.conflist").mkdir()
+    os.utime(net_d.path / "10-a.conflist.tmp", (YESTERDAY, YESTERDAY))
+    assert found(net_d, wanted("b")) == {}

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every code of what is found on a node: at least five ways to be wrong, and what only looks so."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, NODE
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists import (
+    access_cases,
+    address_cases,
+    bridge_cases,
+    file_cases,
+    link_cases,
+    plugin_cases,
+    route_cases,
+)
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.access_cases import AccessCase
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Case, check
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.plugin_cases import PluginCase
+
+C = t.TypeVar("C")
+OF_NODES: t.Final = (link_cases, address_cases, bridge_cases, route_cases, file_cases)
+BROKEN: t.Final = {code: cases for table in OF_NODES for code, cases in table.BROKEN.items()}
+FINE: t.Final = {code: cases for table in OF_NODES for code, cases in table.FINE.items()}
+
+
+def named(tables: t.Mapping[str, t.Mapping[str, C]]) -> list[t.Any]:
+    return [pytest.param(one, id=f"{code}: {name}") for code, cases in tables.items() for name, one in cases.items()]
+
+
+@pytest.mark.parametrize("case", named(BROKEN))
+def test_what_is_wrong_on_a_node_has_exactly_these_findings(
+    case: Case, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(case.findings(tmp_path / "net.d", monkeypatch), case.said)
+
+
+@pytest.mark.parametrize("case", named(FINE))
+def test_what_only_looks_wrong_has_none(case: Case, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(case.findings(tmp_path / "net.d", monkeypatch), [])
+
+
+@pytest.mark.parametrize("case", named({**plugin_cases.BROKEN, **access_cases.BROKEN}))
+def test_plugins_that_are_of_no_use_have_exactly_these_findings(
+    case: PluginCase | AccessCase, tmp_path: pathlib.Path
+) -> None:
+    check(case.findings(tmp_path), case.said)
+
+
+@pytest.mark.parametrize("case", named({**plugin_cases.FINE, **access_cases.FINE}))
+def test_plugins_that_do_have_none(case: PluginCase | AccessCase, tmp_path: pathlib.Path) -> None:
+    check(case.findings(tmp_path), [])
+
+
+def test_each_code_is_found_in_five_ways_and_two_only_look_like_it() -> None:
+    broken: dict[str, t.Mapping[str, Case | PluginCase | AccessCase]] = {
+        **BROKEN,
+        **plugin_cases.BROKEN,
+        **access_cases.BROKEN,
+    }
+    fine: dict[str, t.Mapping[str, Case | PluginCase | AccessCase]] = {
+        **FINE,
+        **plugin_cases.FINE,
+        **access_cases.FINE,
+    }
+    own = {code for code, (level, dummy) in CODES.items() if level == NODE}
+    for code in own:
+        wrong = {repr(one) for one in broken.get(code, {}).values() if code in {told.code for told in one.said}}
+        assert len(wrong) >= 5, code
+        assert len(fine.get(code, {})) >= 2, code
+    assert set(broken) == set(fine) == own

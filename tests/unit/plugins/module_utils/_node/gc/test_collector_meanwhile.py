@@ -1,0 +1,237 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Containers come and go while garbage is looked for."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import os
+import pathlib
+import socket
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import all_records, conf_dir, config
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux import (
+    iptables,
+    live_namespaces,
+    netns,
+    program,
+    rtnetlink,
+)
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
+from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress, collector
+from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import LinkLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Garbage
+from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.iptables_rules import RuleLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import KEPT, REMOVED, Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import NftLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import ChainLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnLeftovers
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims, Valid
+from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordLeaks
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, host_local
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+
+SCOPE = Scope(0, dry_run=False)
+NOBODY = Claims("net", frozenset(), frozenset(), (), ())
+
+# It prints what is listed first, then what is listed later, and writes down what it is to do.
+PROGRAM = """\
+#!/bin/sh
+PATH=/usr/bin:/bin
+cd {directory} || exit 1
+case "$*" in
+"" | "-j link show"* | "-j list table ip cni_hostport") cat {name}.first; cp {name}.later {name}.first ;;
+"-j list tables") cat {name}.tables ;;
+*) echo "{name} $*" >> done; cat >> done ;;
+esac
+"""
+
+
+class Tools:
+    """Programs of which each lists one thing at first and another thing whenever it is asked again."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._directory = directory
+
+    def list_table(self, name: str, first: str, later: str) -> None:
+        self.install("iptables-save", *(f"*{name}\n{rules}COMMIT\n" for rules in (first, later)))
+
+    def install(self, name: str, first: str = "", later: str = "", tables: str = "") -> None:
+        for kind, text in (("first", first), ("later", later), ("tables", tables)):
+            (self._directory / f"{name}.{kind}").write_text(text, encoding="utf-8")
+        path = self._directory / name
+        path.write_text(PROGRAM.format(directory=self._directory, name=name), encoding="utf-8")
+        path.chmod(0o755)
+
+    @property
+    def done(self) -> str:
+        path = self._directory / "done"
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+@pytest.fixture
+def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+    monkeypatch.setattr(live_namespaces, "live", dict)
+    monkeypatch.setattr(adds_in_progress, "birth", lambda: "")
+    made = Tools(tmp_path)
+    made.install("iptables-restore")
+    return made
+
+
+def subjects(leaks: t.Iterable[Leak]) -> list[str]:
+    found = list(leaks)
+    assert {leak.action for leak in found} <= {REMOVED}
+    return [leak.subject for leak in found]
+
+
+def masqueraded(container: str, address: str) -> str:
+    chain = firewall_names.masquerade_chain("net", container)
+    comment = f'-m comment --comment "name: \\"net\\" id: \\"{container}\\""'
+    return f":{chain} - [0:0]\n-A POSTROUTING -s {address}/32 {comment} -j {chain}\n"
+
+
+def test_a_rule_that_is_made_after_records_were_read_stays(tools: Tools) -> None:
+    lost, new = masqueraded("lost", "10.1.0.9"), masqueraded("new", "10.1.0.8")
+    again = masqueraded("lost", "10.1.0.7")
+    tools.list_table("nat", first=lost, later=lost + new + again)
+    leaks = RuleLeaks(SCOPE, iptables.listing())
+    assert subjects(leaks.of(NOBODY)) == [f"iptables nat {firewall_names.masquerade_chain('net', 'lost')}"]
+    assert ("10.1.0.9" in tools.done, "10.1.0.8" in tools.done, "10.1.0.7" in tools.done) == (True, False, False)
+
+
+def test_a_rule_that_has_gone_since_is_not_told(tools: Tools) -> None:
+    tools.list_table("nat", first=masqueraded("lost", "10.1.0.9"), later=masqueraded("new", "10.1.0.8"))
+    assert list(RuleLeaks(SCOPE, iptables.listing()).of(NOBODY)) == []
+    assert tools.done == ""
+
+
+def mapped(*containers: str) -> str:
+    place = {"family": "ip", "table": "cni_hostport", "chain": "hostports"}
+    counter = {"counter": {"packets": len(containers), "bytes": 0}}
+    rules = [
+        {**place, "handle": number, "comment": name, "expr": [counter]} for number, name in enumerate(containers, 1)
+    ]
+    return json.dumps({"nftables": [{"rule": rule} for rule in rules]})
+
+
+def test_a_rule_of_nftables_that_is_made_after_records_were_read_stays(tools: Tools) -> None:
+    tables = json.dumps({"nftables": [{"table": {"family": "ip", "name": "cni_hostport"}}]})
+    tools.install("nft", first=mapped("lost"), later=mapped("lost", "new"), tables=tables)
+    assert subjects(NftLeaks(SCOPE).without_network(NOBODY)) == ["nft ip cni_hostport: lost"]
+    assert tools.done == "nft delete rule ip cni_hostport hostports handle 1\n"
+
+
+def test_a_chain_that_is_made_after_processes_were_looked_at_stays(tools: Tools) -> None:
+    lost, new = (firewall_names.masquerade_chain("net", name) for name in ("lost", "new"))
+    tools.list_table("nat", first=f":{lost} - [0:0]\n", later=f":{lost} - [0:0]\n:{new} - [0:0]\n")
+    assert subjects(ChainLeaks(SCOPE).of(["net"], NOBODY, iptables.listing(), every=True)) == [f"iptables nat {lost}"]
+    assert new not in tools.done
+
+
+def let_pass(address: str) -> str:
+    state = "-m conntrack --ctstate RELATED,ESTABLISHED"
+    return f"-A CNI-FORWARD -d {address}/32 {state} -j ACCEPT\n-A CNI-FORWARD -s {address}/32 -j ACCEPT\n"
+
+
+def test_a_rule_of_the_plugin_firewall_that_is_made_after_records_were_read_stays(tools: Tools) -> None:
+    lost, gone, new = map(let_pass, ("10.1.0.9", "10.1.0.8", "10.1.0.7"))
+    tools.list_table("filter", first=lost + gone, later=lost + new)
+    assert subjects(FirewallLeaks(SCOPE, iptables.listing()).of(NOBODY)) == ["iptables filter CNI-FORWARD: 10.1.0.9"]
+    assert ("10.1.0.9" in tools.done, "10.1.0.7" in tools.done) == (True, False)
+
+
+def test_the_firewall_is_listed_before_records_are_read(
+    lab: Laboratory, monkeypatch: pytest.MonkeyPatch, tools: Tools, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setattr(host_local, "DATA_DIR", str(tmp_path / "networks"))
+    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
+    monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
+    everywhere = RecordLeaks.everywhere
+
+    def then_one_is_made(records: RecordLeaks) -> Claims:
+        tools.list_table("filter", let_pass("10.1.0.9"), let_pass("10.1.0.9"))
+        return everywhere(records)
+
+    tools.install("iptables-save")
+    monkeypatch.setattr(RecordLeaks, "everywhere", then_one_is_made)
+    networks = conf_dir.load(str(lab.conf_dir))
+    assert Garbage(lab.runtime(), str(lab.cache_dir), networks, Valid(), SCOPE, 0).collect([]) == []
+
+
+def test_a_lock_that_is_taken_after_it_was_free_is_kept(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "cni.node" / "locks" / "container-0123"
+    path.parent.mkdir(parents=True)
+    path.touch()
+    leftovers = OwnLeftovers(str(tmp_path), str(tmp_path / "net.d"), (), SCOPE)
+    with path.open("rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        (leak,) = leftovers.collect(())
+    assert (leak.action, leak.error, "a run has it now" in leak.evidence) == (KEPT, None, True)
+    assert path.exists()
+
+
+PORT_NAME = "veth0123abcd"
+PORT = (
+    Link(7, "br0", "", 1500, True, 0, 0, "bridge"),
+    Link(3, PORT_NAME, "", 1500, True, 7, 2, "veth", is_peer_elsewhere=True),
+)
+BRIDGED = config.parse(b'{"cniVersion": "0.4.0", "name": "net", "type": "bridge", "bridge": "br0"}', "10-net.conf")
+
+
+def test_a_port_is_kept_where_a_namespace_cannot_be_asked_for_its_other_end(
+    tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = "/proc/self/ns/net"
+    tools.install("ip")
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [(3, PORT_NAME)])
+    monkeypatch.setattr(live_namespaces, "live", lambda: {os.stat(own).st_ino: own})
+    monkeypatch.setattr(netns, "inside", lambda path, look: look())
+    monkeypatch.setattr(rtnetlink, "links", Ports())
+    (leak,) = list(LinkLeaks(SCOPE).of([BRIDGED], NOBODY))
+    assert (leak.action, leak.error) == (KEPT, None)
+    assert leak.evidence.endswith("its other end may be where nobody can look: the kernel does not say")
+    assert tools.done == ""
+
+
+def test_what_may_be_in_use_where_nobody_can_look_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    unseen = {"/proc/7/ns/net": CniError(Code.IO_FAILURE, "cannot look into it")}
+    monkeypatch.setattr(live_namespaces, "addresses", lambda: live_namespaces.Addresses({}, unseen))
+    nobody = dataclasses.replace(NOBODY)
+    doubt = nobody.doubt("lost", ["10.1.0.9"])
+    assert doubt == "10.1.0.9 may be in use where nobody can look: cannot look into it"
+    assert nobody.doubt("lost", []) == ""
+
+
+class Ports:
+    """What the kernel tells of the node's own ports; of those elsewhere it does not."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def __call__(self) -> tuple[Link, ...]:
+        if self._asked:
+            raise CniError(Code.IO_FAILURE, "the kernel does not say")
+        self._asked = True
+        return PORT
+
+
+def test_an_interface_of_a_result_may_have_no_name(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [(3, PORT_NAME)])
+    result = Result("1.0.0", {"interfaces": [{"mac": "02:00:00:00:00:01"}, {"name": PORT_NAME}]})
+    record = Record(Attachment("net", "blue", "eth0"), b"", result)
+    monkeypatch.setattr(rtnetlink, "links", lambda: PORT)
+    assert list(LinkLeaks(SCOPE).of([BRIDGED], Claims("", frozenset(), frozenset(), (), (record,)))) == []

@@ -1,0 +1,114 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What has been found and done is reported, whatever goes wrong after it."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
+from ansible_collections.cni.node.plugins.module_utils._node.gc import leases as gc_leases
+from ansible_collections.cni.node.plugins.module_utils._node.gc import records as gc_records
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
+from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import LeaseDirectory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard, actions
+
+FINDERS = (
+    "LeaseLeaks.of",
+    "RuleLeaks.of",
+    "NftLeaks.of",
+    "ChainLeaks.of",
+    "NftLeaks.without_network",
+    "FirewallLeaks.of",
+    "IfbLeaks.of",
+    "LinkLeaks.of",
+    "OwnLeftovers.collect",
+    "RecordLeaks.everywhere",
+)
+
+
+def breaks(*dummy: t.Any, **options: t.Any) -> t.NoReturn:
+    raise RuntimeError("nothing is prepared for this")
+
+
+def breaks_at(number: int, method: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
+    calls = []
+
+    def replacement(*given: t.Any, **options: t.Any) -> t.Any:
+        calls.append(given)
+        return breaks() if len(calls) == number else method(*given, **options)
+
+    return replacement
+
+
+def failures(leaks: t.Iterable[Leak]) -> dict[str, str]:
+    """The errors by what they are about; none tells of a traceback."""
+    found = {leak.subject: leak.error for leak in leaks if leak.error is not None}
+    assert {error.code for error in found.values()} <= {Code.INTERNAL}
+    return {subject: error.msg for subject, error in found.items()}
+
+
+UNEXPECTED = "unexpected RuntimeError: nothing is prepared for this"
+
+
+@pytest.mark.parametrize("finder", FINDERS)
+def test_an_unexpected_error_of_one_finder_keeps_the_report_of_the_others(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch, finder: str
+) -> None:
+    yard.attach("blue", "green")
+    yard.lab.drop_namespace("blue")
+    name, method = finder.split(".")
+    monkeypatch.setattr(getattr(collector, name), method, breaks)
+    leaks = yard.collect()
+    assert actions(leaks)["record net-blue-eth0"] == "deleted"
+    assert ("lease 10.1.0.4" in actions(leaks)) is (finder != "LeaseLeaks.of")
+    assert list(failures(leaks).values()) == [UNEXPECTED]
+
+
+def test_what_was_removed_before_an_unexpected_error_is_reported(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [yard.lease(f"10.1.9.{number}", "nobody\r\neth0") for number in range(1, 5)]
+    yard.lab.write("other")
+    other = yard.lease("10.1.9.1", "nobody\r\neth0", network="other")
+    # Each lease is looked at before the lock of host-local is asked for, and again while it is held.
+    monkeypatch.setattr(gc_leases._Look, "_lease", breaks_at(6, gc_leases._Look._lease))
+    leaks = yard.collect("net", "other")
+    assert [leak.subject for leak in leaks if leak.collected] == [str(paths[0]), str(other)]
+    assert [path.exists() for path in (*paths, other)] == [False, True, True, True, False]
+    assert failures(leaks) == {"net": UNEXPECTED}
+
+
+def test_a_record_that_cannot_be_examined_claims_what_it_has_and_the_others_are_collected(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yard.attach("blue", "green", "yellow")
+    for name in ("blue", "green", "yellow"):
+        yard.lab.drop_namespace(name)
+    why_gone = gc_records.RecordLeaks._why_gone
+
+    def of_some(self: t.Any, record: t.Any) -> str:
+        return breaks() if record.attachment.container_id == "green" else why_gone(self, record)
+
+    monkeypatch.setattr(gc_records.RecordLeaks, "_why_gone", of_some)
+    leaks = yard.collect()
+    assert failures(leaks) == {"attachment of green (eth0) to network net": UNEXPECTED}
+    assert actions(leak for leak in leaks if not leak.error) == {
+        "record net-blue-eth0": "deleted",
+        "lease 10.1.0.4": "removed",
+        "record net-yellow-eth0": "deleted",
+        "lease 10.1.0.6": "removed",
+    }
+
+
+def test_what_cannot_be_removed_for_an_unexpected_reason_stops_nothing(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (yard.lease(f"10.1.9.{number}", "nobody\r\neth0") for number in (1, 2))
+    monkeypatch.setattr(LeaseDirectory, "free", breaks_at(1, LeaseDirectory.free))
+    leaks = yard.collect("net")
+    assert [leak.action for leak in leaks] == ["failed", "removed"]
+    assert (first.exists(), second.exists()) == (True, False)

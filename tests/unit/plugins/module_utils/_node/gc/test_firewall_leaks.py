@@ -1,0 +1,201 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which chains, rules and links of the kernel are garbage, by what the tools print. The real ones are in tests/integration."""
+
+from __future__ import annotations
+
+import pathlib
+import socket
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux import (
+    iptables,
+    live_namespaces,
+    netns,
+    program,
+    rtnetlink,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import ChainLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+
+DRY = Scope(0, dry_run=True)
+
+
+def claims(*containers: str, going: t.Iterable[str] = (), broken: t.Iterable[str] = (), result: bool = True) -> Claims:
+    """Attachments to "net"; each has the address of its place in the list."""
+    records = [
+        Record(
+            Attachment("net", name, "eth0"),
+            b"",
+            Result("1.0.0", {"ips": [{"address": f"10.1.0.{place}/16"}]}) if result else None,
+        )
+        for place, name in enumerate((*containers, *going), 2)
+    ]
+    staying, leaving = (frozenset((name, "eth0") for name in names) for names in (containers, going))
+    return Claims("", staying, leaving, tuple(broken), tuple(records))
+
+
+class Tools:
+    """Programs that print what they are told to, whatever they are asked."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._directory = directory
+
+    def print_table(self, name: str, *lines: str) -> None:
+        self.print("iptables-save", f"*{name}", *lines)
+
+    def print(self, name: str, *lines: str) -> None:
+        text = self._directory / f"{name}.out"
+        text.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        (self._directory / name).write_text(f"#!/bin/sh\n/bin/cat {text}\n", encoding="utf-8")
+        (self._directory / name).chmod(0o755)
+
+
+@pytest.fixture
+def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+    monkeypatch.setattr(live_namespaces, "live", dict)
+    monkeypatch.setattr(adds_in_progress, "birth", lambda: "")
+    return Tools(tmp_path)
+
+
+def told(leaks: t.Iterable[Leak]) -> dict[str, str]:
+    return {leak.subject.rpartition(" ")[2]: leak.action for leak in leaks}
+
+
+LOST = firewall_names.masquerade_chain("net", "lost")
+NOT_THE_PLUGINS = ("CNI-ADMIN", "CNI-HOSTPORT-DNAT", "KUBE-SVC-0a1b", LOST[:-1], LOST + "0", LOST.upper(), f"X{LOST}")
+
+
+def test_only_chains_that_are_named_as_the_plugins_do_are_garbage(tools: Tools) -> None:
+    tools.print_table("nat", *(f":{name} - [0:0]" for name in (*NOT_THE_PLUGINS, LOST)))
+    assert told(ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=True)) == {LOST: "removed"}
+
+
+def test_a_chain_that_a_rule_leads_to_or_that_an_attachment_has_is_none(tools: Tools) -> None:
+    ports = firewall_names.ports_chain("net", "blue")
+    tools.print_table("nat", f":{LOST} - [0:0]", f"-A POSTROUTING -s 10.1.0.9/32 -j {LOST}", f":{ports} - [0:0]")
+    assert told(ChainLeaks(DRY).of(["net"], claims("blue"), iptables.listing(), every=True)) == {}
+    assert told(ChainLeaks(DRY).of(["net"], claims(going=["blue"]), iptables.listing(), every=True)) == {}
+    assert told(ChainLeaks(DRY).of(["net"], claims("red"), iptables.listing(), every=True)) == {ports: "removed"}
+
+
+def test_what_is_called_valid_and_is_not_recorded_has_its_chain(tools: Tools) -> None:
+    tools.print_table("nat", f":{LOST} - [0:0]")
+    valid = Claims("", frozenset([("lost", "eth0")]), frozenset(), (), ())
+    assert told(ChainLeaks(DRY).of(["net"], valid, iptables.listing(), every=True)) == {}
+
+
+def test_a_comment_names_the_network_of_a_chain_only_where_the_name_of_the_chain_says_the_same(tools: Tools) -> None:
+    comment = '-m comment --comment "name: \\"{}\\" id: \\"{}\\""'
+    liar = firewall_names.masquerade_chain("other", "blue")
+    true = f"-A {LOST} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
+    lie = f"-A {liar} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
+    tools.print_table("nat", true, lie)
+    found = ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=False)
+    assert [(leak.network, leak.subject) for leak in found] == [("net", f"iptables nat {LOST}")]
+
+
+def test_a_rule_that_others_have_put_into_a_chain_does_not_hide_whose_it_is(tools: Tools) -> None:
+    own = f'-A {LOST} -m comment --comment "name: \\"net\\" id: \\"lost\\"" -j ACCEPT'
+    tools.print_table("nat", f"-A {LOST} -o it's -j ACCEPT", f'-A {LOST} -m comment --comment "a\nb" -j ACCEPT', own)
+    assert told(ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=False)) == {LOST: "removed"}
+
+
+def test_doubts_keep_a_chain(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools.print_table("nat", f":{LOST} - [0:0]")
+    assert told(ChainLeaks(DRY).of(["net"], claims(broken=["x"]), iptables.listing(), every=True)) == {LOST: "kept"}
+    monkeypatch.setattr(adds_in_progress, "birth", lambda: "a plugin is at it")
+    (leak,) = ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=True)
+    assert (leak.action, "a plugin is at it" in leak.evidence) == ("kept", True)
+
+
+STATE = "-m conntrack --ctstate RELATED,ESTABLISHED"
+PAIR = (f"-A CNI-FORWARD -d 10.1.0.9/32 {STATE} -j ACCEPT", "-A CNI-FORWARD -s 10.1.0.9/32 -j ACCEPT")
+BY_HAND = {
+    "half of a pair": PAIR[:1],
+    "the other half": PAIR[1:],
+    "another chain": tuple(rule.replace("FORWARD", "ADMIN") for rule in PAIR),
+    "a network": tuple(rule.replace("/32", "/24") for rule in PAIR),
+    "a port as well": (PAIR[0], PAIR[1].replace("-j", "-p tcp -m tcp --dport 80 -j")),
+    "another target": (PAIR[0], PAIR[1].replace("ACCEPT", "DROP")),
+}
+
+
+@pytest.mark.parametrize("rules", BY_HAND.values(), ids=BY_HAND)
+def test_what_the_plugin_firewall_does_not_write_is_not_its_garbage(tools: Tools, rules: tuple[str, ...]) -> None:
+    tools.print_table("filter", *rules)
+    assert list(FirewallLeaks(DRY, iptables.listing()).of(claims())) == []
+
+
+def test_the_rules_of_an_address_are_garbage_when_no_record_has_it(tools: Tools) -> None:
+    tools.print_table("filter", *PAIR)
+    assert told(FirewallLeaks(DRY, iptables.listing()).of(claims("blue"))) == {"10.1.0.9": "removed"}
+    names = [f"c{number}" for number in range(8)]
+    assert list(FirewallLeaks(DRY, iptables.listing()).of(claims(*names))) == []
+    assert list(FirewallLeaks(DRY, iptables.listing()).of(claims(going=names))) == []
+
+
+def test_an_attachment_that_was_begun_may_have_any_address(tools: Tools) -> None:
+    tools.print_table("filter", *PAIR)
+    (leak,) = FirewallLeaks(DRY, iptables.listing()).of(claims("blue", result=False))
+    assert (leak.action, "which was begun, may have it" in leak.evidence) == ("kept", True)
+
+
+LINK = firewall_names.ifb("net", "lost")
+SENDS = "\taction order 1: mirred (Egress Redirect to device {}) stolen"
+Links = t.Callable[..., None]
+
+
+@pytest.fixture
+def links(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Links:
+    """Links of the node, all of them intermediate functional blocks."""
+
+    def make(*names: str) -> None:
+        monkeypatch.setattr(socket, "if_nameindex", lambda: list(enumerate(names, 1)))
+        found = tuple(rtnetlink.Link(number, name, "", 1500, True, 0, 0, "ifb") for number, name in enumerate(names, 1))
+        monkeypatch.setattr(rtnetlink, "links", lambda: found)
+
+    return make
+
+
+def test_a_link_is_garbage_when_nothing_sends_to_it_and_no_attachment_has_it(tools: Tools, links: Links) -> None:
+    links(LINK, "ifb0", "bwp0", f"{LINK[:-1]}X")
+    assert told(IfbLeaks(DRY).of(claims("lost"))) == {}
+    (leak,) = IfbLeaks(DRY).of(claims())
+    assert (leak.action, "without the program tc nobody can tell" in leak.evidence) == ("kept", True)
+    tools.print("tc", "qdisc noqueue 0: dev lo root refcnt 2")
+    assert told(IfbLeaks(DRY).of(claims())) == {LINK: "removed"}
+
+
+def test_the_kernel_is_not_asked_where_no_link_is_called_so_or_an_attachment_has_each(
+    tools: Tools, links: Links, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links("eth0", "ifb0", LINK)
+    monkeypatch.setattr(rtnetlink, "links", None)
+    assert list(IfbLeaks(DRY).of(claims("lost"))) == []
+
+
+def test_a_link_that_something_sends_to_is_kept(links: Links, tmp_path: pathlib.Path) -> None:
+    links(LINK)
+    (tmp_path / "tc").write_text(
+        '#!/bin/sh\n[ "$1" = qdisc ] && echo "qdisc tbf 1: dev veth1 root" && echo "qdisc ingress ffff: dev veth1 parent x" ||'
+        f" echo '{SENDS.format(LINK)}'\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "tc").chmod(0o755)
+    (leak,) = IfbLeaks(DRY).of(claims())
+    assert (leak.action, leak.evidence.endswith("but a link of the node sends to it")) == ("kept", True)

@@ -1,0 +1,173 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which chains of nftables check a container's MAC, by what nft prints of those that bridge 1.1.1 and 1.9.1 make."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import socket
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, program
+from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Scope
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofLeaks
+from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
+
+Json = dict[str, t.Any]
+NOBODY = Claims("", frozenset(), frozenset(), (), ())
+TABLE: Json = {"family": "bridge", "table": "nat"}
+HOOKED: Json = {"type": "filter", "hook": "prerouting", "prio": -300, "policy": "accept"}
+PROGRAM = """\
+#!/bin/sh
+case "$*" in
+"-j list tables bridge") /bin/cat {directory}/tables ;;
+"-j list table bridge nat") /bin/cat {directory}/table ;;
+*) /bin/cat >>{directory}/told ;;
+esac
+"""
+
+
+def chain(name: str, **keys: t.Any) -> Json:
+    return {"chain": {**TABLE, "name": name, "handle": 1, **keys}}
+
+
+def rule(place: str, handle: int, *expr: Json, comment: str = "") -> Json:
+    commented = {"comment": comment} if comment else {}
+    return {"rule": {**TABLE, "chain": place, "handle": handle, **commented, "expr": list(expr)}}
+
+
+def jump(to: str) -> Json:
+    return {"jump": {"target": to}}
+
+
+def check(owner: str, link: str, handle: int = 4) -> list[Json]:
+    name, comment = f"cni-br-iface-{owner}", f"macspoofchk-{owner}"
+    arriving = {"match": {"op": "==", "left": {"meta": {"key": "iifname"}}, "right": link}}
+    ether = {"payload": {"protocol": "ether", "field": "saddr"}}
+    sender = {"match": {"op": "==", "left": ether, "right": "42:2f:d9:ea:39:2d"}}
+    return [
+        chain(name),
+        chain(f"{name}-mac"),
+        rule("PREROUTING", handle, arriving, jump(name), comment=comment),
+        rule(name, handle + 1, jump(f"{name}-mac"), comment=comment),
+        rule(f"{name}-mac", handle + 2, sender, {"return": None}, comment=comment),
+        rule(f"{name}-mac", handle + 3, {"drop": None}, comment=comment),
+    ]
+
+
+class Table:
+    """The table as nft prints it, and what nft is told to do with it."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._directory = directory
+        path = directory / "nft"
+        path.write_text(PROGRAM.format(directory=directory), encoding="utf-8")
+        path.chmod(0o755)
+        self._print("tables", [{"table": {"family": "bridge", "name": "nat"}}])
+
+    def has(self, *entries: Json) -> None:
+        self._print("table", [chain("PREROUTING", **HOOKED), *entries])
+
+    def told(self) -> t.Any:
+        return json.loads((self._directory / "told").read_text(encoding="utf-8"))["nftables"]
+
+    def _print(self, name: str, entries: list[Json]) -> None:
+        (self._directory / name).write_text(json.dumps({"nftables": [{"metainfo": {}}, *entries]}), encoding="utf-8")
+
+
+@pytest.fixture
+def table(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Table:
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+    monkeypatch.setattr(adds_in_progress, "birth", lambda: "")
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [(2, "vethblue")])
+    return Table(tmp_path)
+
+
+def owners() -> list[tuple[str, int]]:
+    return [(one.owner, len(one.rules)) for one in spoof_checks.listing()]
+
+
+def test_a_check_is_its_chains_and_the_rules_in_them_and_to_them(table: Table) -> None:
+    table.has(*check("blue-eth0", "vethblue"), *check("a-b-eth0", "vetha", 10))
+    assert owners() == [("a-b-eth0", 4), ("blue-eth0", 4)]
+    first, second = spoof_checks.listing()
+    assert (first.container_ids, second.container_ids) == (["a", "a-b"], ["blue"])
+    assert "vethblue" in second.words
+    second.remove()
+    names = [{"chain": {**TABLE, "name": name}} for name in ("cni-br-iface-blue-eth0", "cni-br-iface-blue-eth0-mac")]
+    assert table.told() == [
+        {"delete": {"rule": {**TABLE, "chain": "PREROUTING", "handle": 4}}},
+        *({"flush": name} for name in names),
+        *({"delete": name} for name in names),
+    ]
+
+
+def test_an_interface_may_be_called_as_the_chain_for_macs_ends(table: Table) -> None:
+    table.has(*check("blue-x-mac", "vethblue"))
+    assert owners() == [("blue-x-mac", 4)]
+
+
+def test_chains_of_a_bridge_that_was_killed_are_empty(table: Table) -> None:
+    table.has(chain("cni-br-iface-blue-eth0"), chain("cni-br-iface-blue-eth0-mac"))
+    assert owners() == [("blue-eth0", 0)]
+    table.has(chain("cni-br-iface-blue-eth0-mac"))
+    assert owners() == [("blue-eth0", 0)]
+
+
+FOREIGN = {
+    "a rule in it": [rule("cni-br-iface-blue-eth0", 20, {"accept": None})],
+    "a rule that leads to it": [rule("PREROUTING", 20, jump("cni-br-iface-blue-eth0-mac"))],
+    "a rule with another comment": [rule("cni-br-iface-blue-eth0-mac", 20, {"drop": None}, comment="mine")],
+    "a map that leads to it": [
+        rule("PREROUTING", 20, {"vmap": {"data": {"set": [["a", jump("cni-br-iface-blue-eth0")]]}}})
+    ],
+}
+
+
+@pytest.mark.parametrize("entries", FOREIGN.values(), ids=FOREIGN)
+def test_chains_that_somebody_else_uses_are_left_alone(table: Table, entries: list[Json]) -> None:
+    table.has(*check("blue-eth0", "vethblue"), *entries)
+    assert owners() == []
+
+
+def test_chains_of_other_names_are_not_looked_at(table: Table) -> None:
+    table.has(chain("cni-br-iface-"), chain("cni-br-iface-blue"), chain("blue-eth0"))
+    assert owners() == []
+
+
+def findings(table: Table, claims: Claims, *removed: str, dry_run: bool = True) -> list[tuple[str, str]]:
+    leaks = SpoofLeaks(Scope(0, dry_run=dry_run)).collect(claims, removed)
+    return [(leak.subject.rpartition("iface-")[2], leak.action) for leak in leaks]
+
+
+def test_a_check_is_kept_while_its_link_is_there(table: Table) -> None:
+    table.has(*check("blue-eth0", "vethblue"), *check("red-eth0", "vethred", 10))
+    assert findings(table, NOBODY) == [("red-eth0", "removed"), ("blue-eth0", "kept")]
+    assert findings(table, NOBODY, "vethblue") == [("red-eth0", "removed"), ("blue-eth0", "removed")]
+
+
+def test_a_check_whose_names_an_attachment_may_have_is_its(table: Table) -> None:
+    """Where the id ends and the interface begins cannot be told."""
+    table.has(*check("a-b-eth0", "vetha"))
+    for names in (("a-b", "eth0"), ("a", "b-eth0")):
+        record = Record(Attachment("net", *names), b"")
+        assert findings(table, Claims("", frozenset(), frozenset(), (), (record,))) == []
+        assert findings(table, Claims("", frozenset([names]), frozenset(), (), ())) == []
+        assert findings(table, Claims("", frozenset(), frozenset([names]), (), ())) == []
+
+
+def test_a_check_that_is_made_or_changed_meanwhile_stays(table: Table) -> None:
+    table.has(*check("lost-eth0", "vetha"), *check("back-eth0", "vethb", 10))
+    leaks = SpoofLeaks(Scope(0, dry_run=False))
+    table.has(*check("lost-eth0", "vetha"), *check("back-eth0", "vethc", 20), *check("new-eth0", "vethd", 30))
+    assert [leak.subject for leak in leaks.collect(NOBODY, ())] == ["nft bridge nat cni-br-iface-lost-eth0"]

@@ -1,0 +1,138 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A node as data: what cannot be read is among it, and hides nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node.info import inventory
+from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+
+
+def test_plugins_of_every_directory_are_asked_by_themselves(tmp_path: pathlib.Path) -> None:
+    first, second = (PluginDirectory(tmp_path / name) for name in ("first", "second"))
+    first.write("bridge", versions=["0.4.0"])
+    first.write("rude", VERSION=Answer(stdout="hello"))
+    second.write("bridge", versions=["1.0.0", "1.1.0"])
+    (second.path / "README").write_text("hello", encoding="utf-8")
+    (second.path / "directory").mkdir()
+    (tmp_path / "file").touch()
+    directories = [str(tmp_path / name) for name in ("none", "first", "file", "second")]
+    bridge, rude, shadowed = inventory.plugins(directories, 20)()
+    assert (bridge["versions"], bridge["shadowed"], bridge["error"]) == (["0.4.0"], False, None)
+    assert shadowed == {
+        "type": "bridge",
+        "path": str(second.path / "bridge"),
+        "shadowed": True,
+        "versions": ["1.0.0", "1.1.0"],
+        "error": None,
+    }
+    assert (rude["type"], rude["versions"], rude["error"]["code"]) == ("rude", [], Code.DECODE_FAILURE)
+
+
+def test_networks_come_by_path_whether_they_win_lose_or_break(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "10-a.conflist").write_text(json.dumps(LIST), encoding="utf-8")
+    (tmp_path / "20-a.conflist").write_text(json.dumps(LIST), encoding="utf-8")
+    (tmp_path / "05-single.conf").write_text(json.dumps(SINGLE), encoding="utf-8")
+    (tmp_path / "15-broken.json").write_text("{", encoding="utf-8")
+    PluginDirectory(tmp_path / "bin").write("bridge")
+    single, first, broken, second = inventory.networks(str(tmp_path), [str(tmp_path / "bin"), str(tmp_path / "none")])
+    assert (single["missing_plugins"], first["missing_plugins"]) == (
+        ["host-local"],
+        ["host-local", "portmap", "tuning"],
+    )
+    assert (single["name"], single["plugins"], single["versions"]) == ("single", ["bridge"], ["0.4.0"])
+    assert (first["shadowed"], second["shadowed"]) == (False, True)
+    assert first["versions"] == ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]
+    assert broken.keys() == {"path", "error"}
+    assert inventory.networks(str(tmp_path / "none"), []) == []
+
+
+def _found(lab: Laboratory) -> dict[str, dict[str, object]]:
+    found = inventory.attachments(str(lab.cache_dir), str(lab.conf_dir))
+    return {str(one.get("container_id", one.get("path"))): one for one in found}
+
+
+def test_attachments_say_what_has_become_of_namespace_and_network(lab: Laboratory) -> None:
+    for name in ("same", "moved", "dropped"):
+        lab.make_namespace(name)
+        assert lab.ensure(lab.wanted(name)).action == "added"
+    lab.make_namespace("moved")
+    lab.drop_namespace("dropped")
+    assert {name: one["netns_state"] for name, one in _found(lab).items()} == {
+        "same": "present",
+        "moved": "replaced",
+        "dropped": "gone",
+    }
+    assert {one["network_state"] for one in _found(lab).values()} == {"same"}
+    lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
+    assert {one["network_state"] for one in _found(lab).values()} == {"changed"}
+    (lab.conf_dir / "10-net.conflist").unlink()
+    assert {one["network_state"] for one in _found(lab).values()} == {"gone"}
+
+
+@pytest.mark.parametrize(
+    ("command", "recorded", "expected"),
+    [("ADD", True, None), ("ADD", False, "ADD"), ("DEL", True, "DEL"), ("DEL", False, "DEL")],
+)
+def test_what_was_begun_and_not_finished_is_there_once(
+    lab: Laboratory, command: str, recorded: bool, expected: str | None
+) -> None:
+    lab.make_namespace()
+    lab.ensure(lab.wanted())
+    intent = json.loads(lab.record_file().read_text(encoding="utf-8"))
+    intent["cni.node"]["command"] = command
+    lab.intent_file().write_text(json.dumps(intent), encoding="utf-8")
+    if not recorded:
+        lab.record_file().unlink()
+    (one,) = _found(lab).values()
+    assert (one["interrupted"], one["own"], one["error"]) == (expected, True, None)
+
+
+def test_foreign_and_broken_records_are_there_too(lab: Laboratory) -> None:
+    lab.make_namespace()
+    lab.ensure(lab.wanted())
+    foreign = json.loads(lab.record_file().read_text(encoding="utf-8"))
+    del foreign["cni.node"]
+    foreign["config"] = "e30="
+    lab.record_file().write_text(json.dumps(foreign), encoding="utf-8")
+    broken = [lab.record_file().with_name("net-red-eth0"), lab.intent_file().with_name("net-green-eth0")]
+    for path in broken:
+        path.write_bytes(b"")
+    found = _found(lab)
+    assert (found["blue"]["own"], found["blue"]["network_state"]) == (False, "unknown")
+    assert set(found) == {"blue", *map(str, broken)}
+    assert all(found[str(path)].keys() == {"path", "error"} for path in broken)
+
+
+def test_a_record_that_tells_no_namespace_says_nothing_of_its_fate(lab: Laboratory) -> None:
+    """The reference runtime, and so podman, CRI-O and others, did not record it before libcni 1.2."""
+    lab.make_namespace()
+    lab.ensure(lab.wanted())
+    foreign = json.loads(lab.record_file().read_text(encoding="utf-8"))
+    del foreign["cni.node"], foreign["netns"]
+    lab.record_file().write_text(json.dumps(foreign), encoding="utf-8")
+    (one,) = _found(lab).values()
+    assert (one["own"], one["netns"], one["netns_state"]) == (False, "", "unknown")
+
+
+def test_namespaces_come_sorted_and_files_that_are_none_do_not(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
+    for name in ("red", "blue"):
+        (tmp_path / name).touch()
+    (tmp_path / "directory").mkdir()
+    assert inventory.namespaces() == [{"name": name, "path": str(tmp_path / name)} for name in ("blue", "red")]

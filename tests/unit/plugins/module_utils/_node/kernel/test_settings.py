@@ -1,0 +1,520 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is loaded, set, kept for the next boot and put back, on a kernel of files."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
+from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
+from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings, Plan
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
+
+FORWARD = "net.ipv4.ip_forward"
+BRIDGED = "net.bridge.bridge-nf-call-iptables"
+
+
+def needs(*modules: str, **settings: str) -> Needs:
+    """Settings by their keys with two underscores for each dot."""
+    values = {key.replace("__", "."): value for key, value in settings.items()}
+    return Needs({name: ["m"] for name in modules}, {name: ["s"] for name in values}, {}, values)
+
+
+BRIDGE = Needs({"br_netfilter": ["b"]}, {BRIDGED: ["b"], FORWARD: ["f"]}, {}, {BRIDGED: "1", FORWARD: "1"})
+
+
+class Node:
+    def __init__(self, kernel: ToyKernel, root: pathlib.Path) -> None:
+        self.kernel = kernel
+        self.cache = root / "cache"
+        self.modules_file = root / "modules-load.d" / "x.conf"
+        self.settings_file = root / "sysctl.d" / "x.conf"
+
+    def plan(self, wanted: Needs, *, persist: bool = True) -> Plan:
+        return KernelSettings(str(self.cache)).plan(wanted, persist=persist)
+
+    def ensure(self, wanted: Needs, *, persist: bool = True) -> Plan:
+        """What was predicted and done; a second time there is nothing to do."""
+        predicted = self.plan(wanted, persist=persist)
+        plan = KernelSettings(str(self.cache)).ensure(wanted, persist=persist)
+        assert plan == predicted
+        assert not self.plan(wanted, persist=persist).changed
+        return plan
+
+    def files(self) -> list[pathlib.Path]:
+        """All that it keeps on the node."""
+        memory = self.cache / "cni.node" / "kernel.json"
+        return [path for path in (memory, self.modules_file, self.settings_file) if path.exists()]
+
+
+@pytest.fixture
+def node(kernel: ToyKernel, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Node:
+    node = Node(kernel, tmp_path)
+    monkeypatch.setattr(boot_files, "MODULES", str(node.modules_file))
+    monkeypatch.setattr(boot_files, "SETTINGS", str(node.settings_file))
+    monkeypatch.setattr(boot_files, "LOCK", str(tmp_path / "run" / "kernel.lock"))
+    return node
+
+
+def actions(plan: Plan) -> dict[str, str]:
+    modules = {change.name: change.action for change in plan.modules}
+    return {**modules, **{change.name: change.action for change in plan.settings}}
+
+
+def test_a_plan_touches_nothing(node: Node) -> None:
+    node.kernel.has_on_disk("ifb")
+    node.kernel.has_settings(ipv4__ip_forward="0")
+    plan = node.plan(needs("ifb", net__ipv4__ip_forward="1"))
+    assert actions(plan) == {"ifb": "loaded", FORWARD: "set"}
+    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
+    assert node.files() == []
+
+
+def test_modules_and_settings_are_there_now_and_after_the_next_boot(node: Node) -> None:
+    node.kernel.has_on_disk("ifb")
+    node.kernel.has_built_in("veth")
+    node.kernel.write("sys/module/bridge/initstate", "live\n")
+    node.kernel.has_settings(ipv4__ip_forward="0", core__somaxconn="4096")
+    wanted = needs("veth", "ifb", "bridge", net__ipv4__ip_forward="1", net__core__somaxconn="4096")
+    wanted.modules["ifb"].append("again")
+    plan = node.ensure(wanted)
+    assert actions(plan) == {
+        "bridge": "present",
+        "ifb": "loaded",
+        "veth": "built_in",
+        FORWARD: "set",
+        "net.core.somaxconn": "unchanged",
+    }
+    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == (["bridge", "ifb"], "1")
+    banner = "of container networks, written by the module cni.node.kernel: what is changed here gets lost.\n\n"
+    assert node.modules_file.read_text() == f"# Kernel modules {banner}# m\nbridge\n\n# m\n# again\nifb\n"
+    assert node.settings_file.read_text() == (
+        f"# Kernel settings {banner}# s\nnet.ipv4.ip_forward = 1\n\n# s\nnet.core.somaxconn = 4096\n"
+    )
+    assert {path.stat().st_mode & 0o777 for path in (node.modules_file, node.settings_file)} == {0o644}
+
+
+def test_a_setting_that_a_module_brings_is_foretold(node: Node) -> None:
+    node.kernel.has_settings(ipv4__ip_forward="0")
+    node.kernel.has_on_disk("br_netfilter")
+    node.kernel.brings("br_netfilter", "net/bridge/bridge-nf-call-iptables", "0")
+    plan = node.ensure(BRIDGE)
+    assert [(change.name, change.before, change.after, change.action) for change in plan.settings] == [
+        (FORWARD, "0", "1", "set"),
+        (BRIDGED, None, "1", "set"),
+    ]
+    assert node.kernel.setting("net/bridge/bridge-nf-call-iptables") == "1"
+    node.ensure(Needs())
+    assert node.kernel.setting("net/bridge/bridge-nf-call-iptables") == "0"
+
+
+def test_a_setting_that_no_module_brings_is_an_error_and_no_setting_is_changed(node: Node) -> None:
+    node.kernel.has_settings(ipv4__ip_forward="0")
+    node.kernel.has_on_disk("br_netfilter")
+    settings = KernelSettings(str(node.cache))
+    error = error_of(settings.apply, settings.plan(BRIDGE, persist=True))
+    assert str(error) == (
+        f"kernel setting {BRIDGED}: no module has brought it (b); "
+        "modules that were loaded stay loaded; no setting was changed"
+    )
+    assert (node.kernel.setting("net/ipv4/ip_forward"), node.settings_file.exists()) == ("0", False)
+
+
+def test_what_the_kernel_does_not_take_as_it_is_leaves_settings_as_they_were_and_says_what_is_loaded(
+    node: Node,
+) -> None:
+    node.kernel.has_settings(core__a="1", core__b="1")
+    node.kernel.has_on_disk("veth")
+    settings = KernelSettings(str(node.cache))
+    plan = settings.plan(needs("veth", net__core__a="2", net__core__b="2  3"), persist=True)
+    error = error_of(lambda: settings.apply(plan))
+    assert error.msg == "net.core.b: the kernel made '2 3' of '2  3'"
+    assert error.details == (
+        "give the value as the kernel shows it; expected: an integer, as the value is now: 1; no setting was changed; "
+        "loaded and left so: veth"
+    )
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
+
+
+def test_drift_is_repaired_and_what_was_at_first_is_remembered(node: Node) -> None:
+    node.kernel.has_settings(ipv4__ip_forward="0", core__a="5")
+    wanted = needs(net__ipv4__ip_forward="1", net__core__a="6")
+    node.ensure(wanted)
+    node.kernel.has_settings(ipv4__ip_forward="2")
+    node.settings_file.write_text("net.core.a = 7\n")
+    node.settings_file.chmod(0o600)
+    plan = node.ensure(wanted)
+    assert actions(plan) == {FORWARD: "set", "net.core.a": "unchanged"}
+    assert [change.action for change in plan.files] == ["unchanged", "changed"]
+    node.settings_file.chmod(0o666)
+    assert [change.action for change in node.ensure(wanted).files] == ["unchanged", "changed"]
+    node.ensure(Needs())
+    assert (node.kernel.setting("net/ipv4/ip_forward"), node.kernel.setting("net/core/a")) == ("0", "5")
+
+
+def test_a_second_value_does_not_change_what_was_at_first(node: Node) -> None:
+    node.kernel.has_settings(core__a="5")
+    node.ensure(needs(net__core__a="6"))
+    node.ensure(needs(net__core__a="7"))
+    node.ensure(Needs())
+    assert node.kernel.setting("net/core/a") == "5"
+
+
+def test_what_is_asked_for_as_it_was_at_first_has_nothing_to_be_put_back(node: Node) -> None:
+    node.kernel.has_settings(core__a="5")
+    node.ensure(needs(net__core__a="6"), persist=False)
+    node.ensure(needs(net__core__a="5"), persist=False)
+    assert not node.ensure(Needs(), persist=False).changed
+    assert node.kernel.setting("net/core/a") == "5"
+    assert node.files() == []
+
+
+def test_what_is_not_asked_for_any_more_is_put_back(node: Node) -> None:
+    node.kernel.has_on_disk("ifb")
+    node.kernel.has_settings(core__a="5", core__b="5", core__c="6", core__d="")
+    node.ensure(needs("ifb", net__core__a="6", net__core__b="6", net__core__c="6", net__core__d="6"))
+    plan = node.ensure(needs(net__core__a="6"))
+    assert actions(plan) == {"net.core.a": "unchanged", "net.core.b": "restored", "net.core.d": "restored"}
+    assert [node.kernel.setting(f"net/core/{name}") for name in "abcd"] == ["6", "5", "6", ""]
+    assert not node.modules_file.exists()
+    assert node.kernel.loaded() == ["ifb"]
+    plan = node.ensure(Needs())
+    assert [change.action for change in plan.files] == ["unchanged", "removed"]
+    assert node.kernel.setting("net/core/a") == "5"
+    assert node.files() == []
+
+
+def test_what_somebody_else_has_changed_since_stays(node: Node) -> None:
+    node.kernel.has_settings(core__a="5", core__b="5")
+    node.ensure(needs(net__core__a="6", net__core__b="6"))
+    node.kernel.has_settings(core__a="9")
+    node.kernel.path("proc/sys/net/core/b").unlink()
+    plan = node.plan(Needs())
+    assert actions(plan) == {"net.core.a": "left"}
+    node.ensure(Needs())
+    assert node.kernel.setting("net/core/a") == "9"
+    assert node.files() == []
+
+
+def test_without_files_only_the_running_kernel_is_changed_and_can_be_put_back(node: Node) -> None:
+    node.kernel.has_on_disk("ifb")
+    node.kernel.has_settings(core__a="5")
+    wanted = needs("ifb", net__core__a="6")
+    node.ensure(wanted)
+    plan = node.ensure(wanted, persist=False)
+    assert [change.action for change in plan.files] == ["removed", "removed"]
+    assert (node.kernel.loaded(), node.kernel.setting("net/core/a")) == (["ifb"], "6")
+    node.ensure(Needs(), persist=False)
+    assert node.kernel.setting("net/core/a") == "5"
+
+
+def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: Node) -> None:
+    node.kernel.has_on_disk("ifb")
+    node.kernel.has_settings(ipv4__ip_forward="0")
+    wanted = needs("ifb", "ipvlan", "vrf", net__ipv4__ip_forward="1", net__ipv4__ip_forwrd="1")
+    error = error_of(node.plan, wanted)
+    assert (error.code, error.msg) == (Code.NOT_AVAILABLE, "nothing was changed, for 3 reasons")
+    first, second, third = error.details.splitlines()
+    assert first.startswith("kernel module ipvlan: the running kernel does not have it: ")
+    assert first.endswith(" (m)")
+    assert second.startswith("kernel module vrf: ")
+    assert third == "kernel setting net.ipv4.ip_forwrd: the running kernel does not have it (s)"
+    assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == ([], "0")
+
+
+@pytest.mark.parametrize(
+    ("user", "expected"),
+    [
+        (0, "cannot be written from here; in a container, set it on the host (s)"),
+        (1000, ": Permission denied; it was not run as root; a task on a node needs become: true (s)"),
+    ],
+)
+def test_a_setting_that_cannot_be_written_is_told_with_what_to_do(
+    node: Node, monkeypatch: pytest.MonkeyPatch, user: int, expected: str
+) -> None:
+    node.kernel.has_settings(ipv4__ip_forward="0")
+    monkeypatch.setattr(sysctl, "is_writable", lambda key: False)
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    error = error_of(node.plan, needs(net__ipv4__ip_forward="1"))
+    assert error.msg.startswith(f"kernel setting {FORWARD}: ")
+    assert error.msg.endswith(expected)
+
+
+PORTS = "net.ipv4.ip_local_port_range"
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "wanted", "expected"),
+    [
+        (FORWARD, "0", "yes", f"kernel setting {FORWARD}: 'yes' is no number; expected: an integer, as the value is now: 0 (s)"),
+        (PORTS, "32768\t60999", "all of them", "expected: integers, as the value is now: 32768 60999 (s)"),
+    ],
+)  # fmt: skip
+def test_a_word_for_a_number_is_refused_before_anything_is_done(
+    node: Node, name: str, now: str, wanted: str, expected: str
+) -> None:
+    node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
+    error = error_of(lambda: node.plan(needs(**{name.replace(".", "__"): wanted})))
+    assert error.code == Code.NOT_AVAILABLE
+    assert error.msg.endswith(expected)
+    assert error.details == "nothing was changed"
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "wanted"),
+    [
+        ("kernel.hostname", "7", "node"),
+        ("net.ipv4.tcp_congestion_control", "cubic", "reno"),
+        ("net.ipv4.ip_local_reserved_ports", "8080", "8080-8090,x"),
+        ("net.core.rps_default_mask", "0", "ff"),
+    ],
+)
+def test_where_a_word_may_be_right_the_kernel_is_to_say(node: Node, name: str, now: str, wanted: str) -> None:
+    node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
+    assert actions(node.plan(needs(**{name.replace(".", "__"): wanted}))) == {name: "set"}
+
+
+def test_conntrack_brings_settings_where_there_are_some_before(node: Node) -> None:
+    node.kernel.has_settings(netfilter__nf_hooks="0")
+    wanted = needs(net__netfilter__nf_conntrack_max="5")
+    assert "does not have it" in error_of(node.plan, wanted).msg
+    node.kernel.has_on_disk("nf_conntrack")
+    node.kernel.brings("nf_conntrack", "net/netfilter/nf_conntrack_max", "9")
+    wanted.modules["nf_conntrack"] = ["m"]
+    assert actions(node.ensure(wanted))["net.netfilter.nf_conntrack_max"] == "set"
+    assert node.kernel.setting("net/netfilter/nf_conntrack_max") == "5"
+
+
+def test_routing_comes_first_for_the_kernel_resets_other_settings_with_it(node: Node) -> None:
+    node.kernel.has_settings(ipv4__conf__all__x="0", ipv4__ip_forward="0", ipv6__conf__all__forwarding="0", core__a="0")
+    wanted = needs(
+        net__core__a="1", net__ipv4__conf__all__x="1", net__ipv4__ip_forward="1", net__ipv6__conf__all__forwarding="1"
+    )
+    order = [FORWARD, "net.ipv6.conf.all.forwarding", "net.core.a", "net.ipv4.conf.all.x"]
+    assert [change.name for change in node.ensure(wanted).settings] == order
+    lines = [line.split()[0] for line in node.settings_file.read_text().splitlines() if " = " in line]
+    assert lines == order
+
+
+REDIRECTS = "net.ipv4.conf.all.accept_redirects"
+ALL_FORWARD = "net.ipv4.conf.all.forwarding"
+ROUTES = {"net__ipv4__ip_forward": "1"}
+
+
+@pytest.fixture
+def routing(node: Node, monkeypatch: pytest.MonkeyPatch) -> Node:
+    """As the kernel has it: whoever routes accepts no redirects, and both names of the setting are one."""
+    write = sysctl.write
+
+    def reset(key: str, value: str) -> None:
+        is_new = sysctl.read(key) != value
+        write(key, value)
+        if is_new and key in (FORWARD, ALL_FORWARD):
+            node.kernel.has_settings(
+                ipv4__ip_forward=value,
+                ipv4__conf__all__forwarding=value,
+                ipv4__conf__all__accept_redirects="0" if value == "1" else "1",
+            )
+
+    node.kernel.has_settings(
+        ipv4__ip_forward="0", ipv4__conf__all__forwarding="0", ipv4__conf__all__accept_redirects="1"
+    )
+    monkeypatch.setattr(sysctl, "write", reset)
+    return node
+
+
+def values(*names: str) -> list[str | None]:
+    return [sysctl.read(name) for name in names]
+
+
+@pytest.mark.parametrize("redirects", ["0", "1"])
+def test_what_was_right_until_the_kernel_has_reset_it_is_written_again(routing: Node, redirects: str) -> None:
+    routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects)
+    plan = routing.ensure(needs(net__ipv4__conf__all__accept_redirects=redirects, **ROUTES))
+    assert actions(plan) == {FORWARD: "set", REDIRECTS: "unchanged"}
+    assert values(FORWARD, REDIRECTS) == ["1", redirects]
+    assert actions(routing.ensure(Needs())) == {FORWARD: "restored"}
+    assert routing.files() == []
+
+
+def test_what_somebody_else_has_changed_stays_where_the_kernel_resets_it(routing: Node) -> None:
+    routing.ensure(needs(net__ipv4__conf__all__accept_redirects="0"))
+    routing.kernel.has_settings(ipv4__conf__all__accept_redirects="1")
+    plan = routing.ensure(needs(**ROUTES))
+    assert actions(plan) == {FORWARD: "set", REDIRECTS: "left"}
+    assert values(FORWARD, REDIRECTS) == ["1", "1"]
+
+
+def test_of_two_names_of_a_setting_the_one_asked_for_wins_over_the_one_left(routing: Node) -> None:
+    routing.ensure(needs(net__ipv4__conf__all__forwarding="1"))
+    routing.kernel.has_settings(ipv4__ip_forward="0", ipv4__conf__all__forwarding="0")
+    assert actions(routing.ensure(needs(**ROUTES))) == {FORWARD: "set", ALL_FORWARD: "left"}
+    assert values(FORWARD, ALL_FORWARD) == ["1", "1"]
+
+
+def test_what_is_asked_for_is_so_where_routing_is_put_back(routing: Node) -> None:
+    routing.ensure(needs(**ROUTES))
+    plan = routing.ensure(needs(net__ipv4__conf__all__accept_redirects="0"))
+    assert actions(plan) == {REDIRECTS: "unchanged", FORWARD: "restored"}
+    assert values(FORWARD, REDIRECTS) == ["0", "0"]
+
+
+@pytest.mark.parametrize("redirects", ["0", "1"])
+def test_all_that_is_put_back_is_as_it_was(routing: Node, redirects: str) -> None:
+    routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects)
+    other = "1" if redirects == "0" else "0"
+    routing.ensure(needs(net__ipv4__conf__all__accept_redirects=other, **ROUTES))
+    assert values(FORWARD, REDIRECTS) == ["1", other]
+    routing.ensure(Needs())
+    assert values(FORWARD, REDIRECTS) == ["0", redirects]
+
+
+def test_of_two_names_of_a_setting_the_one_asked_for_wins(routing: Node) -> None:
+    for asked in ("net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"):
+        routing.ensure(Needs())
+        other = {"net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"} - {asked}
+        routing.ensure(needs(**dict.fromkeys(other, "1")))
+        routing.ensure(needs(**{asked: "1"}))
+        assert values(FORWARD, ALL_FORWARD) == ["1", "1"]
+
+
+@pytest.mark.parametrize("redirects", ["0", "1"])
+@pytest.mark.parametrize("asked", ["0", "1"])
+def test_where_the_kernel_refuses_a_value_what_it_has_reset_is_as_it_was_too(
+    routing: Node, redirects: str, asked: str
+) -> None:
+    routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects, zone="1")
+    settings = KernelSettings(str(routing.cache))
+    wanted = needs(net__ipv4__conf__all__accept_redirects=asked, net__zone="2  3", **ROUTES)
+    plan = settings.plan(wanted, persist=True)
+    assert "; no setting was changed" in error_of(settings.apply, plan).details
+    assert values(FORWARD, REDIRECTS, "net.zone") == ["0", redirects, "1"]
+
+
+def test_what_cannot_be_put_back_is_named(routing: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    routing.kernel.has_settings(ipv4__conf__all__accept_redirects="1", zone="1")
+    write = sysctl.write
+
+    def refuse(key: str, value: str) -> None:
+        if key == "net.zone" or (key, value) == (FORWARD, "0"):
+            raise CniError(Code.IO_FAILURE, f"{key} cannot be {value}")
+        write(key, value)
+
+    monkeypatch.setattr(sysctl, "write", refuse)
+    settings = KernelSettings(str(routing.cache))
+    plan = settings.plan(needs(net__ipv4__conf__all__accept_redirects="1", net__zone="2", **ROUTES), persist=True)
+    error = error_of(settings.apply, plan)
+    assert error.msg == "net.zone cannot be 2"
+    assert f"; {FORWARD} could not be put back" in error.details
+    assert values(FORWARD, REDIRECTS) == ["1", "1"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"settings": 5}', '{"settings": {"a": {"before": "1"}}}', "{}"])
+def test_a_broken_memory_is_an_error(node: Node, text: str) -> None:
+    path = node.cache / "cni.node" / "kernel.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    assert str(path) in error_of(node.plan, Needs()).msg
+
+
+def test_killed_between_memory_and_kernel_all_can_still_be_put_back(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.kernel.has_settings(core__a="1", core__b="1")
+    write = sysctl.write
+
+    def killed(key: str, value: str) -> None:
+        if key.endswith("b"):
+            raise KeyboardInterrupt
+        write(key, value)
+
+    settings = KernelSettings(str(node.cache))
+    plan = settings.plan(needs(net__core__a="2", net__core__b="2"), persist=True)
+    monkeypatch.setattr(sysctl, "write", killed)
+    with pytest.raises(KeyboardInterrupt):
+        settings.apply(plan)
+    monkeypatch.setattr(sysctl, "write", write)
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["2", "1"]
+    node.ensure(Needs())
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
+    assert node.files() == []
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), CniError(Code.IO_FAILURE, "it is refused")])
+def test_where_a_second_value_does_not_come_to_be_the_first_can_still_be_put_back(
+    node: Node, monkeypatch: pytest.MonkeyPatch, end: BaseException
+) -> None:
+    node.kernel.has_settings(core__a="1")
+    node.ensure(needs(net__core__a="2"))
+    write = sysctl.write
+
+    def ended(key: str, value: str) -> None:
+        raise end
+
+    for value in ("3", "4"):
+        settings = KernelSettings(str(node.cache))
+        monkeypatch.setattr(sysctl, "write", ended)
+        with pytest.raises(type(end)):
+            settings.apply(settings.plan(needs(net__core__a=value), persist=True))
+        monkeypatch.setattr(sysctl, "write", write)
+    assert node.kernel.setting("net/core/a") == "2"
+    assert actions(node.ensure(Needs())) == {"net.core.a": "restored"}
+    assert node.kernel.setting("net/core/a") == "1"
+    assert node.files() == []
+
+
+def test_no_run_comes_between_what_another_remembers_and_what_it_does(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.kernel.has_settings(core__a="1", core__b="1")
+    monkeypatch.setattr(kernel_settings, "_PATIENCE", 0.0)
+    write, codes = sysctl.write, []
+
+    def is_overtaken(key: str, value: str) -> None:
+        monkeypatch.setattr(sysctl, "write", write)
+        codes.append(error_of(lambda: node.ensure(needs(net__core__b="2"))).code)
+        write(key, value)
+
+    monkeypatch.setattr(sysctl, "write", is_overtaken)
+    node.ensure(needs(net__core__a="2"))
+    assert codes == [Code.TRY_AGAIN]
+    node.ensure(needs(net__core__b="2"))
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "2"]
+    node.ensure(Needs())
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
+    assert not os.path.lexists(boot_files.LOCK)
+
+
+def test_a_run_that_has_waited_goes_by_what_the_other_has_left(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    node.kernel.has_settings(core__a="1", core__b="1")
+
+    def is_overtaken(*arguments: t.Any, **keywords: t.Any) -> t.ContextManager[None]:
+        monkeypatch.setattr(kernel_settings, "locked", locked)
+        node.ensure(needs(net__core__a="2"))
+        return locked(*arguments, **keywords)
+
+    monkeypatch.setattr(kernel_settings, "locked", is_overtaken)
+    plan = KernelSettings(str(node.cache)).ensure(needs(net__core__b="2"), persist=True)
+    assert actions(plan) == {"net.core.a": "restored", "net.core.b": "set"}
+    node.ensure(Needs())
+    assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
+
+
+def test_what_is_left_to_somebody_else_is_forgotten(node: Node) -> None:
+    node.kernel.has_settings(core__a="1")
+    node.ensure(needs(net__core__a="2"), persist=False)
+    node.kernel.has_settings(core__a="3")
+    assert not node.ensure(Needs(), persist=False).changed
+    assert node.files() == []

@@ -1,0 +1,114 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A directory of plugins below a temporary one, and runs that work on it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import (
+    BinDirectory,
+    Labels,
+    missing_directories,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, Outcome, Source
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import identity_of
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
+
+Files = dict[str, bytes]
+
+
+class NotKept(Exception):
+    """The release was asked for, and there is no source."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Release:
+    version: str
+    files: Files
+
+    @property
+    def source(self) -> Source:
+        listing = {name: sha256(content) for name, content in self.files.items()}
+        return Source([identity_of(listing)], self.version, lambda: iter(self.files.items()))
+
+
+def release(version: str, *names: str) -> Release:
+    return Release(version, {name: f"{name} of {version}".encode() for name in names})
+
+
+class BinDir:
+    def __init__(self, directory: pathlib.Path, labels: Labels | None = None) -> None:
+        self.path = directory / "bin"
+        self.cache = directory / "cache"
+        self._labels = labels
+
+    @property
+    def store(self) -> PluginStore:
+        return PluginStore(str(self.cache), str(self.path))
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.store.manifest
+
+    def installation(self, *, keep: int = 1, force: bool = False, dry_run: bool = False) -> Installation:
+        store = self.store
+        directory = BinDirectory(str(self.path), store.digests, self._labels)
+        made = missing_directories(str(self.path))
+        return Installation(
+            store,
+            directory,
+            keep=keep,
+            force=force,
+            dry_run=dry_run,
+            made=made,
+            require_unneeded=lambda dummy: None,
+        )
+
+    def present(
+        self, wanted: Release, only: list[str] | None = None, *, has_source: bool = True, **options: t.Any
+    ) -> Outcome:
+        def fetch() -> Source:
+            if not has_source:
+                raise NotKept
+            return wanted.source
+
+        return self.installation(**options).present(wanted.source.digests[0], wanted.version, only, fetch)
+
+    def rolled_back(self, **options: t.Any) -> Outcome:
+        return self.installation(**options).rolled_back()
+
+    def absent(self, **options: t.Any) -> Outcome:
+        return self.installation(**options).absent()
+
+    def put(self, name: str, content: bytes, mode: int = 0o755) -> pathlib.Path:
+        self.path.mkdir(parents=True, exist_ok=True)
+        path = self.path / name
+        path.write_bytes(content)
+        path.chmod(mode)
+        return path
+
+    def files(self) -> Files:
+        """Those that are no temporary ones."""
+        names = [name for name in sorted(os.listdir(self.path)) if not durable.is_temporary(name)]
+        return {name: (self.path / name).read_bytes() for name in names}
+
+    def left_over(self) -> list[str]:
+        """Temporary files, and what is kept though nobody has listed it."""
+        listed = {self.store.file(one, name) for one in self.manifest.releases for name in one.files}
+        listed |= {self.store.set_aside(name) for name, file in self.manifest.set_aside.items() if not file.link}
+        kept = {str(path) for path in pathlib.Path(self.store.path).rglob("*") if path.is_file()}
+        temporary = [name for name in os.listdir(self.path) if durable.is_temporary(name)]
+        return sorted(temporary + list(kept - listed - {os.path.join(self.store.path, "manifest.json")}))
+
+
+def actions(outcome: Outcome) -> dict[str, str]:
+    return {change.name: change.action for change in outcome.changes}

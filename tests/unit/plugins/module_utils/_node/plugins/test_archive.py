@@ -1,0 +1,274 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is taken out of an archive, and which archives nothing is taken out of."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import lzma
+import pathlib
+import subprocess
+import sys
+import tarfile
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import decompression
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+Member = t.Union[tarfile.TarInfo, tuple[tarfile.TarInfo, bytes]]
+ROOT = tarfile.TarInfo("./")
+ROOT.type = tarfile.DIRTYPE
+
+
+def member(name: str, content: bytes = b"#!/bin/sh\n", mode: int = 0o755, **keys: t.Any) -> Member:
+    info = tarfile.TarInfo(name)
+    info.mode, info.size = mode, len(content)
+    for key, value in keys.items():
+        setattr(info, key, value)
+    return info, content
+
+
+def packed(*members: Member) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for one in members:
+            info, content = one if isinstance(one, tuple) else (one, b"")
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+GOOD = [ROOT, member("./bridge"), member("ptp", b"ptp"), member("./LICENSE", mode=0o644), member("./README.md")]
+
+
+def read(path: pathlib.Path, content: bytes) -> dict[str, bytes]:
+    path.write_bytes(content)
+    return unpacked(path)
+
+
+def unpacked(path: pathlib.Path) -> dict[str, bytes]:
+    with open(path, "rb") as file:
+        return dict(plugin_archive.plugins(file, "x.tgz"))
+
+
+def refused(path: pathlib.Path, content: bytes) -> str:
+    path.write_bytes(content)
+    return refusal_of(path)
+
+
+def refusal_of(path: pathlib.Path) -> str:
+    error = error_of(unpacked, path)
+    assert error.code == Code.DECODE_FAILURE
+    assert error.msg.startswith("x.tgz ")
+    return str(error)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, lzma.compress], ids=["plain", "gzip", "xz"])
+def test_the_executables_at_its_root_are_taken(tmp_path: pathlib.Path, compress: t.Callable[[bytes], bytes]) -> None:
+    assert read(tmp_path / "a", compress(packed(*GOOD))) == {"bridge": b"#!/bin/sh\n", "ptp": b"ptp"}
+
+
+UNSAFE: dict[str, tuple[Member, str]] = {
+    "traversal": (member("../bridge"), "'../bridge' is not at its root"),
+    "traversal behind": (member("./../../etc/cron.d/x"), "is not at its root"),
+    "absolute": (member("/opt/cni/bin/bridge"), "'/opt/cni/bin/bridge' is not at its root"),
+    "below": (member("bin/bridge"), "'bin/bridge' is not at its root"),
+    "hidden": (member(".bridge"), "hidden"),
+    "two dots": (member(".."), "hidden"),
+    "a directory": (member("bin", b"", type=tarfile.DIRTYPE), "'bin' is not a regular file"),
+    "a symbolic link": (member("x", b"", type=tarfile.SYMTYPE, linkname="/etc/passwd"), "'x' is not a regular file"),
+    "a hard link": (member("x", b"", type=tarfile.LNKTYPE, linkname="bridge"), "'x' is not a regular file"),
+    "a device": (member("x", b"", type=tarfile.CHRTYPE), "'x' is not a regular file"),
+    "a pipe": (member("x", b"", type=tarfile.FIFOTYPE), "'x' is not a regular file"),
+    "setuid": (member("x", mode=0o4755), "'x' is to run as another user"),
+    "setgid": (member("x", mode=0o2755), "'x' is to run as another user"),
+    "twice": (member("bridge"), "'bridge' is one member too many"),
+    "empty": (member("x", b""), "'x' is empty"),
+}
+
+
+@pytest.mark.parametrize(("bad", "problem"), UNSAFE.values(), ids=UNSAFE)
+def test_an_archive_with_what_no_release_has_is_refused(tmp_path: pathlib.Path, bad: Member, problem: str) -> None:
+    assert problem in refused(tmp_path / "a", packed(*GOOD, bad))
+
+
+def test_a_name_that_cannot_be_a_plugins_is_refused(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a").write_bytes(packed(member("a\nb")))
+    assert "is not a plugin type" in str(error_of(unpacked, tmp_path / "a"))
+
+
+def test_an_archive_cannot_fill_the_memory(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bomb = gzip.compress(packed(member("bridge", bytes(10_000_000))))
+    assert len(bomb) < 20_000
+    monkeypatch.setattr(plugin_archive, "_TOTAL_LIMIT", 1_000_000)
+    assert "it unpacks to more than 1000000 bytes" in refused(tmp_path / "a", bomb)
+    monkeypatch.undo()
+    monkeypatch.setattr(plugin_archive, "_MEMBER_LIMIT", 1_000_000)
+    assert "'bridge' has 10000000 bytes; expected: not more than 1000000" in refused(tmp_path / "a", bomb)
+    many = packed(*(member(f"p{number}") for number in range(300)))
+    assert "one member too many" in refused(tmp_path / "a", many)
+
+
+NO_ARCHIVE = {
+    "empty": (b"", "it has 0 bytes and is empty"),
+    "a page": (b"\n<!DOCTYPE html><title>502</title>", "looks like an HTML page"),
+    "JSON": (b'{"errors": [{"status": 404}]}', "looks like JSON"),
+    "text": (b"Not Found", "it begins with 'Not Found'"),
+    "no tar": (gzip.compress(b"hello" * 500), "looks like an archive"),
+    "a tar of nothing": (packed(ROOT), "it has no executable file at its root"),
+    "only texts": (packed(member("LICENSE"), member("notes", mode=0o644)), "it has no executable file"),
+}
+
+
+@pytest.mark.parametrize(("content", "problem"), NO_ARCHIVE.values(), ids=NO_ARCHIVE)
+def test_what_is_no_archive_is_named_as_what_it_is(tmp_path: pathlib.Path, content: bytes, problem: str) -> None:
+    assert problem in refused(tmp_path / "a", content)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
+@given(data=st.data())
+def test_a_damaged_archive_gives_an_error_or_what_it_had(
+    tmp_path_factory: pytest.TempPathFactory, compress: t.Callable[[bytes], bytes], data: st.DataObject
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "damaged"
+    whole = compress(packed(*GOOD))
+    cut = data.draw(st.integers(0, len(whole) - 1))
+    damaged = data.draw(st.sampled_from([whole[:cut], whole[:cut] + bytes([whole[cut] ^ 0x55]) + whole[cut + 1 :]]))
+    with contextlib.suppress(CniError):
+        assert read(path, damaged) == {"bridge": b"#!/bin/sh\n", "ptp": b"ptp"}
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "sha512"])
+def test_the_digest_is_checked_and_both_are_named(tmp_path: pathlib.Path, algorithm: str) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"<html>502 Bad Gateway")
+    digest = hashlib.new(algorithm, path.read_bytes()).hexdigest()
+    other = f"{algorithm}:{'0' * len(digest)}"
+    with open(path, "rb") as file:
+        plugin_archive.verify(file, f"{algorithm}:{digest}", "x.tgz")
+        error = str(error_of(plugin_archive.verify, file, other, "x.tgz"))
+    assert error.startswith(f"x.tgz is not the archive it should be: expected {other}, found {algorithm}:{digest}; ")
+    assert "it has 21 bytes and looks like an HTML page, such as a mirror" in error
+
+
+def header(kind: bytes, size: int, name: str = "x") -> bytes:
+    """A header alone, whatever stands behind it."""
+    info = tarfile.TarInfo(name)
+    info.type, info.size, info.mode = kind, size, 0o755
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def extended(kind: bytes, content: bytes) -> bytes:
+    """A header with what it extends the next one by."""
+    return header(kind, len(content)) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
+
+
+def record(key: str, value: str) -> bytes:
+    rest = f" {key}={value}\n".encode()
+    length = len(rest) + len(str(len(rest)))
+    return str(length + (len(str(length)) > len(str(len(rest))))).encode() + rest
+
+
+BRIDGE = packed(member("bridge"))
+SPARSE_MAP = record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") + record("GNU.sparse.realsize", "9")
+DEEP = 5000
+
+CRAFTED: dict[str, tuple[bytes, str]] = {
+    "a chain of pax headers": (extended(b"x", record("comment", "x")) * DEEP + BRIDGE, "two extension headers"),
+    "a chain of GNU long names": (extended(b"L", b"bridge\0") * DEEP + BRIDGE, "two extension headers"),
+    "a chain of global headers": (extended(b"g", record("comment", "x")) * DEEP + BRIDGE, "more than 1024 headers"),
+    "a broken sparse map": (extended(b"x", SPARSE_MAP) + packed(member("bridge", b"x\ny\n")), "is sparse"),
+    "an old sparse map": (header(b"S", 4, "bridge") + b"data" + bytes(508 + 1024), "'bridge' is sparse"),
+    "a huge pax header": (header(b"x", 480_000_000) + bytes(4096), "an extension header of 480000000 bytes"),
+    "a huge long name": (header(b"L", 480_000_000) + bytes(4096), "an extension header of 480000000 bytes"),
+    "a size in a pax header": (extended(b"x", record("size", "9" * 30)) + BRIDGE, "is not a size"),
+    "another size in a pax header": (extended(b"x", record("size", "999999999999")) + BRIDGE, "has 999999999999 bytes"),
+    "a negative size": (header(b"0", 0, "bridge")[:124] + b"\xff" * 12, "cannot be unpacked"),
+    "a size of all members": (extended(b"g", record("size", "10")) + BRIDGE, "a size for all members"),
+    "records that do not end": (extended(b"x", b"99 path=bridge\n") + BRIDGE, "a pax header that is broken"),
+    "records of nothing": (extended(b"x", b"0 =\n") + BRIDGE, "a pax header that is broken"),
+    "no end": (packed(member("bridge"))[:1024], "it is cut off"),
+}
+
+
+@pytest.mark.parametrize(("content", "problem"), CRAFTED.values(), ids=CRAFTED)
+def test_headers_are_bounded_and_refused_with_the_archives_name(
+    tmp_path: pathlib.Path, content: bytes, problem: str
+) -> None:
+    assert problem in refused(tmp_path / "a", content)
+    assert problem in refused(tmp_path / "a", gzip.compress(content))
+
+
+LONG = "a" * 120
+
+
+@pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT], ids=["pax", "GNU"])
+def test_a_long_name_is_read_whole(tmp_path: pathlib.Path, form: int) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
+        info, content = t.cast("tuple[tarfile.TarInfo, bytes]", member(LONG, b"long"))
+        info.mtime = 1.5
+        archive.addfile(info, io.BytesIO(content))
+    assert read(tmp_path / "a", buffer.getvalue()) == {LONG: b"long"}
+
+
+HUNGRY = """
+import pathlib, resource, sys
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.test_plugin_archive import refusal_of
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(refusal_of(pathlib.Path(sys.argv[1])))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+MEMORY_KIB = 100_000
+
+
+@pytest.mark.parametrize("kind", [b"x", b"L", b"g"])
+def test_a_header_cannot_fill_the_memory(tmp_path: pathlib.Path, kind: bytes) -> None:
+    size = 300_000_000
+    with gzip.open(tmp_path / "a", "wb", 1) as stream:
+        stream.write(header(kind, size))
+        for dummy in range(size // 1_000_000):
+            stream.write(bytes(1_000_000))
+    done = subprocess.run(
+        [sys.executable, "-c", HUNGRY, str(tmp_path / "a")], check=True, capture_output=True, text=True
+    )
+    message, grown = done.stdout.splitlines()
+    assert "x.tgz cannot be unpacked: it has an extension header of 300000000 bytes" in message
+    assert int(grown) < MEMORY_KIB
+
+
+@given(st.binary(max_size=600), st.integers(0, 511), st.sampled_from([b"0", b"x", b"g", b"L", b"K", b"S", b"5"]))
+def test_an_odd_header_is_an_error_of_the_archive(
+    tmp_path_factory: pytest.TempPathFactory, junk: bytes, place: int, kind: bytes
+) -> None:
+    block = bytearray(header(kind, len(junk), "bridge"))
+    block[place : place + len(junk)] = junk[: tarfile.BLOCKSIZE - place]
+    block[148:156] = b"%06o\0 " % (sum(block[:148]) + sum(block[156:512]) + 256)
+    path = tmp_path_factory.getbasetemp() / "odd"
+    with contextlib.suppress(CniError):
+        read(path, bytes(block[:512]) + junk + bytes(2048) + BRIDGE)
+
+
+def test_xz_is_not_given_the_memory_that_it_asks_for(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decompression, "_MEMORY_LIMIT", 1_000_000)
+    assert "emory usage limit" in refused(tmp_path / "a", lzma.compress(packed(*GOOD)))
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
+def test_streams_one_after_the_other_are_one_archive(
+    tmp_path: pathlib.Path, compress: t.Callable[[bytes], bytes]
+) -> None:
+    whole = packed(*GOOD)
+    pieces = [compress(whole[at : at + 1000]) for at in range(0, len(whole), 1000)]
+    assert read(tmp_path / "a", b"".join(pieces) + bytes(8)) == {"bridge": b"#!/bin/sh\n", "ptp": b"ptp"}
+    assert "cannot be unpacked" in refused(tmp_path / "a", b"".join(pieces) + b"no stream")

@@ -1,0 +1,104 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A run that is killed at any moment leaves plugins that are old or new, and the next run finishes it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import sys
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.bin_dir import BinDir, Release
+
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
+OLD = Release("1", {"bridge": b"bridge of 1", "flannel": b"flannel of 1", "ptp": b"ptp of 1"})
+NEW = Release("2", {"bridge": b"bridge of 2", "ptp": b"ptp of 2", "tap": b"tap of 2", "vlan": b"vlan of 2"})
+FOREIGN = {"calico": b"calico", "vlan": b"foreign"}
+CHANGES = ("open", "os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.symlink")
+
+
+def killed_before(step: int, run: t.Callable[[], object]) -> bool:
+    """Whether a run came so far that it was killed before the given one of its changes to files."""
+    pid = os.fork()
+    if pid == 0:
+        left = iter(range(step))
+
+        def mortal(event: str, arguments: tuple[t.Any, ...]) -> None:
+            is_change = event in CHANGES and (event != "open" or (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR))
+            if is_change and next(left, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(mortal)
+        try:
+            run()
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    status = os.waitpid(pid, 0)[1]
+    assert status in (0, signal.SIGKILL)
+    return status != 0
+
+
+def a_directory(path: pathlib.Path) -> BinDir:
+    bin_dir = BinDir(path)
+    for name, content in FOREIGN.items():
+        bin_dir.put(name, content)
+    bin_dir.present(OLD)
+    return bin_dir
+
+
+RUNS: dict[str, t.Callable[[BinDir], object]] = {
+    "upgrade": lambda bin_dir: bin_dir.present(NEW, force=True),
+    "absent": lambda bin_dir: bin_dir.absent(),
+    "rolled back": lambda bin_dir: bin_dir.rolled_back(),
+}
+AFTER = {
+    "upgrade": {**FOREIGN, **NEW.files},
+    "absent": FOREIGN,
+    "rolled back": {**FOREIGN, **OLD.files},
+}
+
+
+def killed_runs(path: pathlib.Path, name: str) -> t.Iterator[BinDir]:
+    """A directory for each moment at which a run can be killed."""
+    for step in range(1000):
+        bin_dir = a_directory(path / str(step))
+        if name == "rolled back":
+            bin_dir.present(NEW, force=True)
+        if not killed_before(step, lambda bin_dir=bin_dir: RUNS[name](bin_dir)):  # type: ignore[misc]
+            break
+        yield bin_dir
+    assert step > {"upgrade": 20, "absent": 4, "rolled back": 10}[name], "it was not killed often enough to tell"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_next_run_finishes_it(tmp_path: pathlib.Path, name: str) -> None:
+    for bin_dir in killed_runs(tmp_path, name):
+        _check_between(bin_dir)
+        RUNS[name](bin_dir)
+        assert bin_dir.files() == AFTER[name]
+        assert name == "absent" or bin_dir.left_over() == []
+        bin_dir.absent()
+        assert bin_dir.files() == FOREIGN
+
+
+@pytest.mark.parametrize("name", ["upgrade", "rolled back"])
+def test_another_run_can_undo_it(tmp_path: pathlib.Path, name: str) -> None:
+    for bin_dir in killed_runs(tmp_path, name):
+        bin_dir.absent()
+        assert bin_dir.files() == FOREIGN
+
+
+def _check_between(bin_dir: BinDir) -> None:
+    files = bin_dir.files()
+    assert files["calico"] == FOREIGN["calico"]
+    assert {"bridge", "ptp"} <= files.keys() or not bin_dir.manifest.releases
+    for name, content in files.items():
+        assert content in (FOREIGN.get(name), OLD.files.get(name), NEW.files.get(name)), name

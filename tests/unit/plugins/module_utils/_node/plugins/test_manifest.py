@@ -1,0 +1,56 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The list of what is ours: read as it was written, or not at all."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import Digests
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest, Release, SetAside
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+FULL = Manifest(
+    releases=[Release(["sha256:00", "sha512:11"], "1.9.1", ["bridge", "ptp"], {"bridge": "22"})],
+    rolled_back_from="sha256:33",
+    installed={"bridge": ["22", "44"]},
+    set_aside={"bridge": SetAside("55", 0o750, 1, 2, 3), "ptp": SetAside("", 0o777, 0, 0, 4, "bridge")},
+    made=["/opt/cni"],
+    seen={"/opt/cni/bin/bridge": [1, 2, 3, 4, 5, "22"]},
+)
+
+
+def test_it_is_read_as_it_was_written_and_not_written_twice(tmp_path: pathlib.Path) -> None:
+    assert Manifest.load(str(tmp_path)) == Manifest()
+    FULL.save(str(tmp_path))
+    (path,) = tmp_path.iterdir()
+    inode = path.stat().st_ino
+    assert Manifest.load(str(tmp_path)) == FULL
+    FULL.save(str(tmp_path))
+    assert path.stat().st_ino == inode
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "releases": [{}]}', "{"])
+def test_one_that_cannot_be_read_is_not_guessed_at(tmp_path: pathlib.Path, content: str) -> None:
+    (tmp_path / "manifest.json").write_text(content, encoding="utf-8")
+    assert f"{tmp_path}/manifest.json" in str(error_of(Manifest.load, str(tmp_path)))
+
+
+def test_a_file_is_read_again_only_where_it_is_another_one(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bridge"
+    path.write_bytes(b"one")
+    os.utime(path, ns=(1, 1))
+    digests = Digests({})
+    first = digests.of(str(path))
+    kept = {str(path): [*digests.seen[str(path)][:-1], "known"]}
+    assert Digests(kept).of(str(path)) == "known"
+    path.write_bytes(b"two")
+    os.utime(path, ns=(1, 1))
+    assert Digests(kept).of(str(path)) not in ("known", first), "the same size and time do not make the same content"

@@ -1,0 +1,78 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a verification takes away again; that it finds what is wrong is in tests/integration."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
+from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import fails_at
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+
+
+@pytest.fixture
+def lab(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
+    """Its namespaces pass for named ones."""
+
+    def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
+        for name in names:
+            (lab.make_namespace if present else lab.drop_namespace)(name)
+        return list(names)
+
+    monkeypatch.setattr(netns, "DIRECTORY", str(lab.netns))
+    monkeypatch.setattr(trial_netns, "ensure", ensure)
+    return lab
+
+
+def test_a_network_whose_plugins_are_not_ready_fails_without_an_add(lab: Laboratory) -> None:
+    lab.executor.plugins["b"] = fails_at("STATUS", code=50)
+    lab.write(cniVersion="1.1.0")
+    lab.write("other", cniVersion="1.1.0", plugins=[{"type": "a"}])
+    lab.write("old")
+    trials = Verification(lab.runtime(), conf_dir.load(str(lab.conf_dir)), 0)
+    planned = trials.plan([])
+    trials.carry_out(planned)
+    assert [(trial.network, trial.action, trial.status) for trial in planned] == [
+        ("net", "failed", "unavailable"),
+        ("old", "verified", "unsupported"),
+        ("other", "verified", "ready"),
+    ]
+    assert (planned[0].error and planned[0].error.code, planned[0].addresses) == (Code.NOT_AVAILABLE, ())
+    assert ("ADD", "b") in lab.executor.run()  # of the network that has no STATUS
+    assert len(lab.executor.run("ADD")) == 3
+    assert list(lab.netns.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"),
+    [(CniError(Code.IO_FAILURE, "cannot enter it"), Code.IO_FAILURE), (ValueError("never foreseen"), Code.INTERNAL)],
+)
+def test_a_trial_that_cannot_be_looked_at_fails_and_is_detached(
+    lab: Laboratory, monkeypatch: pytest.MonkeyPatch, raised: Exception, code: int
+) -> None:
+    lab.write("other")
+    look_at = Verification._look_at
+
+    def look(self: Verification, trial: Trial, outcome: t.Any) -> None:
+        if trial.network == "net":
+            raise raised
+        look_at(self, trial, outcome)
+
+    monkeypatch.setattr(Verification, "_look_at", look)
+    verification = Verification(lab.runtime(), conf_dir.load(str(lab.conf_dir)), 0)
+    trials = verification.plan([])
+    verification.carry_out(trials)
+    net, other = trials
+    assert (net.action, net.error and net.error.code) == ("failed", code)
+    assert (other.action, other.addresses) == ("verified", ("10.1.0.2/16",))
+    assert list(lab.netns.iterdir()) == []
+    assert lab.runtime().records.read_all() == ([], {})

@@ -1,0 +1,76 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What plugins answer to STATUS, by network: one that is not ready is told from one that cannot say so."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import Readiness, readiness
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import fails_at
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+
+
+def asked(lab: Laboratory) -> list[Readiness]:
+    networks = conf_dir.load(str(lab.conf_dir)).networks
+    return readiness(lab.runtime(), [networks[name] for name in sorted(networks)])
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        (Code.NOT_AVAILABLE, "unavailable"),
+        (Code.LIMITED_CONNECTIVITY, "limited"),
+        (Code.TRY_AGAIN, "failed"),
+        (100, "failed"),
+    ],
+)
+def test_one_that_is_not_ready_says_so_with_its_code(make: Make, code: int, status: str) -> None:
+    lab = make(b=fails_at("STATUS", code=code))
+    lab.write(cniVersion="1.1.0")
+    (answer,) = asked(lab)
+    assert answer.as_dict() == {
+        "network": "net",
+        "status": status,
+        "error": {"code": code, "msg": "b fails at STATUS", "details": ""},
+    }
+    assert str(answer) == "network net: b fails at STATUS"
+
+
+def test_each_network_is_asked_by_itself(lab: Laboratory) -> None:
+    lab.write(cniVersion="1.1.0")
+    lab.write("old")
+    lab.write("without", cniVersion="1.1.0", plugins=[{"type": "nowhere"}])
+    answers = asked(lab)
+    assert [(answer.network, answer.status) for answer in answers] == [
+        ("net", "ready"),
+        ("old", "unsupported"),
+        ("without", "failed"),
+    ]
+    assert "plugin 'nowhere' is not installed" in str(answers[2])
+    assert lab.executor.run("STATUS") == [("STATUS", "a"), ("STATUS", "b")]
+
+
+def test_a_network_without_plugins_and_none_at_all(lab: Laboratory, tmp_path: pathlib.Path) -> None:
+    (lab.conf_dir / "10-net.conflist").write_text(json.dumps({"cniVersion": "1.1.0", "name": "net", "plugins": []}))
+    networks = conf_dir.load(str(lab.conf_dir)).networks
+    assert [answer.status for answer in readiness(lab.runtime(), list(networks.values()))] == ["failed"] * len(networks)
+    assert readiness(lab.runtime(), []) == []
+
+
+def test_what_is_never_foreseen_hides_no_other_network(make: Make) -> None:
+    def breaks(call: object) -> CniError:
+        raise ValueError("never foreseen")
+
+    lab = make(b=breaks)
+    lab.write(cniVersion="1.1.0")
+    lab.write("other", cniVersion="1.1.0", plugins=[{"type": "a"}])
+    assert [answer.status for answer in asked(lab)] == ["failed", "ready"]

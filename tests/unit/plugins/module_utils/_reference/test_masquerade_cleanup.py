@@ -1,0 +1,84 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which masquerade rules go with an attachment, by what the tools print. The real rules are in tests/integration."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._linux import program
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.masquerade_cleanup import sweep
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+CHAIN = firewall_names.masquerade_chain("net", "blue")
+RULE = f'-A POSTROUTING -s 10.1.0.2/32 -m comment --comment "name: \\"net\\" id: \\"blue\\"" -j {CHAIN}'
+PLUGINS = [{"type": "bridge", "ipMasq": True}]
+CONFIG = json.dumps({"cniVersion": "1.0.0", "name": "net", "plugins": PLUGINS}).encode()
+
+
+def record(*addresses: str, ifname: str = "eth0", netns: str = "/run/netns/blue") -> Record:
+    """An attachment of blue; without addresses, one that was begun."""
+    result = Result("1.0.0", {"cniVersion": "1.0.0", "ips": [{"address": address} for address in addresses]})
+    return Record(Attachment("net", "blue", ifname, netns), CONFIG, result if addresses else None)
+
+
+@pytest.fixture
+def records(tmp_path: pathlib.Path) -> RecordStore:
+    return RecordStore(str(tmp_path / "results"))
+
+
+@pytest.fixture
+def tool(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., pathlib.Path]:
+    """Make a program that keeps what it is told in a file, and prints lines."""
+    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
+
+    def make(name: str, *lines: str, status: int = 0) -> pathlib.Path:
+        path, told = tmp_path / name, tmp_path / f"{name}.told"
+        printed = "\n".join(lines)
+        path.write_text(
+            f"#!/bin/sh\n/bin/cat >{told}\n/bin/cat <<'END'\n{printed}\nEND\nexit {status}\n", encoding="utf-8"
+        )
+        path.chmod(0o755)
+        return told
+
+    return make
+
+
+def test_a_family_that_cannot_be_listed_is_no_obstacle_unless_the_attachment_has_it(
+    tool: t.Callable[..., pathlib.Path], records: RecordStore
+) -> None:
+    tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)
+    removed = tool("iptables-restore")
+    tool("ip6tables-save", "Perhaps ip6tables or your kernel needs to be upgraded.", status=3)
+    assert sweep(record(), records) == 1
+    assert f'"-X" "{CHAIN}"' in removed.read_text(encoding="utf-8")
+    assert sweep(record("10.1.0.2/16"), records) == 1
+    assert error_of(sweep, record("10.1.0.2/16", "fd00:1::2/64"), records).code == Code.IO_FAILURE
+    tool("iptables-save", status=3)
+    assert sweep(record(), records) == 0
+
+
+def test_an_attachment_does_not_keep_its_own_rules_and_another_of_the_container_does(
+    tool: t.Callable[..., pathlib.Path], records: RecordStore
+) -> None:
+    """Before 1.2.0, libcni did not record the network namespace, which is known all the same."""
+    tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)
+    tool("iptables-restore")
+    own = record("10.1.0.2/16")
+    records.write(dataclasses.replace(own, attachment=own.attachment.with_netns("")))
+    assert sweep(own, records) == 1
+    records.write(record("10.1.0.2/16", ifname="eth1"))
+    assert sweep(own, records) == 0

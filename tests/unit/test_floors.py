@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The floors of the house: imports go down only, and each floor has its own libraries.
+"""Floors and rooms: imports go down only, rooms import the rooms they may, and each floor has its own libraries.
 
-modules -> _module, _node;  _node -> _cni, _linux, _base;  _cni and _linux -> _base;  _base -> nothing of ours.
+modules -> _module, _node -> _reference -> _cni, _linux -> _base. The rooms are the directories of _node.
 """
 
 from __future__ import annotations
@@ -27,18 +27,31 @@ BANNER = (
     "# Do not use this from other collections or standalone plugins/modules!\n"
 )
 
-NODE = tuple(f"module_utils.{floor}" for floor in ("_base", "_cni", "_linux", "_node", "_module"))
+NODE = tuple(f"module_utils.{floor}" for floor in ("_base", "_cni", "_linux", "_reference", "_node", "_module"))
 CONTROLLER = ("plugin_utils", "action", "filter", "test", "lookup")
 # What each floor may import of ours besides itself.
 MAY_IMPORT = {
     "module_utils._base": set(),
     "module_utils._cni": {"module_utils._base"},
     "module_utils._linux": {"module_utils._base"},
-    "module_utils._node": {"module_utils._base", "module_utils._cni", "module_utils._linux"},
-    "module_utils._module": {"module_utils._base", "module_utils._cni", "module_utils._linux", "module_utils._node"},
+    "module_utils._reference": set(NODE[:3]),
+    "module_utils._node": set(NODE[:4]),
+    "module_utils._module": set(NODE[:5]),
     "modules": {"module_utils._module", "module_utils._node"},
     "doc_fragments": set(),
     **{floor: {"plugin_utils", *NODE} for floor in CONTROLLER},
+}
+# What each room of _node may import of its neighbours.
+ROOMS: dict[str, set[str]] = {
+    "files": set(),
+    "conflists": {"files"},
+    "plugins": {"files"},
+    "kernel": {"files"},
+    "attachments": set(),
+    "gc": {"attachments"},
+    "boot": {"attachments", "files"},
+    "info": {"plugins"},
+    "trial": {"attachments"},
 }
 # What each floor may import of others' besides the standard library.
 LIBRARIES = {
@@ -63,6 +76,14 @@ def sources() -> dict[str, str]:
 def floor_of(name: str) -> str:
     parts = name.split(".")
     return ".".join(parts[:2]) if parts[0] == "module_utils" else parts[0]
+
+
+def room_of(name: str) -> str | None:
+    """The directory of _node that a file is in; an empty name for one that lies beside them."""
+    parts = name.split(".")
+    if parts[:2] != ["module_utils", "_node"]:
+        return None
+    return parts[2] if len(parts) > 3 else ""
 
 
 @functools.cache
@@ -105,6 +126,7 @@ def violations(files: t.Mapping[str, str]) -> list[str]:
             found.append(f"{name} is on no floor of the design")
             continue
         found += _upwards(name, source, floor, files)
+        found += _rooms(name, source, files)
         found += _libraries(name, source, floor)
         found += _form(name, source)
     return found + _circles({name: ours(name, source, files) for name, source in files.items()})
@@ -115,6 +137,16 @@ def _upwards(name: str, source: str, floor: str, files: t.Collection[str]) -> li
     # A module is on its own: it imports no other module.
     allowed -= {"modules"}
     return [f"{name} imports {other}" for other in sorted(ours(name, source, files)) if floor_of(other) not in allowed]
+
+
+def _rooms(name: str, source: str, files: t.Collection[str]) -> list[str]:
+    room = room_of(name)
+    if room is None:
+        return []
+    if room not in ROOMS:
+        return [f"{name} is in no room of the design"]
+    others = {other: room_of(other) for other in ours(name, source, files)}
+    return [f"{name} imports {other}" for other in sorted(others) if others[other] not in {None, room, *ROOMS[room]}]
 
 
 def _libraries(name: str, source: str, floor: str) -> list[str]:
@@ -165,7 +197,10 @@ FUTURE = "from __future__ import annotations\n"
 BROKEN = {
     "a module reaches into the engine": ("modules.m", f"{FUTURE}from {COLLECTION}.module_utils._cni import config"),
     "a module imports another": ("modules.m", f"{FUTURE}from {COLLECTION}.modules import netns"),
-    "the engine looks up": ("module_utils._cni.x", private(f"import {COLLECTION}.module_utils._node.ownership")),
+    "the engine looks up": (
+        "module_utils._cni.x",
+        private(f"import {COLLECTION}.module_utils._node.conflists.ownership"),
+    ),
     "the engine looks across": ("module_utils._cni.x", private(f"from {COLLECTION}.module_utils._linux import netns")),
     "the kernel looks across": ("module_utils._linux.x", private("from .._cni import config")),
     "the ground looks up": (
@@ -180,8 +215,8 @@ BROKEN = {
         "module_utils._cni.x",
         private("from ansible.module_utils.basic import AnsibleModule"),
     ),
-    "the node knows Ansible": ("module_utils._node.x", private("import ansible.module_utils.basic")),
-    "the node wants a library": ("module_utils._node.x", private("import yaml")),
+    "the node knows Ansible": ("module_utils._node.gc.x", private("import ansible.module_utils.basic")),
+    "the node wants a library": ("module_utils._node.gc.x", private("import yaml")),
     "the kernel wants a library": (
         "module_utils._linux.x",
         private("try:\n    import pyroute2\nexcept ImportError:\n    pass"),
@@ -192,6 +227,16 @@ BROKEN = {
     "a package does something": ("module_utils._base.__init__", "import os"),
     "the annotations are evaluated": ("modules.m", "import os"),
     "a floor is made up": ("module_utils._other.x", private("")),
+    "the reference plugins look up": (
+        "module_utils._reference.x",
+        private(f"from {COLLECTION}.module_utils._node.gc import leak"),
+    ),
+    "a room imports a neighbour": (
+        "module_utils._node.conflists.x",
+        private(f"def f():\n    from {COLLECTION}.module_utils._node.plugins.manifest import Manifest"),
+    ),
+    "a room is made up": ("module_utils._node.other.x", private("")),
+    "a file lies beside the rooms": ("module_utils._node.x", private("")),
 }
 
 
@@ -205,7 +250,9 @@ def test_a_broken_rule_is_found(broken: str) -> None:
 
 def test_a_circle_is_found_however_long() -> None:
     ring = {
-        f"module_utils._node.x{number}": private(f"from {COLLECTION}.module_utils._node import x{(number + 1) % 4}")
+        f"module_utils._node.gc.x{number}": private(
+            f"from {COLLECTION}.module_utils._node.gc import x{(number + 1) % 4}"
+        )
         for number in range(4)
     }
     assert violations({**sources(), **ring}) == [f"{name} is in a circle of imports, or below one" for name in ring]

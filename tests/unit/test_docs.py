@@ -1,0 +1,32 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The pages name files and directories that exist."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").rglob("*.md")])
+# What a clone has at its top; a name such as `roles/x` of a user's project begins otherwise.
+_TOP = "|".join(sorted(re.escape(path.name) for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."))
+NAMED = re.compile(rf"`((?:{_TOP})/[\w./-]+)`")
+
+
+def named_paths(text: str) -> list[str]:
+    return NAMED.findall(text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_path_that_a_page_names_exists(page: pathlib.Path) -> None:
+    missing = [path for path in named_paths(page.read_text(encoding="utf-8")) if not (ROOT / path).exists()]
+    assert missing == []
+
+
+def test_a_path_is_found_in_a_sentence() -> None:
+    assert named_paths("The tests in `tests/unit/nowhere.py`, `make test` and `/etc/cni`.") == ["tests/unit/nowhere.py"]

@@ -12,7 +12,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import NODE
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict, as_list, plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import checked_levels
-from ansible_collections.cni.node.plugins.plugin_utils._validation.schemas import load_library
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.schemas import load_library
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
 
 _Keys = dict[str, t.Any]

@@ -150,7 +150,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.plugin_utils._validation.hosts import merged
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.hosts import merged
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import findings, findings_by_host
 
 

@@ -51,7 +51,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.plugin_utils._validation.hosts import merged
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.hosts import merged
 
 
 def host_findings(by_host: object) -> list[dict[str, t.Any]]:

@@ -80,7 +80,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.plugin_utils._validation import results
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import results
 
 
 def result_findings(attachments: object) -> list[dict[str, t.Any]]:

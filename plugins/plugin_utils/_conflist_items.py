@@ -19,8 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.identifier import ch
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict, plain
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
-from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source
 
 _Keys = dict[str, t.Any]

@@ -13,7 +13,7 @@ import os
 import re
 import typing as t
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import nearest
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
 
 COLLECTION: t.Final = "cni.node."
 

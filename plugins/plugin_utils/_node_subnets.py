@@ -14,7 +14,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Address, Network
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Address, Network
 
 # First and last slot, or address, of several.
 _Span = tuple[int, int]

@@ -14,7 +14,7 @@ import typing as t
 
 import jsonschema
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
 from ansible_collections.cni.node.tests.bench import networks
 from ansible_collections.cni.node.tests.bench.effort import Bench

@@ -4,7 +4,7 @@
 
 """Floors and rooms: imports go down only, rooms import the rooms they may, and each floor has its own libraries.
 
-modules -> _module, _node -> _reference -> _cni, _linux -> _base. The rooms are the directories of _node.
+modules -> _module, _node -> _reference -> _cni, _linux -> _base. The rooms are the directories of _node and _validation.
 """
 
 from __future__ import annotations
@@ -41,18 +41,27 @@ MAY_IMPORT = {
     "doc_fragments": set(),
     **{floor: {"plugin_utils", *NODE} for floor in CONTROLLER},
 }
-# What each room of _node may import of its neighbours.
-ROOMS: dict[str, set[str]] = {
-    "files": set(),
-    "conflists": {"files"},
-    "plugins": {"files"},
-    "kernel": {"files"},
-    "attachments": set(),
-    "gc": {"attachments"},
-    "boot": {"attachments", "files"},
-    "info": {"plugins"},
-    "trial": {"attachments"},
+# What each room may import of its neighbours; the files of a house that lie beside its rooms may import them all.
+ROOMS: dict[str, dict[str, set[str]]] = {
+    "module_utils._node": {
+        "files": set(),
+        "conflists": {"files"},
+        "plugins": {"files"},
+        "kernel": {"files"},
+        "attachments": set(),
+        "gc": {"attachments"},
+        "boot": {"attachments", "files"},
+        "info": {"plugins"},
+        "trial": {"attachments"},
+    },
+    "plugin_utils._validation": {
+        "schema": set(),
+        "document": {"schema"},
+        "rules": {"schema", "document"},
+        "fleet": {"schema", "document", "rules"},
+    },
 }
+BESIDE_THE_ROOMS = {"plugin_utils._validation.inputs", "plugin_utils._validation.validate"}
 # What each floor may import of others' besides the standard library.
 LIBRARIES = {
     "module_utils._module": {"ansible"},
@@ -78,12 +87,13 @@ def floor_of(name: str) -> str:
     return ".".join(parts[:2]) if parts[0] == "module_utils" else parts[0]
 
 
-def room_of(name: str) -> str | None:
-    """The directory of _node that a file is in; an empty name for one that lies beside them."""
+def room_of(name: str) -> tuple[str, str]:
+    """The house and the room that a file is in; no room for a file that lies beside the rooms."""
     parts = name.split(".")
-    if parts[:2] != ["module_utils", "_node"]:
-        return None
-    return parts[2] if len(parts) > 3 else ""
+    house = ".".join(parts[:2])
+    if house not in ROOMS:
+        return "", ""
+    return house, parts[2] if len(parts) > 3 else ""
 
 
 @functools.cache
@@ -140,13 +150,16 @@ def _upwards(name: str, source: str, floor: str, files: t.Collection[str]) -> li
 
 
 def _rooms(name: str, source: str, files: t.Collection[str]) -> list[str]:
-    room = room_of(name)
-    if room is None:
+    house, room = room_of(name)
+    if not house or name in BESIDE_THE_ROOMS:
         return []
-    if room not in ROOMS:
+    if room not in ROOMS[house]:
         return [f"{name} is in no room of the design"]
-    others = {other: room_of(other) for other in ours(name, source, files)}
-    return [f"{name} imports {other}" for other in sorted(others) if others[other] not in {None, room, *ROOMS[room]}]
+    allowed = {room, *ROOMS[house][room]}
+    others = {other: room_of(other) for other in sorted(ours(name, source, files))}
+    return [
+        f"{name} imports {other}" for other, (theirs, its) in others.items() if theirs == house and its not in allowed
+    ]
 
 
 def _libraries(name: str, source: str, floor: str) -> list[str]:
@@ -234,6 +247,14 @@ BROKEN = {
     "a room imports a neighbour": (
         "module_utils._node.conflists.x",
         private(f"def f():\n    from {COLLECTION}.module_utils._node.plugins.manifest import Manifest"),
+    ),
+    "a room of the controller looks up": (
+        "plugin_utils._validation.schema.x",
+        f"{FUTURE}from {COLLECTION}.plugin_utils._validation.document import keys",
+    ),
+    "a room imports what lies beside it": (
+        "plugin_utils._validation.rules.x",
+        f"{FUTURE}from {COLLECTION}.plugin_utils._validation import inputs",
     ),
     "a room is made up": ("module_utils._node.other.x", private("")),
     "a file lies beside the rooms": ("module_utils._node.x", private("")),

@@ -18,8 +18,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import to_content
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
-from ansible_collections.cni.node.plugins.plugin_utils._validation import fleet, fleet_plugins
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import SIZE_LIMIT, Document, read
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import SIZE_LIMIT, Document, read
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks as fleet_networks
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import plugins as fleet_plugins
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import (
     CONTROLLER_LEVELS,
     Source,
@@ -101,7 +102,7 @@ def fleet_findings(nodes: t.Any, node_info: t.Any = None) -> list[Finding]:
             found += [finding._replace(file=f"{node}: {finding.file}") for finding in unreadable]
             documents.setdefault(str(node), []).extend([document] if document else [])
     plugins = fleet_plugins.findings({} if node_info is None else node_info)
-    return [*found, *fleet.findings(documents), *plugins]
+    return [*found, *fleet_networks.findings(documents), *plugins]
 
 
 def checked_levels(levels: t.Any, known: t.Sequence[str] = CONTROLLER_LEVELS) -> list[str]:

@@ -17,21 +17,21 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import (
     Finding,
     errors,
 )
-from ansible_collections.cni.node.plugins.plugin_utils._validation import (
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, read
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import (
     capability_args,
     config_args,
-    delegates,
+    consistency,
     neighbours,
+    nested_plugins,
     schema_level,
-    sense,
     specification,
 )
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, read
 
 # The levels that need nothing but the configurations themselves.
 CONTROLLER_LEVELS: t.Final = (SCHEMA, SPECIFICATION, SENSE)
 
-_OF_ONE: t.Final = {SCHEMA: schema_level.findings, SPECIFICATION: specification.findings, SENSE: sense.findings}
+_OF_ONE: t.Final = {SCHEMA: schema_level.findings, SPECIFICATION: specification.findings, SENSE: consistency.findings}
 _OF_ALL: t.Final = {SPECIFICATION: neighbours.duplicates, SENSE: neighbours.overlaps}
 _OF_ATTACHMENTS: t.Final = {
     SCHEMA: lambda documents, attachments: [
@@ -92,7 +92,7 @@ def _of_one(document: Document, levels: t.Collection[str]) -> list[Finding]:
     for level in (one for one in CONTROLLER_LEVELS if one in levels):
         said = {finding.path for finding in errors(found)} if level == SPECIFICATION else set()
         found += [finding for finding in _OF_ONE[level](document) if finding.path not in said]
-    for delegate in delegates.of(document):
+    for delegate in nested_plugins.of(document):
         found += delegate.outside(_of_one(delegate.document, levels))
     return found
 

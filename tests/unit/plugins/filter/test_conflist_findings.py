@@ -17,7 +17,7 @@ from ansible.errors import AnsibleError, AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.conflist_findings import conflist_findings
 from ansible_collections.cni.node.plugins.filter.host_findings import host_findings
-from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.test.valid_conflist import valid_conflist
 
 Json = dict[str, t.Any]

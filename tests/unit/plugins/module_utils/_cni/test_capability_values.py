@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values, completed_values
-from ansible_collections.cni.node.plugins.plugin_utils._validation.capability_args import malformed
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.capability_args import malformed
 
 KNOWN = ("portMappings", "bandwidth", "ipRanges", "ips", "mac", "dns", "deviceID", "infinibandGUID", "aliases")
 PORTS = {"hostPort": 8080, "containerPort": 80}

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.config_args import check_config_args, completed_config_args
-from ansible_collections.cni.node.plugins.plugin_utils._validation.config_args import malformed
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.config_args import malformed
 
 Json = dict[str, t.Any]
 LABEL = {"key": "app", "value": "orders"}

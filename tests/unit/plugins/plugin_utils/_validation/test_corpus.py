@@ -17,7 +17,8 @@ pytest.importorskip("ansible.errors", reason="network configurations are validat
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, ERROR, FLEET, NODE, errors
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs, schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._validation import corpus
 
 BROKEN: t.Final = corpus.broken()

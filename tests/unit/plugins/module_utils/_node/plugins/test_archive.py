@@ -224,7 +224,7 @@ def test_a_long_name_is_read_whole(tmp_path: pathlib.Path, form: int) -> None:
 
 HUNGRY = """
 import pathlib, resource, sys
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.test_plugin_archive import refusal_of
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.test_archive import refusal_of
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(refusal_of(pathlib.Path(sys.argv[1])))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

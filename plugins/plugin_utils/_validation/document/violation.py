@@ -11,8 +11,8 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
-from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import nearest
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
 if t.TYPE_CHECKING:
     from jsonschema import ValidationError

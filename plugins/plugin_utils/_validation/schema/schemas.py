@@ -15,15 +15,15 @@ import typing as t
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation import quick
-from ansible_collections.cni.node.plugins.plugin_utils._validation.formats import FORMATS
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import fast_path
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.formats import FORMATS
 
 if t.TYPE_CHECKING:
     import jsonschema
 
 Schema = dict[str, t.Any]
 
-_DIRECTORY: t.Final = os.path.join(os.path.dirname(os.path.dirname(__file__)), "schemas")
+_DIRECTORY: t.Final = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(__file__))), "schemas")
 _PLUGINS: t.Final = "plugins"
 
 # What a validator needs not see; a description stays where it tells what a rule means.
@@ -100,9 +100,9 @@ def _validator_class() -> t.Callable[..., jsonschema.protocols.Validator]:
             " has not: install it for the Python that runs Ansible, for example with: pip install 'jsonschema>=4.17'"
         ) from exc
     # What reads these files as Go does takes 1500.0 for no integer.
-    checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: quick.is_integer(value))
+    checker = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda dummy, value: fast_path.is_integer(value))
     made = validators.extend(
-        Draft202012Validator, {"properties": quick.properties, "items": quick.items}, type_checker=checker
+        Draft202012Validator, {"properties": fast_path.properties, "items": fast_path.items}, type_checker=checker
     )
     return t.cast("t.Callable[..., jsonschema.protocols.Validator]", made)
 

@@ -14,9 +14,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
-from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses, schema_level
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
-from ansible_collections.cni.node.plugins.plugin_utils._validation.quick import is_integer
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, schema_level
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
 _Keys = collections.abc.Mapping[str, t.Any]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
 _IPTABLES: t.Final = "iptables"
 _NFTABLES: t.Final = "nftables"

@@ -14,9 +14,10 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
-from ansible_collections.cni.node.plugins.plugin_utils._validation import positions, schemas
-from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import Keys
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import Positions, join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document import positions
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import Positions, join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
 # Bytes of a file; the node reads no more of one.
 SIZE_LIMIT: t.Final = 4 * 1024 * 1024

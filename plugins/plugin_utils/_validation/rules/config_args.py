@@ -14,9 +14,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._cni.config_args import completed_config_args
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict
-from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
-from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import Keys
-from ansible_collections.cni.node.plugins.plugin_utils._validation.violation import Violation, violation
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import Violation, violation
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
 _OPTION: t.Final = "/config_args"
 _SCHEMA: t.Final = "config-args"

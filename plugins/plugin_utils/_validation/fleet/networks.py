@@ -12,9 +12,9 @@ import json
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses
-from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Range
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Range
 
 # On these, containers of all nodes are on one link with what their master is on.
 _SHARED_LINK: t.Final = ("macvlan", "ipvlan", "vlan", "host-device")

@@ -10,11 +10,11 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses
-from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Address, Network, Range
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
-from ansible_collections.cni.node.plugins.plugin_utils._validation.pools import ON_LINK
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Address, Network, Range
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.pools import ON_LINK
 
 # The capability with which a runtime brings addresses that the configuration does not tell of.
 _BROUGHT_BY: t.Final = {"host-local": "ipRanges", "static": "ips"}

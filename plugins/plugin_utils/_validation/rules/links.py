@@ -10,10 +10,11 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses, schemas
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
-from ansible_collections.cni.node.plugins.plugin_utils._validation.quick import is_integer
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
 # Bytes: the least that IPv4 and IPv6 do with, and the most that a link has.
 LEAST_MTU: t.Final = {4: 68, 6: 1280}

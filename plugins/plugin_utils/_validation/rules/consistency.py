@@ -10,7 +10,8 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.plugin_utils._validation import (
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import (
     backends,
     chain,
     kernel_routes,
@@ -18,7 +19,6 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation import (
     pools,
     routes,
 )
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
 
 
 def findings(document: Document) -> t.Iterator[Finding]:

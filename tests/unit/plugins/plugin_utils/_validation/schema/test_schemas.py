@@ -16,9 +16,9 @@ pytest.importorskip("ansible.errors", reason="network configurations are validat
 
 import jsonschema
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation import formats, schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import formats, schemas
 
-DIRECTORY: t.Final = pathlib.Path(schemas.__file__).parents[1] / "schemas"
+DIRECTORY: t.Final = pathlib.Path(schemas.__file__).parents[2] / "schemas"
 NAMES: t.Final = sorted(str(path.relative_to(DIRECTORY).with_suffix("")) for path in DIRECTORY.rglob("*.json"))
 REFERENCE: t.Final = (
     *("bridge", "ptp", "macvlan", "ipvlan", "vlan", "host-device", "dummy", "tap", "loopback"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation.formats import FORMATS
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.formats import FORMATS
 
 if t.TYPE_CHECKING:
     from jsonschema import ValidationError

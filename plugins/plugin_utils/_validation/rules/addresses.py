@@ -12,9 +12,9 @@ import functools
 import ipaddress
 import typing as t
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Plugin
-from ansible_collections.cni.node.plugins.plugin_utils._validation.formats import is_address, is_cidr
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.formats import is_address, is_cidr
 
 Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]

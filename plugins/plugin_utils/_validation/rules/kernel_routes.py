@@ -10,12 +10,13 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses, schemas
-from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Address, Network
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
-from ansible_collections.cni.node.plugins.plugin_utils._validation.links import LEAST_MTU
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
-from ansible_collections.cni.node.plugins.plugin_utils._validation.quick import is_integer
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Address, Network
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.links import LEAST_MTU
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
 # What tells one route from another to the kernel: destination, next hop, metric, table.
 _Key = tuple[Network, str, int, int]

@@ -11,8 +11,9 @@ import pytest
 
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation import fleet, fleet_plugins
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, read
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, read
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks as fleet_networks
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import plugins as fleet_plugins
 
 Json = dict[str, t.Any]
 
@@ -27,7 +28,7 @@ def network(subnet: str, name: str = "pods", **keys: t.Any) -> Document:
 
 def found(**nodes: Document | list[Document]) -> list[tuple[str, str, str]]:
     listed = {node: one if isinstance(one, list) else [one] for node, one in nodes.items()}
-    return [(finding.code, finding.file, finding.path) for finding in fleet.findings(listed)]
+    return [(finding.code, finding.file, finding.path) for finding in fleet_networks.findings(listed)]
 
 
 def test_a_subnet_for_each_node_is_as_it_should_be() -> None:
@@ -51,7 +52,7 @@ def test_on_one_link_the_same_range_on_two_nodes_gives_out_addresses_twice(share
 
 
 def test_one_name_for_two_networks_is_seen() -> None:
-    (one,) = fleet.findings({"a": [network("10.1.0.0/24")], "b": [network("10.1.0.0/24", mtu=1400)]})
+    (one,) = fleet_networks.findings({"a": [network("10.1.0.0/24")], "b": [network("10.1.0.0/24", mtu=1400)]})
     assert (one.code, one.level, one.file) == ("network-differs", "fleet", "b: 10-pods.conflist")
     assert one.message == "the network 'pods' is not the same on b as on a (10-pods.conflist)"
 

@@ -11,10 +11,10 @@ import itertools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.plugin_utils._validation import addresses
-from ansible_collections.cni.node.plugins.plugin_utils._validation.addresses import Network, Range
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Network, Range
 
 # On these, a container reaches its gateway on the link and nowhere else.
 ON_LINK: t.Final = ("bridge", "dummy", "host-device", "ipvlan", "macvlan", "tap", "vlan")

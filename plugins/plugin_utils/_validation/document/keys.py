@@ -11,8 +11,8 @@ import dataclasses
 import difflib
 import typing as t
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
-from ansible_collections.cni.node.plugins.plugin_utils._validation.schemas import Schema
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.schemas import Schema
 
 # A key that is this much like a known one is taken for that one misspelled.
 _LIKENESS: t.Final = 0.75

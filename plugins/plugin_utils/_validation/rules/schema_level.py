@@ -10,11 +10,11 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
-from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import nearest
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
-from ansible_collections.cni.node.plugins.plugin_utils._validation.violation import violation
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import violation
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
 # A plugin that is this much like a known one, and at most one letter longer or shorter, is taken for that one misspelled;
 # others have names of their own that are nearly one of four letters: vxlan, wlan.

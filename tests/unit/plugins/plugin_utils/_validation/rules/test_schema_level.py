@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source, validate
 
 # Of other projects and clouds, without a schema here; some are nearly the name of a reference plugin.

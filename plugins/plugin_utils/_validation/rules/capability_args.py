@@ -14,13 +14,13 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import completed_values
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict
-from ansible_collections.cni.node.plugins.plugin_utils._validation import schemas
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
-from ansible_collections.cni.node.plugins.plugin_utils._validation.keys import Keys
-from ansible_collections.cni.node.plugins.plugin_utils._validation.links import limits
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
-from ansible_collections.cni.node.plugins.plugin_utils._validation.quick import is_integer
-from ansible_collections.cni.node.plugins.plugin_utils._validation.violation import violation
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import violation
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.links import limits
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
 _SCHEMA: t.Final = "capability-args"
 _ANY_ADDRESS: t.Final = ("", "0.0.0.0", "::")

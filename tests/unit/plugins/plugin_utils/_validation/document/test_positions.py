@@ -13,7 +13,7 @@ pytest.importorskip("ansible.errors", reason="network configurations are validat
 
 from hypothesis import given
 
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join, scan
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join, scan
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values
 
 TEXT: t.Final = """{

@@ -11,8 +11,8 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document, Plugin
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
 _Keys = dict[str, t.Any]
 

@@ -15,8 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni import config, identifier, version
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document import Document
-from ansible_collections.cni.node.plugins.plugin_utils._validation.positions import join
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
 _FLAGS: t.Final = ("disableCheck", "disableGC", "loadOnlyInlinedPlugins")
 

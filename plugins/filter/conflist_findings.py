@@ -30,7 +30,7 @@ options:
       - V(schema) compares each key and value with the schemas of the network, of the reference plugins and of well-known
         other ones.
       - V(specification) holds names, versions and reserved keys against the CNI specification.
-      - V(sense) looks for what is well formed and cannot work, such as a gateway outside its subnet, ranges and networks that
+      - V(consistency) looks for what is well formed and cannot work, such as a gateway outside its subnet, ranges and networks that
         overlap, or plugins in a wrong order.
       - Text that is no JSON is found at any level.
     type: list
@@ -38,11 +38,11 @@ options:
     choices:
       - schema
       - specification
-      - sense
+      - consistency
     default:
       - schema
       - specification
-      - sense
+      - consistency
   files:
     description:
       - Whether the input is paths of files. Files of one directory are taken for those of one node.
@@ -102,7 +102,7 @@ _value:
       choices:
         - schema
         - specification
-        - sense
+        - consistency
     severity:
       description: V(error) stops, V(warning) is to be seen.
       type: str

@@ -83,12 +83,12 @@ options:
         choices:
           - schema
           - specification
-          - sense
+          - consistency
           - node
         default:
           - schema
           - specification
-          - sense
+          - consistency
           - node
       strict:
         description:

@@ -31,11 +31,11 @@ options:
     choices:
       - schema
       - specification
-      - sense
+      - consistency
     default:
       - schema
       - specification
-      - sense
+      - consistency
   files:
     description:
       - Whether the input is paths of files.

@@ -15,10 +15,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 
 SCHEMA: t.Final = "schema"
 SPECIFICATION: t.Final = "specification"
-SENSE: t.Final = "sense"
+CONSISTENCY: t.Final = "consistency"
 NODE: t.Final = "node"
 FLEET: t.Final = "fleet"
-LEVELS: t.Final = (SCHEMA, SPECIFICATION, SENSE, NODE, FLEET)
+LEVELS: t.Final = (SCHEMA, SPECIFICATION, CONSISTENCY, NODE, FLEET)
 
 ERROR: t.Final = "error"
 WARNING: t.Final = "warning"
@@ -51,27 +51,27 @@ CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "undeclared-capability": (SPECIFICATION, ERROR),
     "reserved-key": (SPECIFICATION, WARNING),
     "no-inlined-plugins": (SPECIFICATION, WARNING),
-    "host-bits-set": (SENSE, ERROR),
-    "subnet-too-small": (SENSE, ERROR),
-    "range-outside-subnet": (SENSE, ERROR),
-    "range-backwards": (SENSE, ERROR),
-    "family-mismatch": (SENSE, ERROR),
-    "gateway-outside-subnet": (SENSE, ERROR),
-    "gateway-handed-out": (SENSE, ERROR),
-    "ranges-overlap": (SENSE, ERROR),
-    "networks-overlap": (SENSE, ERROR),
-    "route-without-path": (SENSE, ERROR),
-    "route-twice": (SENSE, ERROR),
-    "link-scope-gateway": (SENSE, ERROR),
-    "mtu-out-of-bounds": (SENSE, ERROR),
-    "meta-plugin-first": (SENSE, ERROR),
-    "second-interface-plugin": (SENSE, ERROR),
-    "portmap-without-address": (SENSE, ERROR),
-    "wrong-backend": (SENSE, ERROR),
-    "port-mapped-twice": (SENSE, ERROR),
-    "rate-without-burst": (SENSE, ERROR),
-    "rate-out-of-bounds": (SENSE, ERROR),
-    "ipmasq-without-route": (SENSE, WARNING),
+    "host-bits-set": (CONSISTENCY, ERROR),
+    "subnet-too-small": (CONSISTENCY, ERROR),
+    "range-outside-subnet": (CONSISTENCY, ERROR),
+    "range-backwards": (CONSISTENCY, ERROR),
+    "family-mismatch": (CONSISTENCY, ERROR),
+    "gateway-outside-subnet": (CONSISTENCY, ERROR),
+    "gateway-handed-out": (CONSISTENCY, ERROR),
+    "ranges-overlap": (CONSISTENCY, ERROR),
+    "networks-overlap": (CONSISTENCY, ERROR),
+    "route-without-path": (CONSISTENCY, ERROR),
+    "route-twice": (CONSISTENCY, ERROR),
+    "link-scope-gateway": (CONSISTENCY, ERROR),
+    "mtu-out-of-bounds": (CONSISTENCY, ERROR),
+    "meta-plugin-first": (CONSISTENCY, ERROR),
+    "second-interface-plugin": (CONSISTENCY, ERROR),
+    "portmap-without-address": (CONSISTENCY, ERROR),
+    "wrong-backend": (CONSISTENCY, ERROR),
+    "port-mapped-twice": (CONSISTENCY, ERROR),
+    "rate-without-burst": (CONSISTENCY, ERROR),
+    "rate-out-of-bounds": (CONSISTENCY, ERROR),
+    "ipmasq-without-route": (CONSISTENCY, WARNING),
     "missing-plugin": (NODE, ERROR),
     "broken-plugin": (NODE, ERROR),
     "incompatible-plugin": (NODE, ERROR),
@@ -179,12 +179,12 @@ def _readable(value: t.Any) -> t.Any:
 
 __all__ = (
     "CODES",
+    "CONSISTENCY",
     "ERROR",
     "FLEET",
     "LEVELS",
     "NODE",
     "SCHEMA",
-    "SENSE",
     "SPECIFICATION",
     "WARNING",
     "Finding",

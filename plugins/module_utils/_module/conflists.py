@@ -12,9 +12,9 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import (
+    CONSISTENCY,
     NODE,
     SCHEMA,
-    SENSE,
     SPECIFICATION,
     Finding,
     errors,
@@ -40,7 +40,7 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 # The controller has looked at all but the last when this gets here, and at the attachments, which stay there.
-_LEVELS: t.Final = [SCHEMA, SPECIFICATION, SENSE, NODE]
+_LEVELS: t.Final = [SCHEMA, SPECIFICATION, CONSISTENCY, NODE]
 
 VALIDATE: t.Final = {
     "type": "dict",

@@ -11,8 +11,8 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import (
+    CONSISTENCY,
     SCHEMA,
-    SENSE,
     SPECIFICATION,
     Finding,
     errors,
@@ -29,17 +29,21 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
 )
 
 # The levels that need nothing but the configurations themselves.
-CONTROLLER_LEVELS: t.Final = (SCHEMA, SPECIFICATION, SENSE)
+CONTROLLER_LEVELS: t.Final = (SCHEMA, SPECIFICATION, CONSISTENCY)
 
-_OF_ONE: t.Final = {SCHEMA: schema_level.findings, SPECIFICATION: specification.findings, SENSE: consistency.findings}
-_OF_ALL: t.Final = {SPECIFICATION: neighbours.duplicates, SENSE: neighbours.overlaps}
+_OF_ONE: t.Final = {
+    SCHEMA: schema_level.findings,
+    SPECIFICATION: specification.findings,
+    CONSISTENCY: consistency.findings,
+}
+_OF_ALL: t.Final = {SPECIFICATION: neighbours.duplicates, CONSISTENCY: neighbours.overlaps}
 _OF_ATTACHMENTS: t.Final = {
     SCHEMA: lambda documents, attachments: [
-        *capability_args.malformed(documents, attachments),
-        *config_args.malformed(attachments),
+        *capability_args.schema_findings(documents, attachments),
+        *config_args.schema_findings(attachments),
     ],
-    SPECIFICATION: capability_args.undeclared,
-    SENSE: capability_args.senseless,
+    SPECIFICATION: capability_args.specification_findings,
+    CONSISTENCY: capability_args.consistency_findings,
 }
 
 

@@ -55,7 +55,7 @@ def test_a_failed_run_still_shows_what_each_node_has(node: Node, project: Projec
     plugin = {**given["config"]["plugins"][0], "ipam": networks.host_local("10.9.0.0/16")}
     changed = {"config": {**given["config"], "plugins": [plugin]}}
     failed = project.run(
-        PROVISION, **{**variables, "cni_node_conflists": [changed], "cni_node_validate_levels": "schema sense"}
+        PROVISION, **{**variables, "cni_node_conflists": [changed], "cni_node_validate_levels": "schema consistency"}
     )
     assert failed.status != 0
     shown = failed["Show what each node has"].result["msg"]

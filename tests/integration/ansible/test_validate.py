@@ -49,7 +49,7 @@ def test_an_error_fails_and_everything_is_said_before(project: Project) -> None:
 def test_a_warning_fails_where_it_is_to_be_strict(project: Project) -> None:
     files = written(project, ODD)
     assert project.run(VALIDATE, cni_node_conflist_files=files, cni_node_validate_strict=True).status != 0
-    levels = ["specification", "sense"]
+    levels = ["specification", "consistency"]
     project.run(
         VALIDATE, cni_node_conflist_files=files, cni_node_validate_strict="true", cni_node_validate_levels=levels
     ).succeeded()

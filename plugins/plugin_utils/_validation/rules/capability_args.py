@@ -38,7 +38,7 @@ class _Given:
         return join("", "capability_args", *parts)
 
 
-def malformed(dummy: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> list[Finding]:
+def schema_findings(dummy: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> list[Finding]:
     """Compare capability arguments with what the conventions say of those that are well known.
 
     Raises:
@@ -55,7 +55,7 @@ def malformed(dummy: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> li
     return found
 
 
-def undeclared(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
+def specification_findings(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
     """Find capability arguments that no plugin of the network declares; runtimes drop them without a word."""
     # What is in the directory beside a file is not known here.
     declared = {document.name: _declared(document) for document in documents if document.plugins}
@@ -67,7 +67,7 @@ def undeclared(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) 
                 yield Finding("undeclared-capability", given.file, given.path(name), message, hint)
 
 
-def senseless(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
+def consistency_findings(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
     """Find ports of the node that are to lead to two containers, and limits that are none."""
     taken: dict[tuple[t.Any, str], list[tuple[str, _Given]]] = {}
     for given in _given(attachments):
@@ -118,4 +118,4 @@ def _list(value: t.Any) -> list[t.Any]:
     return value if isinstance(value, list) else []
 
 
-__all__ = ("malformed", "senseless", "undeclared")
+__all__ = ("consistency_findings", "schema_findings", "specification_findings")

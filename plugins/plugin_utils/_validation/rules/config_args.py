@@ -22,7 +22,7 @@ _OPTION: t.Final = "/config_args"
 _SCHEMA: t.Final = "config-args"
 
 
-def malformed(attachments: t.Sequence[t.Any]) -> list[Finding]:
+def schema_findings(attachments: t.Sequence[t.Any]) -> list[Finding]:
     """Compare an attachment's values for ``args.cni`` with the conventions; no finding shows a value.
 
     Raises:
@@ -57,4 +57,4 @@ def _given(attachments: t.Sequence[t.Any]) -> t.Iterator[tuple[str, dict[str, t.
                 yield f"attachments[{index}]", completed_config_args(given)
 
 
-__all__ = ("malformed",)
+__all__ = ("schema_findings",)

@@ -349,7 +349,7 @@ def test_a_warning_stops_where_it_is_to_be_strict(controller: Controller, strict
 
 
 def test_only_the_levels_asked_for_are_looked_at(controller: Controller) -> None:
-    result, sent = controller.validated({"config": TYPOS}, levels=["specification", "sense"])
+    result, sent = controller.validated({"config": TYPOS}, levels=["specification", "consistency"])
     assert (codes(result), result["msg"]) == ([], "from the node")
     result, sent = controller.validated({"config": {**CONFIG, "name": "a/b"}}, levels=[])
     assert (result["findings"], sent) == ([], None)
@@ -357,7 +357,9 @@ def test_only_the_levels_asked_for_are_looked_at(controller: Controller) -> None
 
 
 @pytest.mark.parametrize(
-    "validate", ["levels=specification", '{"levels": "specification"}', {"levels": "specification,sense"}], ids=str
+    "validate",
+    ["levels=specification", '{"levels": "specification"}', {"levels": "specification,consistency"}],
+    ids=str,
 )
 def test_levels_as_text_are_read_as_the_module_reads_them(controller: Controller, validate: t.Any) -> None:
     action = controller._action({"conflists": [{"config": TYPOS}], "validate": validate}, {})
@@ -411,7 +413,7 @@ def test_attachments_of_a_wrong_form_are_for_the_node_to_refuse(controller: Cont
 def test_a_level_that_is_none_is_refused(controller: Controller) -> None:
     result, sent = controller.validated({"config": CONFIG}, levels=["scheme"])
     assert (result["failed"], sent) == (True, None)
-    assert "expected: a list of schema, specification, sense, node" in result["msg"]
+    assert "expected: a list of schema, specification, consistency, node" in result["msg"]
 
 
 def test_a_finding_in_rendered_text_has_the_template_and_the_line(controller: Controller) -> None:

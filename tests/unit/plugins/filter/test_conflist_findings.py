@@ -65,7 +65,7 @@ def test_files_are_read_and_those_of_one_directory_belong_together(tmp_path: pat
 
 
 def test_levels_are_chosen() -> None:
-    assert codes(TYPO, ["specification", "sense"]) == []
+    assert codes(TYPO, ["specification", "consistency"]) == []
     assert codes(TYPO, levels=["schema"]) == [("conflists[0]", "misspelled-key")]
 
 
@@ -110,7 +110,7 @@ def test_what_is_found_is_named_as_people_name_it() -> None:
 
 @pytest.mark.parametrize("levels", ["schema", ["scheme"], [5], 5, [["schema"]]])
 def test_levels_that_are_none_are_refused(levels: t.Any) -> None:
-    with pytest.raises(AnsibleFilterError, match="expected: a list of schema, specification, sense"):
+    with pytest.raises(AnsibleFilterError, match="expected: a list of schema, specification, consistency"):
         conflist_findings(GOOD, levels)
 
 
@@ -125,7 +125,7 @@ def test_a_controller_without_the_library_is_told_what_to_install(monkeypatch: p
     monkeypatch.setitem(t.cast("dict[str, t.Any]", __import__("sys").modules), "jsonschema", None)
     with pytest.raises(AnsibleError, match=r"pip install 'jsonschema>=4\.17'"):
         conflist_findings(GOOD)
-    assert conflist_findings(GOOD, ["specification", "sense"]) == []
+    assert conflist_findings(GOOD, ["specification", "consistency"]) == []
 
 
 def test_errors_make_it_invalid_and_warnings_when_strict() -> None:
@@ -133,7 +133,7 @@ def test_errors_make_it_invalid_and_warnings_when_strict() -> None:
     assert valid_conflist(ODD)
     assert not valid_conflist(ODD, strict=True)
     assert not valid_conflist(TYPO)
-    assert valid_conflist(TYPO, levels=["sense"])
+    assert valid_conflist(TYPO, levels=["consistency"])
 
 
 def test_a_file_can_be_tested(tmp_path: pathlib.Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values, completed_values
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.capability_args import malformed
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.capability_args import schema_findings
 
 KNOWN = ("portMappings", "bandwidth", "ipRanges", "ips", "mac", "dns", "deviceID", "infinibandGUID", "aliases")
 PORTS = {"hostPort": 8080, "containerPort": 80}
@@ -130,7 +130,7 @@ def test_what_people_write_is_completed(written: dict[str, t.Any], completed: di
 
 def test_what_is_completed_passes_validation() -> None:
     for name in ("no protocol", "a protocol in capitals", "ports as text", "rates as text", "JSON as text"):
-        found = malformed((), [{"network": "n", "capability_args": COMPLETED[name][0]}])
+        found = schema_findings((), [{"network": "n", "capability_args": COMPLETED[name][0]}])
         assert [one.code for one in found if one.code != "key-case"] == [], name
 
 
@@ -146,7 +146,7 @@ _JSON = st.recursive(
 
 @pytest.mark.parametrize("aliases", [["web"], {"n": ["web"]}])
 def test_the_schema_takes_names_of_either_form(aliases: t.Any) -> None:
-    assert malformed((), [{"network": "n", "capability_args": {"aliases": aliases}}]) == []
+    assert schema_findings((), [{"network": "n", "capability_args": {"aliases": aliases}}]) == []
 
 
 @given(name=st.sampled_from([one for one in KNOWN if one != "dns"]), value=_JSON)
@@ -154,4 +154,4 @@ def test_the_schema_takes_nothing_that_is_refused(name: str, value: t.Any) -> No
     try:
         check_values(NETWORK, completed_values({name: value}))
     except CniError:
-        assert malformed((), [{"network": "n", "capability_args": {name: value}}])
+        assert schema_findings((), [{"network": "n", "capability_args": {name: value}}])

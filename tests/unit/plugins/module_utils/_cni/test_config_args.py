@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.config_args import check_config_args, completed_config_args
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.config_args import malformed
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.config_args import schema_findings
 
 Json = dict[str, t.Any]
 LABEL = {"key": "app", "value": "orders"}
@@ -47,7 +47,7 @@ def test_what_no_plugin_can_decode_is_refused_and_not_shown(values: Json, what: 
 @pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
 def test_what_plugins_take_is_let_through(values: Json) -> None:
     check_config_args(values)
-    assert malformed([{"config_args": completed_config_args(values)}]) == []
+    assert schema_findings([{"config_args": completed_config_args(values)}]) == []
 
 
 COMPLETED: dict[str, tuple[Json, Json]] = {
@@ -69,14 +69,14 @@ def test_what_people_write_is_completed(written: Json, completed: Json) -> None:
 
 @pytest.mark.parametrize(("values", "what", "dummy"), REFUSED.values(), ids=REFUSED)
 def test_validation_finds_the_same_on_the_controller_and_shows_no_value(values: Json, what: str, dummy: str) -> None:
-    found = [one for one in malformed([{"config_args": values}]) if one.code != "key-case"]
+    found = [one for one in schema_findings([{"config_args": values}]) if one.code != "key-case"]
     assert len(found) == 1
     assert found[0].path.lower().startswith(f"/config_args{what.partition(':')[0]}".lower())
     assert "77" not in str(found[0].as_dict())
 
 
 def test_an_address_that_is_none_is_found_on_the_controller_and_not_shown() -> None:
-    (found,) = malformed([{"config_args": {"ips": ["10.1.0.777"]}}])
+    (found,) = schema_findings([{"config_args": {"ips": ["10.1.0.777"]}}])
     assert (found.code, found.path) == ("malformed-value", "/config_args/ips/0")
     assert "777" not in str(found.as_dict())
-    assert malformed([{"state": "absent", "config_args": {"ips": 5}}, 5, {"config_args": 5}]) == []
+    assert schema_findings([{"state": "absent", "config_args": {"ips": 5}}, 5, {"config_args": 5}]) == []

@@ -122,11 +122,11 @@ def test_any_values_of_known_keys_have_findings_and_no_traceback(several: list[J
         assert not is_refused(content) or any(one.severity == ERROR for one in found if one.file == f"{number}")
 
 
-@given(st.sampled_from(GOOD), st.permutations(["schema", "specification", "sense"]))
+@given(st.sampled_from(GOOD), st.permutations(["schema", "specification", "consistency"]))
 def test_each_level_stands_by_itself(network: Json, levels: list[str]) -> None:
     source = Source("x", text(network))
     whole = validate([source], levels)
-    apart = [finding for level in ("schema", "specification", "sense") for finding in validate([source], [level])]
+    apart = [finding for level in ("schema", "specification", "consistency") for finding in validate([source], [level])]
     assert whole == apart
     assert {finding.level for finding in validate([source], levels[:1])} <= {levels[0]}
 

@@ -19,7 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import Stopwatch
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._module import attachments_report as report
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
@@ -30,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch i
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
 from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import NodeExecutor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 if t.TYPE_CHECKING:
@@ -51,9 +50,8 @@ def ensure(module: AnsibleModule) -> _Keys:
     _check_restore_dir(params["restore_dir"])
     allowed = params["allow_world_writable_plugins"]
     log = stderr_log(module)
-    executor = NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log)
-    stopwatch = Stopwatch(executor)
-    runtime = Runtime(stopwatch, params["cache_dir"], timeout, nested_types)
+    executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log)
+    runtime = Runtime(executor, params["cache_dir"], timeout, nested_types)
     networks = _networks(module)
     wanted = _wanted(
         params["attachments"], Restoration(tuple(params["plugin_dirs"]), timeout, allow_world_writable=allowed)
@@ -69,11 +67,11 @@ def ensure(module: AnsibleModule) -> _Keys:
     if module.check_mode:
         _forecast(module, runtime, networks, outcomes)
     rest = todo.rest(outcomes)
-    parts = report.of(outcomes, stopwatch.calls, log)
+    parts = report.of(outcomes, executor.calls, log)
     warn_of_omitted(module, log)
     if prepares_boot and not rest:
         _prepare_boot(module, outcomes, parts)
-    parts["timing"] = report.timing(outcomes, stopwatch.calls, workers, time.monotonic() - started)
+    parts["timing"] = report.timing(outcomes, executor.calls, workers, time.monotonic() - started)
     return {**completed(parts, foretold=module.check_mode), **({"_controller": rest} if rest else {})}
 
 

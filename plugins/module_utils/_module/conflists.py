@@ -20,7 +20,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import (
     errors,
     refusal,
 )
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
@@ -35,6 +34,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned i
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -97,7 +97,7 @@ def _validated(module: AnsibleModule, prospect: Prospect) -> list[Finding]:
         found += exposed if is_asked else errors(exposed)
     if params["probe"]:
         timeout = positive("timeout", params["timeout"])
-        executor = ProcessExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
+        executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
         probe = PluginProbe(executor, may_come=module.check_mode)
         found += [finding for network in prospect.wanted for finding in probe.findings(network)]
     if is_asked:

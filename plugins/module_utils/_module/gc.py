@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, KEPT, Leak, Scope
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Valid
 from ansible_collections.cni.node.plugins.module_utils._node.gc.removal import Removal
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import NodeExecutor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 if t.TYPE_CHECKING:
@@ -37,7 +37,7 @@ def collect(module: AnsibleModule) -> dict[str, t.Any]:
     names = [check_network_name(name, f"networks[{position}]") for position, name in enumerate(params["networks"])]
     scope = Scope(params["min_age"] and positive("min_age", params["min_age"]), module.check_mode)
     allowed = params["allow_world_writable_plugins"]
-    executor = NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
+    executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
     runtime = Runtime(executor, params["cache_dir"], timeout, nested_types)
     removal = _removal(params["removed_conflists"], params["removed_attachments"])
     networks = conf_dir.load(params["conf_dir"])

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 from ansible_collections.cni.node.plugins.module_utils._module.run import counted, stderr_log, warn, warn_of_omitted
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import NodeExecutor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 if t.TYPE_CHECKING:
@@ -33,7 +33,7 @@ def verify(module: AnsibleModule) -> dict[str, t.Any]:
     timeout = positive("timeout", params["timeout"])
     allowed = params["allow_world_writable_plugins"]
     log = stderr_log(module)
-    executor = NodeExecutor(params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log)
+    executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log)
     runtime = Runtime(executor, params["cache_dir"], timeout, nested_types)
     gateway_timeout = params["gateway_timeout"] and positive("gateway_timeout", params["gateway_timeout"])
     verification = Verification(runtime, conf_dir.load(params["conf_dir"]), gateway_timeout)

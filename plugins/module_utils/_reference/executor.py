@@ -12,39 +12,66 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
+    Executor,
+    Listener,
+    Parameters,
+    ProcessExecutor,
+)
+from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import Stopwatch
 
 _HOST_DEVICE: t.Final = "host-device"
 _SBR: t.Final = "sbr"
 _NO_INTERFACE: t.Final = re.compile(r"failed to find .*Link not found")
 
 
-class NodeExecutor(ProcessExecutor):
-    """Runs plugins, and makes up for reference plugins that cannot run DEL of what is gone.
+def make_executor(
+    plugin_dirs: t.Sequence[str],
+    timeout: float,
+    *,
+    allow_world_writable: bool = False,
+    listener: Listener | None = None,
+) -> Stopwatch:
+    """Return the chain of executors that runs plugins: a stopwatch around `DefectTolerance` around processes.
+
+    Arguments and errors are those of `ProcessExecutor`.
+    """
+    processes = ProcessExecutor(plugin_dirs, timeout, allow_world_writable=allow_world_writable, listener=listener)
+    return Stopwatch(DefectTolerance(processes))
+
+
+class DefectTolerance:
+    """An executor around another one that completes DEL where reference plugins are known to fail.
 
     "Plugins should generally complete a DEL action without error even if some resources are missing" (section 2,
-    "DEL"). These two would keep an attachment from ever being deleted once its namespace is gone, as after a reboot.
+    "DEL"). host-device and sbr fail once the network namespace is gone, as after a reboot. Without this, such an
+    attachment could never be deleted.
     """
 
-    def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
-        if parameters.command != "DEL" or parameters.attachment is None:
-            return super().execute(plugin_type, request, parameters)
-        if plugin_type == _SBR and not parameters.attachment.netns:
-            return b""  # its rules have gone with the namespace
-        if plugin_type == _HOST_DEVICE:
-            return self._give_back(request, parameters, parameters.attachment.netns)
-        return super().execute(plugin_type, request, parameters)
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
 
-    def _give_back(self, request: bytes, parameters: Parameters, netns: str) -> bytes:
-        """Run DEL of host-device; without a namespace or an interface in it, it would leave out its IPAM plugin."""
+    def require(self, plugin_type: str) -> str:
+        return self._executor.require(plugin_type)
+
+    def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
+        attachment = parameters.attachment if parameters.command == "DEL" else None
+        if attachment is not None and plugin_type == _SBR and not attachment.netns:
+            return b""  # the kernel removed its rules with the namespace
+        if attachment is not None and plugin_type == _HOST_DEVICE:
+            return self._return_device(request, parameters, attachment.netns)
+        return self._executor.execute(plugin_type, request, parameters)
+
+    def _return_device(self, request: bytes, parameters: Parameters, netns: str) -> bytes:
+        """Run DEL of host-device, and DEL of its IPAM plugin where host-device fails before it gets there."""
         try:
             if netns:
-                return super().execute(_HOST_DEVICE, request, parameters)
+                return self._executor.execute(_HOST_DEVICE, request, parameters)
         except CniError as exc:
             if not _NO_INTERFACE.search(exc.msg):
                 raise
         ipam = (json.loads(request).get("ipam") or {}).get("type")
-        return super().execute(ipam, request, parameters) if ipam else b""
+        return self._executor.execute(ipam, request, parameters) if ipam else b""
 
 
-__all__ = ("NodeExecutor",)
+__all__ = ("DefectTolerance", "make_executor")

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch i
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import NodeExecutor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 
@@ -100,7 +100,7 @@ def _restore(
     workers: int,
 ) -> list[Outcome]:
     try:
-        executor = NodeExecutor(means.plugin_dirs, means.timeout, allow_world_writable=means.allow_world_writable)
+        executor = make_executor(means.plugin_dirs, means.timeout, allow_world_writable=means.allow_world_writable)
         runtime = Runtime(executor, cache_dir, means.timeout, nested_types)
     except CniError as exc:
         return [Outcome(one.attachment, "failed", error=exc) for one in wanted]

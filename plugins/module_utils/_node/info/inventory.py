@@ -20,13 +20,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import manifest as plugin_manifest
 from ansible_collections.cni.node.plugins.module_utils._reference import nested_plugins
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 
 _Facts = dict[str, t.Any]
 
@@ -44,7 +45,7 @@ def plugins(
     answers = [
         pool.map(
             functools.partial(
-                _plugin, directory, ProcessExecutor([directory], timeout, allow_world_writable=allow_world_writable)
+                _plugin, directory, make_executor([directory], timeout, allow_world_writable=allow_world_writable)
             ),
             _executables(directory),
         )
@@ -109,7 +110,7 @@ def namespaces() -> list[_Facts]:
     return [{"name": name, "path": netns.path_of(name)} for name in netns.names()]
 
 
-def _plugin(directory: str, executor: ProcessExecutor, name: str) -> _Facts:
+def _plugin(directory: str, executor: Executor, name: str) -> _Facts:
     facts: _Facts = {"type": name, "path": os.path.join(directory, name), "versions": [], "error": None}
     try:
         facts["versions"] = list(PluginVersions(executor).supported(name))

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import defa
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import NodeExecutor
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 _NOT_READY: t.Final[t.Mapping[int, str]] = {
@@ -66,7 +66,7 @@ def readiness_of_node(
         path: Directory of the network configurations.
         timeout: Seconds that one plugin may run.
     """
-    executor = NodeExecutor(plugin_dirs, timeout, allow_world_writable=allow_world_writable)
+    executor = make_executor(plugin_dirs, timeout, allow_world_writable=allow_world_writable)
     networks = conf_dir.load(path).networks
     runtime = Runtime(executor, cache_dir, timeout, nested_types)
     return readiness(runtime, [networks[name] for name in sorted(networks)])

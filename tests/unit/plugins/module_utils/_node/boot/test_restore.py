@@ -27,7 +27,7 @@ def lab(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     """Its namespaces pass for named ones."""
     monkeypatch.setattr(netns, "DIRECTORY", str(lab.netns))
     monkeypatch.setattr(netns, "create", lab.make_namespace)
-    monkeypatch.setattr(boot_restore, "NodeExecutor", lambda *dummy, **keys: lab.executor)
+    monkeypatch.setattr(boot_restore, "make_executor", lambda *dummy, **keys: lab.executor)
     return lab
 
 

@@ -37,7 +37,7 @@ test: venv  ## run every suite below, to the end, and sum up
 	@.venv/bin/python -m tools.check $(SUITES)
 
 # One target for each suite, with its line for the list of targets:
-lint:         ## ruff, yamllint, shellcheck, reuse, ansible-lint, antsibull, galaxy-importer
+lint:         ## ruff, the words of tools/style, yamllint, shellcheck, reuse, ansible-lint, antsibull, galaxy-importer
 types:        ## mypy, strict
 unit:         ## tests/unit on the Python of .venv
 units-all:    ## tests/unit on every other Python at hand, 3.9 and newer

@@ -1,0 +1,106 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Each rule of the style check fails for one example, and says nothing of text that keeps it."""
+
+from __future__ import annotations
+
+import pathlib
+import typing as t
+
+import pytest
+
+from tools.style import __main__ as style
+
+PRODUCT = pathlib.Path("plugins/module_utils/_base/x.py")
+TEST = pathlib.Path("tests/unit/test_x.py")
+
+
+def rules(source: str, path: pathlib.Path = PRODUCT) -> list[tuple[int, str]]:
+    return [(violation.line, violation.rule) for violation in style.check_file(path, source)]
+
+
+def function(docstring: str, name: str = "read", returns: str = "str") -> str:
+    return f'def {name}() -> {returns}:\n    """{docstring}"""\n'
+
+
+BROKEN: t.Final = {
+    "a docstring begins with Tell": (function("Tell a link by its name."), [(2, "docstring-opening")]),
+    "a class says what": ('class A:\n    """What is kept."""\n', [(2, "docstring-opening")]),
+    "a module says that": ('"""That there is a link."""\n', [(1, "docstring-opening")]),
+    "a docstring has an article": (function("The name of a link."), [(2, "imperative")]),
+    "a docstring has the third person": (function("Returns the name."), [(2, "imperative")]),
+    "a bool is not a whether": (function("Check the name.", returns="bool"), [(2, "bool-docstring")]),
+    "a method is a preposition": ("class A:\n    def of(self) -> int:\n        return 1\n", [(2, "method-name")]),
+    "a name begins with a participle": ("def _asked_link() -> None: ...\n", [(1, "participle-name")]),
+    "a name is a participle": ("def _joined() -> None: ...\n", [(1, "participle-name")]),
+    "a comment": ("# Nobody waits.\n", [(1, "phrase")]),
+    "a comment of two lines": ("x = 1\n# It is to\n# be done.\n", [(2, "phrase")]),
+    "a docstring of two lines": (
+        function("Return the id.\n\n    It is read, for\n    it is short.\n"),
+        [(4, "phrase")],
+    ),
+    "a message": ('raise ValueError("somebody else has it")\n', [(1, "phrase")]),
+    "a message with a value": ('raise ValueError(f"{x} is to be {y}")\n', [(1, "phrase")]),
+    "a message in two parts": ('raise ValueError(\n    "a, or "\n    "nothing"\n)\n', [(2, "phrase")]),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_broken_rule_is_found_with_its_line(broken: str) -> None:
+    source, expected = BROKEN[broken]
+    assert rules(source) == expected
+
+
+KEPT: t.Final = {
+    "an order": function("Return the name of a link."),
+    "a bool": function("Return whether the link exists.", returns="bool"),
+    "a bool with an effect": function("Remove the link and return whether it existed.", returns="bool"),
+    "a property is a noun": f"class A:\n    @property\n    {function('The name.')}".replace(
+        '\n    """', '\n        """'
+    ),
+    "a fixture is a value": "@pytest.fixture()\ndef kept() -> int: ...\n",
+    "a verb in ing": "def ping() -> None: ...\n",
+    "a term with a participle": "def expected_rules() -> None: ...\n",
+    "a user": 'OWNER = "nobody"\n',
+    "comments apart": "# This is to\nx = 1\n# be seen: be.\n",
+}
+
+
+@pytest.mark.parametrize("kept", KEPT)
+def test_text_that_keeps_the_rules_passes(kept: str) -> None:
+    assert rules(KEPT[kept]) == []
+
+
+def test_the_literals_of_tests_are_free() -> None:
+    assert rules('x = "it is to be seen"\n', TEST) == []
+    assert rules(function("The name of a link."), TEST) == []
+    assert rules(function("Tell a link."), TEST) == [(2, "docstring-opening")]
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "expected"),
+    [
+        ("docs/x.md", "Whoever reads\nis warned; what is\nto be done.\n", [(1, "phrase"), (2, "phrase")]),
+        ("docs/x.md", "The user `nobody`:\n```\nsu nobody\n```\n", []),
+        ("roles/x/tasks/main.yml", "- name: Ask everybody\n", [(1, "phrase")]),
+        ("tests/support/x", "#!/bin/sh\n# nobody\n", [(2, "phrase")]),
+        ("tests/support/x", "#!/usr/bin/env python3\n# nobody\n", [(2, "phrase")]),
+        ("tests/x.bin", "nobody", []),
+    ],
+)
+def test_pages_and_yaml_and_scripts_are_read(path: str, source: str, expected: list[tuple[int, str]]) -> None:
+    assert rules(source, pathlib.Path(path)) == expected
+
+
+def test_paths_select_files_and_exempt_files_stay_out() -> None:
+    files = [pathlib.Path(name) for name in ("docs/a.md", "docs/b/c.md", "docsx/d.md", "tests/corpus/good/x.json")]
+    assert style.select(files, [pathlib.Path("docs")]) == files[:2]
+    assert style.select(files, [pathlib.Path("docs/b/c.md")]) == files[1:2]
+    assert style.select(files, []) == files[:3]
+
+
+def test_a_path_that_is_misspelled_is_an_error() -> None:
+    with pytest.raises(SystemExit):
+        style.main(["plugin"])

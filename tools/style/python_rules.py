@@ -1,0 +1,155 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Rules for Python files: how docstrings begin, how functions are called, which phrases strings and comments avoid."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import typing as t
+
+from tools.style import phrases
+
+
+class Violation(t.NamedTuple):
+    """A broken rule, by its line, counted from 1."""
+
+    line: int
+    rule: str
+    text: str
+
+
+Function = t.Union[ast.FunctionDef, ast.AsyncFunctionDef]
+
+# Words that a docstring does not begin with, whatever it describes.
+BANNED_OPENINGS: t.Final = ("Tell", "Say", "Have", "What", "That", "Whoever", "Nobody")
+_NO_VERBS = """
+The A An Every Each All One Whether Which How Where Why When Who It Its This These Those Any Only Both By As Of For With
+In On Some Another No Nothing None
+"""
+NO_VERBS: t.Final = frozenset(_NO_VERBS.split())
+_THIRD_PERSON: t.Final = re.compile(r"[A-Z][a-z]+[^s\W]s")
+# Participles that are no part of a term, as `recorded` and `expected` are: `_asked()` is `_ask_version()`.
+_PARTICIPLES = """
+advised answered asked awaited brought called claimed done failed found given gone held heard kept lacking left looked
+made met named noted refused said seen settled shown spoken started taken thought told wanted weighed written
+"""
+PARTICIPLES: t.Final = frozenset(_PARTICIPLES.split())
+# Verbs and nouns that end like a participle.
+_NO_PARTICIPLES = """
+bring ping need feed seed speed embed exceed succeed proceed shed
+finding listing mapping setting timing warning string everything nothing
+"""
+NO_PARTICIPLES: t.Final = frozenset(_NO_PARTICIPLES.split())
+
+
+def check(source: str, *, product: bool) -> t.Iterator[Violation]:
+    """Check one file; the string literals and the mood of docstrings are the product's alone."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from _check_name(node, product)
+            yield from _check_function_docstring(node, product)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
+            yield from _check_docstring(node)
+    for line, text in (*_comments(source), *_strings(tree, product)):
+        for place in phrases.find_phrases(text):
+            yield Violation(line + place.line, "phrase", f"{place.phrase!r}: {phrases.PHRASES[place.phrase]}")
+
+
+def _check_name(function: Function, product: bool) -> t.Iterator[Violation]:
+    name = function.name.strip("_")
+    if name == "of":
+        yield Violation(function.lineno, "method-name", f"`{function.name}` is no verb: name what it does")
+    if _is_decorated(function, "property", "cached_property", "setter", "fixture"):
+        return
+    if name.split("_")[0] in PARTICIPLES or (product and _is_participle(name)):
+        yield Violation(function.lineno, "participle-name", f"`{function.name}`: begin with a verb in the imperative")
+
+
+def _is_participle(name: str) -> bool:
+    return re.fullmatch(r"[a-z]{2,}(ed|ing)", name) is not None and name not in NO_PARTICIPLES
+
+
+def _check_docstring(node: Function | ast.ClassDef | ast.Module) -> t.Iterator[Violation]:
+    opening = _opening(node)
+    if opening in BANNED_OPENINGS:
+        yield Violation(_docstring_line(node), "docstring-opening", f"a docstring does not begin with {opening!r}")
+
+
+def _check_function_docstring(function: Function, product: bool) -> t.Iterator[Violation]:
+    docstring, opening = ast.get_docstring(function), _opening(function)
+    if not docstring or opening in BANNED_OPENINGS:
+        return
+    line = _docstring_line(function)
+    if _returns_bool(function):
+        if "return whether " not in " ".join(docstring.split("\n\n")[0].split()).lower():
+            yield Violation(line, "bool-docstring", "the docstring of a bool function says `Return whether ...`")
+    elif product and not _is_decorated(function, "property", "cached_property") and _is_no_order(opening):
+        yield Violation(line, "imperative", f"{opening!r}: begin with a verb in the imperative")
+
+
+def _opening(node: Function | ast.ClassDef | ast.Module) -> str:
+    words = (ast.get_docstring(node) or "").split()
+    return words[0].rstrip(",.;") if words else ""
+
+
+def _docstring_line(node: Function | ast.ClassDef | ast.Module) -> int:
+    return node.body[0].lineno
+
+
+def _returns_bool(function: Function) -> bool:
+    return isinstance(function.returns, ast.Name) and function.returns.id == "bool"
+
+
+def _is_no_order(word: str) -> bool:
+    return word in NO_VERBS or _THIRD_PERSON.fullmatch(word) is not None
+
+
+def _is_decorated(function: Function, *names: str) -> bool:
+    decorators = (ast.unparse(decorator).split("(")[0].split(".")[-1] for decorator in function.decorator_list)
+    return any(decorator in names for decorator in decorators)
+
+
+def _comments(source: str) -> t.Iterator[tuple[int, str]]:
+    """Yield each block of comments on lines that follow each other, with its first line."""
+    first = 0
+    block: list[str] = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        if first + len(block) != token.start[0]:
+            yield first, "\n".join(block)
+            first, block = token.start[0], []
+        block.append(token.string.lstrip("# "))
+    yield first, "\n".join(block)
+
+
+def _strings(tree: ast.Module, product: bool) -> t.Iterator[tuple[int, str]]:
+    """Yield docstrings, and the other literals of the product with more than one word."""
+    nodes = list(ast.walk(tree))
+    docstrings = {id(node) for node in map(_docstring_node, nodes) if node}
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
+        if isinstance(node, ast.JoinedStr) and product:
+            yield node.lineno, "".join(map(_literal, node.values))
+        elif isinstance(node, ast.Constant) and id(node) not in parts and (product or id(node) in docstrings):
+            yield node.lineno, _literal(node)
+
+
+def _docstring_node(node: ast.AST) -> ast.Constant | None:
+    body = getattr(node, "body", None)
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)) or not body:
+        return None
+    value = body[0].value if isinstance(body[0], ast.Expr) else None
+    return value if isinstance(value, ast.Constant) else None
+
+
+def _literal(part: ast.expr) -> str:
+    """Return the text of a literal; a value stands as {}, and one word alone is a name, such as the user `nobody`."""
+    text = part.value if isinstance(part, ast.Constant) else "{}"
+    return text if isinstance(text, str) and " " in text else "{}"

@@ -19,9 +19,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    DesiredAttachment,
+    Policy,
+)
 
 # What is asked for, and what has to come out of it. NOTHING is a run in which everything is as wanted already.
 COMMANDS: dict[str, tuple[Policy, bool, str]] = {
@@ -34,16 +38,18 @@ COMMANDS: dict[str, tuple[Policy, bool, str]] = {
 TIMEOUT = 60.0
 
 
-def run(directories: t.Sequence[str], workers: int, policy: Policy, wanted: list[Wanted]) -> list[Outcome]:
+def run(
+    directories: t.Sequence[str], workers: int, policy: Policy, wanted: list[DesiredAttachment]
+) -> list[AttachmentResult]:
     conf_path, plugin_dirs, cache_dir = directories
     runtime = Runtime(ProcessExecutor(plugin_dirs.split(":"), TIMEOUT), cache_dir, TIMEOUT)
-    return converge(Convergence(runtime, conf_dir.load(conf_path), policy), wanted, workers)
+    return reconcile_all(Reconciler(runtime, conf_dir.load(conf_path), policy), wanted, workers)
 
 
 def main(arguments: list[str]) -> None:
     *directories, workers, command = arguments
     policy, present, action = COMMANDS[command]
-    wanted = [Wanted(Attachment(**item), present) for item in json.load(sys.stdin)]
+    wanted = [DesiredAttachment(Attachment(**item), present) for item in json.load(sys.stdin)]
     started = time.monotonic()
     outcomes = run(directories, int(workers), policy, wanted)
     seconds = time.monotonic() - started

@@ -25,9 +25,13 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_batch import batch
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import completed
 from ansible_collections.cni.node.plugins.module_utils._module.run import stderr_log, warn, warn_of_omitted
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    DesiredAttachment,
+    Policy,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
@@ -61,9 +65,9 @@ def ensure(module: AnsibleModule) -> _Keys:
     todo = batch(module, runtime, wanted)
     workers = min(_workers(params), todo.containers) or 1
     policy = Policy(params["check"], params["on_drift"], module.check_mode, params["allow_ports_in_use"])
-    convergence = Convergence(runtime, networks, policy, [*todo.wanted, *todo.purged])
-    outcomes = converge(convergence, todo.asked, workers, started + _seconds(module, prepares_boot))
-    warn(module, (str(one) for outcome in outcomes for one in (outcome.awaited, outcome.tolerated) if one))
+    reconciler = Reconciler(runtime, networks, policy, [*todo.wanted, *todo.purged])
+    outcomes = reconcile_all(reconciler, todo.asked, workers, started + _seconds(module, prepares_boot))
+    warn(module, (str(one) for outcome in outcomes for one in (outcome.missing_prerequisite, outcome.tolerated) if one))
     if module.check_mode:
         _forecast(module, runtime, networks, outcomes)
     rest = todo.rest(outcomes)
@@ -92,7 +96,7 @@ def _networks(module: AnsibleModule) -> conf_dir.ConfDir:
 
 
 def _forecast(
-    module: AnsibleModule, runtime: Runtime, networks: conf_dir.ConfDir, outcomes: t.Sequence[Outcome]
+    module: AnsibleModule, runtime: Runtime, networks: conf_dir.ConfDir, outcomes: t.Sequence[AttachmentResult]
 ) -> None:
     from ansible_collections.cni.node.plugins.module_utils._module.attachments_forecast import interruptions
 
@@ -113,7 +117,7 @@ def _seconds(module: AnsibleModule, prepares_boot: bool) -> float:
     return math.inf if has_to_end else progress
 
 
-def _prepares_boot(wanted: t.Iterable[Wanted]) -> bool:
+def _prepares_boot(wanted: t.Iterable[DesiredAttachment]) -> bool:
     if not any(one.restoration for one in wanted):
         return os.path.lexists(boot_paths.UNIT)
     # What is needed only where something is restored is loaded only there.
@@ -123,13 +127,13 @@ def _prepares_boot(wanted: t.Iterable[Wanted]) -> bool:
     return True
 
 
-def _prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], parts: _Keys) -> None:
+def _prepare_boot(module: AnsibleModule, outcomes: t.Sequence[AttachmentResult], parts: _Keys) -> None:
     from ansible_collections.cni.node.plugins.module_utils._module import boot_report
 
     boot_report.prepare_boot(module, outcomes, parts)
 
 
-def _undeclared(wanted: t.Iterable[Wanted], networks: conf_dir.ConfDir) -> list[str]:
+def _undeclared(wanted: t.Iterable[DesiredAttachment], networks: conf_dir.ConfDir) -> list[str]:
     """Name the capabilities that no plugin takes the values of; once for all attachments to a network."""
     given = {
         (one.attachment.network, capability)
@@ -144,7 +148,7 @@ def _undeclared(wanted: t.Iterable[Wanted], networks: conf_dir.ConfDir) -> list[
     ]
 
 
-def _wanted(items: t.Sequence[t.Mapping[str, t.Any]], restoration: Restoration) -> list[Wanted]:
+def _wanted(items: t.Sequence[t.Mapping[str, t.Any]], restoration: Restoration) -> list[DesiredAttachment]:
     for position, item in enumerate(items):
         if not item["container_id"] and item["netns"].startswith("/proc/"):
             what = f"attachments[{position}]: container_id is missing: {item['netns']} names no container"
@@ -164,7 +168,7 @@ def _wanted(items: t.Sequence[t.Mapping[str, t.Any]], restoration: Restoration) 
     return wanted
 
 
-def _one_wanted(item: t.Mapping[str, t.Any], restoration: Restoration) -> Wanted:
+def _one_wanted(item: t.Mapping[str, t.Any], restoration: Restoration) -> DesiredAttachment:
     try:
         path, problem = item["netns"] if item["netns"].startswith("/") else netns.path_of(item["netns"]), None
     except CniError as exc:
@@ -179,7 +183,7 @@ def _one_wanted(item: t.Mapping[str, t.Any], restoration: Restoration) -> Wanted
         config_args=_config_args(item),
     )
     present = item["state"] == "present"
-    return Wanted(attachment, present, problem, restoration if present and item["persist"] else None)
+    return DesiredAttachment(attachment, present, problem, restoration if present and item["persist"] else None)
 
 
 def _capability_args(item: t.Mapping[str, t.Any]) -> _Keys:

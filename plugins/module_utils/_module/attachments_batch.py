@@ -15,7 +15,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import unwanted
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    DesiredAttachment,
+)
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -31,12 +34,12 @@ class Batch:
         left: Places of what this call is to do, in `wanted` and, after that, in `purged`.
     """
 
-    wanted: list[Wanted]
-    purged: list[Wanted]
+    wanted: list[DesiredAttachment]
+    purged: list[DesiredAttachment]
     left: t.Sequence[int]
 
     @property
-    def asked(self) -> list[Wanted]:
+    def asked(self) -> list[DesiredAttachment]:
         every = [*self.wanted, *self.purged]
         return [every[place] for place in self.left]
 
@@ -44,7 +47,7 @@ class Batch:
     def containers(self) -> int:
         return len({one.attachment.container_id for one in self.asked})
 
-    def rest(self, outcomes: t.Iterable[Outcome]) -> dict[str, t.Any] | None:
+    def rest(self, outcomes: t.Iterable[AttachmentResult]) -> dict[str, t.Any] | None:
         """Return what the next call is to be told, if there has to be one."""
         done = {outcome.attachment.key for outcome in outcomes}
         left = [place for place, one in zip(self.left, self.asked) if one.attachment.key not in done]
@@ -56,12 +59,14 @@ class Batch:
         return {"left": left, "purged": json.dumps(purged)}
 
 
-def batch(module: AnsibleModule, runtime: Runtime, wanted: list[Wanted]) -> Batch:
+def batch(module: AnsibleModule, runtime: Runtime, wanted: list[DesiredAttachment]) -> Batch:
     """Return what there is to be done; warn of what cannot be purged."""
     told = module.params["_controller"]
     if told:
         return Batch(
-            wanted, [Wanted(Attachment(*names), present=False) for names in json.loads(told["purged"])], told["left"]
+            wanted,
+            [DesiredAttachment(Attachment(*names), present=False) for names in json.loads(told["purged"])],
+            told["left"],
         )
     purged, unknown = unwanted(runtime, wanted) if module.params["purge"] else ([], [])
     warn(module, (f"not purged, for nobody can tell whose it is: {error}" for error in unknown))

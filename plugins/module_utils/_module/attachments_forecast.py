@@ -19,12 +19,12 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorde
     NETWORK_CHANGED,
     REQUEST_CHANGED,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 
 _SHOWN: t.Final = 10
 
 
-def interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[Outcome]) -> t.Iterator[str]:
+def interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[AttachmentResult]) -> t.Iterator[str]:
     """Say who will be without a network while attachments are made anew, and who keeps an earlier configuration."""
     groups: dict[tuple[str, str], list[Attachment]] = {}
     for outcome in outcomes:

@@ -11,7 +11,7 @@ import collections
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import PluginCall
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
 _Keys = dict[str, t.Any]
 
 
-def of(outcomes: t.Sequence[Outcome], calls: t.Iterable[PluginCall], log: StderrLog | None = None) -> _Keys:
+def of(outcomes: t.Sequence[AttachmentResult], calls: t.Iterable[PluginCall], log: StderrLog | None = None) -> _Keys:
     """Return what became of each attachment, and of those that change, what they are before and after.
 
     Args:
@@ -40,7 +40,7 @@ def of(outcomes: t.Sequence[Outcome], calls: t.Iterable[PluginCall], log: Stderr
     }
 
 
-def timing(outcomes: t.Iterable[Outcome], calls: t.Sequence[PluginCall], workers: int, total: float) -> _Keys:
+def timing(outcomes: t.Iterable[AttachmentResult], calls: t.Sequence[PluginCall], workers: int, total: float) -> _Keys:
     """Return where the time went; what workers did at the same time is summed, but for the `total` seconds."""
     plugins = sum(call.seconds for call in calls)
     outside = max(sum(outcome.seconds for outcome in outcomes) - plugins, 0.0)
@@ -58,7 +58,7 @@ def _call(call: PluginCall) -> _Keys:
     return {"type": call.type, "command": call.command, "seconds": round(call.seconds, 6)}
 
 
-def _entry(outcome: Outcome, plugin_seconds: float, log: StderrLog | None) -> _Keys:
+def _entry(outcome: AttachmentResult, plugin_seconds: float, log: StderrLog | None) -> _Keys:
     attachment = outcome.attachment
     return {
         "network": attachment.network,
@@ -77,12 +77,12 @@ def _entry(outcome: Outcome, plugin_seconds: float, log: StderrLog | None) -> _K
     }
 
 
-def _before(outcome: Outcome) -> str:
+def _before(outcome: AttachmentResult) -> str:
     reason = f", but {outcome.reason}" if outcome.reason else ""
     return f"attached{_lasting(outcome.before.restoration)}{reason}" if outcome.before else "absent"
 
 
-def _after(outcome: Outcome) -> str:
+def _after(outcome: AttachmentResult) -> str:
     anew = " anew" if outcome.before and (outcome.touched or outcome.action == "recreated") else ""
     return f"attached{anew}{_lasting(outcome.after.restoration)}" if outcome.after else "absent"
 

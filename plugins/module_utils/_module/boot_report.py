@@ -12,7 +12,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
 from ansible_collections.cni.node.plugins.module_utils._node.boot.prepare import prepare
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[Outcome], parts: dict[str, t.Any]) -> None:
+def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[AttachmentResult], parts: dict[str, t.Any]) -> None:
     """Have what the next boot needs, and put it into the module's result: what was done to attachments stays told."""
     try:
         cache_dir, timeout = module.params["cache_dir"], module.params["timeout"]

@@ -20,9 +20,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import Proce
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    DesiredAttachment,
+    Policy,
+)
 from ansible_collections.cni.node.tests.support import state
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
@@ -171,16 +175,16 @@ class Engine:
         self._conf_dir = str(node.conf_dir)
         self.runtime = Runtime(ProcessExecutor(PLUGIN_DIRS, 60), str(node.cache_dir), 60)
 
-    def ensure(self, item: Json, *, present: bool = True, **policy: t.Any) -> Outcome:
+    def ensure(self, item: Json, *, present: bool = True, **policy: t.Any) -> AttachmentResult:
         """What the module does for one item."""
-        convergence = Convergence(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
-        (outcome,) = converge(convergence, [Wanted(Attachment(**item), present)], 1)
+        reconciler = Reconciler(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
+        (outcome,) = reconcile_all(reconciler, [DesiredAttachment(Attachment(**item), present)], 1)
         return outcome
 
-    def ensure_all(self, items: t.Sequence[Json], *, workers: int = 1, **policy: t.Any) -> list[Outcome]:
+    def ensure_all(self, items: t.Sequence[Json], *, workers: int = 1, **policy: t.Any) -> list[AttachmentResult]:
         """What the module does for several."""
-        convergence = Convergence(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
-        return converge(convergence, [Wanted(Attachment(**item)) for item in items], workers)
+        reconciler = Reconciler(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
+        return reconcile_all(reconciler, [DesiredAttachment(Attachment(**item)) for item in items], workers)
 
     def add(self, item: Json) -> Json:
         network = conf_dir.load(self._conf_dir).get(item["network"])
@@ -202,7 +206,7 @@ class Engine:
         self.runtime.delete(self.record(item))
 
 
-def told(outcome: Outcome) -> tuple[str, bool, str]:
+def told(outcome: AttachmentResult) -> tuple[str, bool, str]:
     """What was done and why; fails where there was an error."""
     assert outcome.error is None, f"{outcome.reason}: {outcome.error}"
     return outcome.action, outcome.changed, outcome.reason

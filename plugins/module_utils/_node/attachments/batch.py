@@ -15,31 +15,34 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    DesiredAttachment,
+)
 
 
-def unwanted(runtime: Runtime, wanted: t.Iterable[Wanted]) -> tuple[list[Wanted], list[CniError]]:
+def unwanted(runtime: Runtime, wanted: t.Iterable[DesiredAttachment]) -> tuple[list[DesiredAttachment], list[CniError]]:
     """Return what this collection has attached, or begun to, and nobody wants any more.
 
     Returns:
         The attachments, and what is wrong with each record that does not tell whose it is.
     """
     keys = {one.attachment.key for one in wanted}
-    found: dict[Key, Wanted] = {}
+    found: dict[Key, DesiredAttachment] = {}
     unknown: list[CniError] = []
     for store in (runtime.records, runtime.intents):
         records, broken = store.read_all()
         unknown += broken.values()
         for record in records:
             if record.is_own and record.attachment.key not in keys:
-                found[record.attachment.key] = Wanted(record.attachment, present=False)
+                found[record.attachment.key] = DesiredAttachment(record.attachment, present=False)
     return list(found.values()), unknown
 
 
-def converge(
-    convergence: Convergence, wanted: t.Sequence[Wanted], workers: int, until: float = math.inf
-) -> list[Outcome]:
+def reconcile_all(
+    reconciler: Reconciler, wanted: t.Sequence[DesiredAttachment], workers: int, until: float = math.inf
+) -> list[AttachmentResult]:
     """Work on all of them, different containers at once; one that fails, foreseen or not, does not stop the others.
 
     A container leaves networks before it joins others, for the interface may have the same name. Where the other cannot
@@ -51,7 +54,7 @@ def converge(
     Returns:
         What became of each that was worked on, in the order given.
     """
-    outcomes = [convergence.glance(one) for one in wanted]
+    outcomes = [reconciler.check_unchanged(one) for one in wanted]
     containers: dict[str, list[int]] = {}
     for position, one in enumerate(wanted):
         if outcomes[position] is None:
@@ -60,7 +63,7 @@ def converge(
     def work(number: int, positions: list[int]) -> None:
         if number and time.monotonic() >= until:
             return
-        for position, outcome in zip(positions, _in_order(convergence, [wanted[position] for position in positions])):
+        for position, outcome in zip(positions, _in_order(reconciler, [wanted[position] for position in positions])):
             outcomes[position] = outcome
 
     if containers:
@@ -76,19 +79,19 @@ def converge(
     return [outcome for outcome in outcomes if outcome is not None]
 
 
-def _in_order(convergence: Convergence, wanted: t.Sequence[Wanted]) -> list[Outcome]:
+def _in_order(reconciler: Reconciler, wanted: t.Sequence[DesiredAttachment]) -> list[AttachmentResult]:
     """Work on what is wanted of one container; return the outcomes in the order given."""
-    outcomes: dict[Key, Outcome] = {}
-    heirs = {one.attachment.ifname: one for one in wanted if one.present}
+    outcomes: dict[Key, AttachmentResult] = {}
+    replacements = {one.attachment.ifname: one for one in wanted if one.present}
     for one in sorted(wanted, key=lambda one: one.present):
-        heir = None if one.present else heirs.get(one.attachment.ifname)
-        outcomes[one.attachment.key] = convergence.of(one, heir)
-    for ifname, heir in heirs.items():
-        failed = outcomes[heir.attachment.key]
-        left = [one for one in outcomes.values() if one.left is not None and one.attachment.ifname == ifname]
+        replacement = None if one.present else replacements.get(one.attachment.ifname)
+        outcomes[one.attachment.key] = reconciler.reconcile(one, replacement)
+    for ifname, replacement in replacements.items():
+        failed = outcomes[replacement.attachment.key]
+        left = [one for one in outcomes.values() if one.removed_record is not None and one.attachment.ifname == ifname]
         if left and failed.action == "failed" and failed.after is None:
-            convergence.return_to(left[0], failed)
+            reconciler.roll_back(left[0], failed)
     return [outcomes[one.attachment.key] for one in wanted]
 
 
-__all__ = ("converge", "unwanted")
+__all__ = ("reconcile_all", "unwanted")

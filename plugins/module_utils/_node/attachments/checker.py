@@ -13,7 +13,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult, Policy
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 
 if t.TYPE_CHECKING:
@@ -25,22 +25,22 @@ _LOOKS: t.Final = ("always", "drift")
 _NO_EVIDENCE: t.Final = (Code.INCOMPATIBLE_VERSION, Code.IO_FAILURE, Code.TRY_AGAIN)
 
 
-class Examination:
+class Checker:
     """Finds out whether an attachment is as its record has it: by a look at the kernel, and then by the plugins' CHECK."""
 
     def __init__(self, runtime: Runtime, policy: Policy) -> None:
         self._runtime = runtime
         self._policy = policy
 
-    def looked_at(self, record: Record) -> bool:
+    def kernel_matches(self, record: Record) -> bool:
         """Return whether something was to be looked at in the kernel; all of it is there.
 
         Raises:
             CniError: ``LIMITED_CONNECTIVITY`` for what is not; what kept us from looking.
         """
-        return self._policy.check in _LOOKS and self._look(record)
+        return self._policy.check in _LOOKS and self._kernel_drift(record)
 
-    def of_existing(self, record: Record, outcome: Outcome) -> None:
+    def of_existing(self, record: Record, outcome: AttachmentResult) -> None:
         """Examine what was there before; the outcome's reason says why it is to be made anew.
 
         Raises:
@@ -50,7 +50,7 @@ class Examination:
             return
         who = ""
         try:
-            looked = self._look(record)
+            looked = self._kernel_drift(record)
             who = "CHECK failed: "
             self._check(record, outcome, looked)
         except CniError as exc:
@@ -62,7 +62,7 @@ class Examination:
             elif self._policy.on_drift == "fail":
                 raise
 
-    def of_new(self, outcome: Outcome, *, rules: bool) -> None:
+    def of_new(self, outcome: AttachmentResult, *, rules: bool) -> None:
         """Examine what has just been added.
 
         Args:
@@ -76,7 +76,7 @@ class Examination:
             what = f"{outcome.attachment}: its record is gone right after ADD"
             raise CniError(Code.INTERNAL, what, "does another runtime share the cache?")
         try:
-            self._check(record, outcome, self._look(record, rules=rules))
+            self._check(record, outcome, self._kernel_drift(record, rules=rules))
         except CniError as exc:
             if self._policy.on_drift != "report":
                 advice = "it is attached; if the plugin is wrong, forbid CHECK by the option check or by disableCheck"
@@ -85,7 +85,7 @@ class Examination:
                 ) from exc
             outcome.error = exc
 
-    def _look(self, record: Record, *, rules: bool = True) -> bool:
+    def _kernel_drift(self, record: Record, *, rules: bool = True) -> bool:
         """Return whether there was something to look at."""
         # This and what comes below is not loaded by a run that finds all as wanted, and looks no closer.
         from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
@@ -102,7 +102,7 @@ class Examination:
 
         return RuleDrift(self._runtime.records)
 
-    def _check(self, record: Record, outcome: Outcome, looked: bool) -> None:
+    def _check(self, record: Record, outcome: AttachmentResult, looked: bool) -> None:
         asked = False
         if self._policy.check != "drift":
             checked = self._runtime.check(record, is_false_alarm)
@@ -111,4 +111,4 @@ class Examination:
             outcome.action = "checked"
 
 
-__all__ = ("Examination",)
+__all__ = ("Checker",)

@@ -11,11 +11,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import Known
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import RecordedState
 from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import MAKE_INTERFACES
 
 
-def require_free(known: Known, network: NetworkConfiguration, attachment: Attachment) -> None:
+def require_interface_free(known: RecordedState, network: NetworkConfiguration, attachment: Attachment) -> None:
     """Refuse an interface that somebody has (section 2, "ADD").
 
     That is another attachment of the container, be it only begun; or whoever has made it without a record, where the
@@ -25,10 +25,10 @@ def require_free(known: Known, network: NetworkConfiguration, attachment: Attach
     Raises:
         CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a namespace that cannot be looked into.
     """
-    rival = known.rival(attachment)
-    if rival is not None:
-        begun = f", whose {rival.command} was not completed" if rival.command else ""
-        what = f"{attachment}: it is the interface of the {rival.attachment}{begun}"
+    other = known.find_interface_conflict(attachment)
+    if other is not None:
+        begun = f", whose {other.command} was not completed" if other.command else ""
+        what = f"{attachment}: it is the interface of the {other.attachment}{begun}"
         raise _taken(what, "or remove that one first")
     if network.plugins[0].type in MAKE_INTERFACES and rtnetlink.link(attachment.ifname, attachment.netns):
         what = f"{attachment}: {attachment.netns} has an interface of that name, and no record tells whose it is"
@@ -39,4 +39,4 @@ def _taken(what: str, otherwise: str) -> CniError:
     return CniError(Code.INVALID_ENVIRONMENT, what, f"give the attachment an ifname of its own, {otherwise}")
 
 
-__all__ = ("require_free",)
+__all__ = ("require_interface_free",)

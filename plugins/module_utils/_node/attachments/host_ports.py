@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import listeners
 from ansible_collections.cni.node.plugins.module_utils._linux.listeners import Address, Listener
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 
 CAPABILITY: t.Final = "portMappings"
 
@@ -69,7 +69,7 @@ class _Holder(t.NamedTuple):
 class HostPorts:
     """The ports of the node that processes and attachments have, as they are when it is made."""
 
-    def __init__(self, runtime: Runtime, networks: ConfDir, listed: t.Sequence[Wanted]) -> None:
+    def __init__(self, runtime: Runtime, networks: ConfDir, listed: t.Sequence[DesiredAttachment]) -> None:
         """
         Args:
             listed: What one task wants: the ports of these attachments are taken from here, whatever is recorded, so that
@@ -136,7 +136,7 @@ def _recorded(runtime: Runtime, listed: t.Container[Key]) -> t.Iterator[_Holder]
                 yield _Holder(mapping, attachment, f"mapped by the {attachment}{gone}", "remove that attachment first")
 
 
-def _wanted(networks: ConfDir, listed: t.Iterable[Wanted]) -> t.Iterator[_Holder]:
+def _wanted(networks: ConfDir, listed: t.Iterable[DesiredAttachment]) -> t.Iterator[_Holder]:
     for one in listed:
         attachment = one.attachment
         network = networks.networks.get(attachment.network)

@@ -22,9 +22,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.checker import Examination
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import Known
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Attached, Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.checker import Checker
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import RecordedState
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    AttachmentState,
+    DesiredAttachment,
+    Policy,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import (
     is_to_be_repeated,
     require_no_panic,
@@ -37,11 +42,11 @@ if t.TYPE_CHECKING:
 _REPETITIONS: t.Final = 3
 
 
-class Convergence:
+class Reconciler:
     """Brings one attachment at a time to what is wanted, by facts and not by memory."""
 
     def __init__(
-        self, runtime: Runtime, conf_dir: ConfDir, policy: Policy, listed: t.Sequence[Wanted] | None = None
+        self, runtime: Runtime, conf_dir: ConfDir, policy: Policy, listed: t.Sequence[DesiredAttachment] | None = None
     ) -> None:
         """
         Args:
@@ -50,13 +55,13 @@ class Convergence:
         self._runtime = runtime
         self._conf_dir = conf_dir
         self._policy = policy
-        self._known = Known(runtime, conf_dir)
-        self._examination = Examination(runtime, policy)
+        self._known = RecordedState(runtime, conf_dir)
+        self._checker = Checker(runtime, policy)
         self._listed = listed
         self._ports: HostPorts | None = None
         self._reading_ports = threading.Lock()
 
-    def glance(self, one: Wanted) -> Outcome | None:
+    def check_unchanged(self, one: DesiredAttachment) -> AttachmentResult | None:
         """Return the outcome where all is as wanted and no plugin is to be asked; else nothing is known yet.
 
         It needs no lock: whoever changes an attachment writes an intent first.
@@ -67,64 +72,64 @@ class Convergence:
         try:
             if self._runtime.intents.may_have(one.attachment.validated().key):
                 return None
-            record, reason = self._known.of(one.attachment, locked=False)
+            record, reason = self._known.read(one.attachment, locked=False)
             if record is None or reason or record.restoration != one.restoration:
                 return None
             network = self._required(one.attachment)
             if self._known.difference(record, network, one.attachment):
                 return None
-            if self._known.as_configured(record, network) is not record:
+            if self._known.with_current_config(record, network) is not record:
                 return None
-            looked = self._examination.looked_at(record)
+            looked = self._checker.kernel_matches(record)
         except Exception:  # whoever looks closer tells what is wrong
             return None
-        return Outcome(
+        return AttachmentResult(
             one.attachment,
             action="checked" if looked else "unchanged",
             result=record.result.keys if record.result else None,
-            before=Attached(record.restoration),
-            after=Attached(record.restoration),
+            before=AttachmentState(record.restoration),
+            after=AttachmentState(record.restoration),
             seconds=time.monotonic() - started,
         )
 
-    def of(self, one: Wanted, heir: Wanted | None = None) -> Outcome:
+    def reconcile(self, one: DesiredAttachment, replacement: DesiredAttachment | None = None) -> AttachmentResult:
         """Do what there is to be done; an error is part of the outcome.
 
         Args:
-            heir: What is to have the interface's name, where this is to be removed; it stays where that cannot be.
+            replacement: What is to have the interface's name, where this is to be removed; it stays where that cannot be.
         """
-        outcome = Outcome(one.attachment)
+        outcome = AttachmentResult(one.attachment)
         started = time.monotonic()
         try:
             self._require_sound(one)
             if self._policy.dry_run:
-                self._decide(one, heir, outcome)
+                self._decide(one, replacement, outcome)
             else:
                 with self._runtime.exclusion.attachment(one.attachment):
-                    self._decide(one, heir, outcome)
+                    self._decide(one, replacement, outcome)
         except Exception as exc:
             outcome.action, outcome.error = "failed", as_error(exc)
         outcome.seconds = time.monotonic() - started
         return outcome
 
-    def return_to(self, left: Outcome, failed: Outcome) -> None:
+    def roll_back(self, left: AttachmentResult, failed: AttachmentResult) -> None:
         """Attach again what has been removed for something that has failed; both outcomes are set right."""
-        if left.left is not None and failed.error is not None:
-            failed.error = self._put_back(left.left, failed.error, left)
+        if left.removed_record is not None and failed.error is not None:
+            failed.error = self._put_back(left.removed_record, failed.error, left)
             left.reason = f"the {failed.attachment} could not take its place"
             left.action = "recreated" if left.after else "removed"
 
-    def _require_sound(self, one: Wanted) -> None:
+    def _require_sound(self, one: DesiredAttachment) -> None:
         """Raise what is wrong with how it was asked for."""
         if one.problem is not None:
             raise one.problem
         self._runtime.records.check_key(one.attachment.validated().key)
 
-    def _decide(self, one: Wanted, heir: Wanted | None, outcome: Outcome) -> None:
-        record, outcome.reason = self._known.of(one.attachment, locked=not self._policy.dry_run)
-        outcome.before = outcome.after = Attached(record.restoration) if record else None
+    def _decide(self, one: DesiredAttachment, replacement: DesiredAttachment | None, outcome: AttachmentResult) -> None:
+        record, outcome.reason = self._known.read(one.attachment, locked=not self._policy.dry_run)
+        outcome.before = outcome.after = AttachmentState(record.restoration) if record else None
         if not one.present:
-            self._remove(record, heir, outcome)
+            self._remove(record, replacement, outcome)
             return
         network = self._required_or_awaited(outcome)
         if record is None or network is None:
@@ -135,37 +140,39 @@ class Convergence:
             self._add(network, one, outcome, "recreated" if record else "added")
             return
         outcome.reason = outcome.reason or self._known.difference(record, network, one.attachment)
-        kept = record if outcome.reason else self._known.as_configured(record, network)
+        kept = record if outcome.reason else self._known.with_current_config(record, network)
         if not outcome.reason:
             outcome.result = record.result.keys if record.result else None
-            self._examination.of_existing(kept, outcome)
+            self._checker.of_existing(kept, outcome)
         if outcome.reason and outcome.action == "unchanged":
             self._make_anew(record, network, one, outcome)
         elif kept is not record or record.restoration != one.restoration:
             self._note(kept, one, outcome)
 
-    def _make_anew(self, record: Record, network: NetworkConfiguration, one: Wanted, outcome: Outcome) -> None:
+    def _make_anew(
+        self, record: Record, network: NetworkConfiguration, one: DesiredAttachment, outcome: AttachmentResult
+    ) -> None:
         self._require_possible(network, one.attachment)  # while nothing has been taken away yet
         self._require_free_ports(network, outcome, record)
         if self._known.other_namespace(record, one.attachment):
             self._require_free(network, outcome)
-        is_to_be_another = self._known.is_to_be_another(record, network, one.attachment)
+        request_changed_in_place = self._known.request_changed_in_place(record, network, one.attachment)
         self._delete(record, outcome, one)
         try:
             self._add(network, one, outcome, "recreated")
         except CniError as exc:
-            if outcome.after or not is_to_be_another:
+            if outcome.after or not request_changed_in_place:
                 raise
             raise self._put_back(record, exc, outcome) from exc
 
-    def _put_back(self, record: Record, failure: CniError, outcome: Outcome) -> CniError:
+    def _put_back(self, record: Record, failure: CniError, outcome: AttachmentResult) -> CniError:
         """Attach as it was before; return what is to be said of the failure then."""
         try:
             if not self._policy.dry_run:
                 result = self._attach_once(record.network(), record.attachment, record.restoration, again=True)
                 outcome.result = result.keys
             said = f"the {record.attachment} has been put back as it was before"
-            outcome.after = Attached(record.restoration)
+            outcome.after = AttachmentState(record.restoration)
         except Exception as exc:
             said = f"the {record.attachment} could not be put back as it was before either: {as_error(exc)}"
         return failure.followed_by("; ".join(filter(None, (said, self._disagreement(record)))))
@@ -183,7 +190,7 @@ class Convergence:
         netns.require_foreign(attachment.netns)
         return network
 
-    def _required_or_awaited(self, outcome: Outcome) -> NetworkConfiguration | None:
+    def _required_or_awaited(self, outcome: AttachmentResult) -> NetworkConfiguration | None:
         """Return the same, or nothing in a dry run where another task may be about to make what is missing."""
         attachment = outcome.attachment
         try:
@@ -192,7 +199,7 @@ class Convergence:
             is_there = os.path.exists(attachment.netns) and attachment.network in self._conf_dir.networks
             if is_there or not self._policy.dry_run:
                 raise
-            outcome.awaited = exc
+            outcome.missing_prerequisite = exc
             return None
 
     def _require_possible(self, network: NetworkConfiguration, attachment: Attachment) -> None:
@@ -212,19 +219,19 @@ class Convergence:
             check_config_args(attachment.config_args)
         require_no_panic(network, attachment.config_args)
 
-    def _require_free(self, network: NetworkConfiguration, outcome: Outcome) -> None:
+    def _require_free(self, network: NetworkConfiguration, outcome: AttachmentResult) -> None:
         """Raise who has the interface; in a dry run, another task may be about to take it away."""
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments.conflicts import require_free
+        from ansible_collections.cni.node.plugins.module_utils._node.attachments.conflicts import require_interface_free
 
         try:
-            require_free(self._known, network, outcome.attachment)
+            require_interface_free(self._known, network, outcome.attachment)
         except CniError as exc:
             if not self._policy.dry_run:
                 raise
-            outcome.awaited = exc
+            outcome.missing_prerequisite = exc
 
     def _require_free_ports(
-        self, network: NetworkConfiguration | None, outcome: Outcome, record: Record | None = None
+        self, network: NetworkConfiguration | None, outcome: AttachmentResult, record: Record | None = None
     ) -> None:
         """Raise who has a port of the node that is to be mapped anew; a dry run says the same.
 
@@ -241,37 +248,41 @@ class Convergence:
             raise conflict
         outcome.tolerated = in_use
 
-    def _host_ports(self, listed: t.Sequence[Wanted]) -> HostPorts:
+    def _host_ports(self, listed: t.Sequence[DesiredAttachment]) -> HostPorts:
         from ansible_collections.cni.node.plugins.module_utils._node.attachments.host_ports import HostPorts
 
         with self._reading_ports:
             self._ports = self._ports or HostPorts(self._runtime, self._conf_dir, listed)
         return self._ports
 
-    def _note(self, record: Record, one: Wanted, outcome: Outcome) -> None:
+    def _note(self, record: Record, one: DesiredAttachment, outcome: AttachmentResult) -> None:
         """Record what has no need of a plugin: whether it is restored after a reboot, what its network forbids."""
         if not self._policy.dry_run:
             identity = record.netns_identity or netns_identity(record.attachment.netns)  # other runtimes keep none
             noted = dataclasses.replace(record, restoration=one.restoration, netns_identity=identity)
             self._runtime.records.write(noted)
-        outcome.after = Attached(one.restoration)
+        outcome.after = AttachmentState(one.restoration)
 
-    def _add(self, network: NetworkConfiguration | None, one: Wanted, outcome: Outcome, action: str) -> None:
+    def _add(
+        self, network: NetworkConfiguration | None, one: DesiredAttachment, outcome: AttachmentResult, action: str
+    ) -> None:
         if network is not None:
             if self._policy.dry_run:
-                self._rehearse(network, outcome)
+                self._check_prerequisites(network, outcome)
             else:
                 self._carry_out(network, one, outcome, again=action == "recreated")
-        outcome.action, outcome.after = action, Attached(one.restoration)
+        outcome.action, outcome.after = action, AttachmentState(one.restoration)
 
-    def _carry_out(self, network: NetworkConfiguration, one: Wanted, outcome: Outcome, *, again: bool) -> None:
+    def _carry_out(
+        self, network: NetworkConfiguration, one: DesiredAttachment, outcome: AttachmentResult, *, again: bool
+    ) -> None:
         outcome.result = self._attach(network, one, again=again).keys
-        outcome.touched, outcome.after = True, Attached(one.restoration)
+        outcome.touched, outcome.after = True, AttachmentState(one.restoration)
         if self._policy.check != "never":
             # What a plugin says that it has just made is believed once; made anew, it has to be found.
-            self._examination.of_new(outcome, rules=again)
+            self._checker.of_new(outcome, rules=again)
 
-    def _attach(self, network: NetworkConfiguration, one: Wanted, *, again: bool) -> Result:
+    def _attach(self, network: NetworkConfiguration, one: DesiredAttachment, *, again: bool) -> Result:
         for _failed in range(_REPETITIONS):
             try:
                 return self._attach_once(network, one.attachment, one.restoration, again=again)
@@ -290,37 +301,42 @@ class Convergence:
 
         return self._runtime.add(network, attachment, restoration, again=again, clean_up=clean_up)
 
-    def _rehearse(self, network: NetworkConfiguration, outcome: Outcome) -> None:
+    def _check_prerequisites(self, network: NetworkConfiguration, outcome: AttachmentResult) -> None:
         try:
             self._runtime.require_plugins(network)
         except UnsafePlugin:
             raise
         except CniError as exc:
-            outcome.awaited = exc
+            outcome.missing_prerequisite = exc
 
-    def _remove(self, record: Record | None, heir: Wanted | None, outcome: Outcome) -> None:
+    def _remove(self, record: Record | None, replacement: DesiredAttachment | None, outcome: AttachmentResult) -> None:
         if record is None:
             return
-        if heir:
-            self._require_heir(heir)
+        if replacement:
+            self._require_replacement(replacement)
         left = record if self._known.is_in_place(record, record.attachment) else None
-        self._delete(record, outcome, is_name_needed=heir is not None)
+        self._delete(record, outcome, is_name_needed=replacement is not None)
         if self._policy.dry_run:
             self._known.removed.add(record.attachment.key)
-        outcome.action, outcome.left = "removed", left
+        outcome.action, outcome.removed_record = "removed", left
 
-    def _require_heir(self, heir: Wanted) -> None:
+    def _require_replacement(self, replacement: DesiredAttachment) -> None:
         try:
-            self._require_sound(heir)
-            network = self._required_or_awaited(Outcome(heir.attachment))
+            self._require_sound(replacement)
+            network = self._required_or_awaited(AttachmentResult(replacement.attachment))
             if network is not None:
-                self._require_possible(network, heir.attachment)
-                self._require_free_ports(network, Outcome(heir.attachment))
+                self._require_possible(network, replacement.attachment)
+                self._require_free_ports(network, AttachmentResult(replacement.attachment))
         except CniError as exc:
-            raise exc.within(f"it stays, for the {heir.attachment} cannot take its place") from exc
+            raise exc.within(f"it stays, for the {replacement.attachment} cannot take its place") from exc
 
     def _delete(
-        self, record: Record, outcome: Outcome, successor: Wanted | None = None, *, is_name_needed: bool = False
+        self,
+        record: Record,
+        outcome: AttachmentResult,
+        successor: DesiredAttachment | None = None,
+        *,
+        is_name_needed: bool = False,
     ) -> None:
         self._runtime.require_safe_plugins(record)
         if self._policy.dry_run:
@@ -334,7 +350,7 @@ class Convergence:
             outcome.touched = True
         outcome.after = outcome.result = None
 
-    def _detach(self, record: Record, successor: Wanted | None, *, is_name_needed: bool) -> None:
+    def _detach(self, record: Record, successor: DesiredAttachment | None, *, is_name_needed: bool) -> None:
         from ansible_collections.cni.node.plugins.module_utils._node.attachments.teardown import detach
 
         detach(self._runtime, self._conf_dir, record, successor, is_name_needed=is_name_needed)
@@ -346,4 +362,4 @@ class Convergence:
         prepare(record, is_name_needed=is_name_needed)
 
 
-__all__ = ("Convergence",)
+__all__ = ("Reconciler",)

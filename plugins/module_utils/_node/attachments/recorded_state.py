@@ -26,7 +26,7 @@ _CONFIG_ARGS_CHANGED: t.Final = "its arguments for args.cni have changed"
 REQUEST_CHANGED: t.Final = frozenset((NETWORK_CHANGED, _ARGS_CHANGED, _CAPABILITY_ARGS_CHANGED, _CONFIG_ARGS_CHANGED))
 
 
-class Known:
+class RecordedState:
     """What is known of attachments: their records, what was begun and not finished, and what to make of both."""
 
     def __init__(self, runtime: Runtime, conf_dir: ConfDir) -> None:
@@ -35,7 +35,7 @@ class Known:
         # What a dry run has found to be removed, and has left where it is.
         self.removed: set[Key] = set()
 
-    def of(self, attachment: Attachment, *, locked: bool) -> tuple[Record | None, str]:
+    def read(self, attachment: Attachment, *, locked: bool) -> tuple[Record | None, str]:
         """Return what is recorded of an attachment, and why it cannot stay whatever else is found.
 
         Args:
@@ -60,7 +60,7 @@ class Known:
         if intent is None:
             return record, reason
         if locked:
-            self._outlive(intent)
+            self._wait_for_orphaned_plugins(intent)
         if record is not None and intent.command == "ADD":
             if locked:
                 self._runtime.intents.remove(attachment.key)
@@ -69,27 +69,27 @@ class Known:
 
     def difference(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
         """Say what of a recorded attachment is not as wanted, or nothing."""
-        return self.other_namespace(record, attachment) or self._other_wish(record, network, attachment)
+        return self.other_namespace(record, attachment) or self._changed_request(record, network, attachment)
 
-    def as_configured(self, record: Record, network: NetworkConfiguration) -> Record:
+    def with_current_config(self, record: Record, network: NetworkConfiguration) -> Record:
         """Return the record with what today's configuration forbids a runtime; nothing is made anew for that."""
         if record.network().forbidden == network.forbidden:
             return record
         return dataclasses.replace(record, config=network.content)
 
-    def is_to_be_another(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> bool:
+    def request_changed_in_place(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> bool:
         """Tell an attachment that could stay, but for what is wanted of it now."""
-        return self.is_in_place(record, attachment) and bool(self._other_wish(record, network, attachment))
+        return self.is_in_place(record, attachment) and bool(self._changed_request(record, network, attachment))
 
     def is_in_place(self, record: Record, attachment: Attachment) -> bool:
         """Tell an attachment that was completed, is not about to be removed, and whose namespace is there."""
-        return record.result is not None and not record.command and self.may_be_in_place(record, attachment)
+        return record.result is not None and not record.command and self.may_be_attached(record, attachment)
 
-    def may_be_in_place(self, record: Record, attachment: Attachment) -> bool:
+    def may_be_attached(self, record: Record, attachment: Attachment) -> bool:
         """Tell the same of an attachment that may only have been begun."""
         return record.attachment.key not in self.removed and not self.other_namespace(record, attachment)
 
-    def rival(self, attachment: Attachment) -> Record | None:
+    def find_interface_conflict(self, attachment: Attachment) -> Record | None:
         """Return what another network has, or has begun, at the interface of an attachment.
 
         What other runs begin while this one goes on is seen where it has a configuration of their network.
@@ -97,7 +97,7 @@ class Known:
         for store in (self._runtime.records, self._runtime.intents):
             for record in store.read_interface(attachment, self._conf_dir.networks):
                 theirs = record.attachment
-                if theirs.network != attachment.network and self.may_be_in_place(record, theirs):
+                if theirs.network != attachment.network and self.may_be_attached(record, theirs):
                     return record
         return None
 
@@ -109,7 +109,7 @@ class Known:
             return ""
         return "its network namespace is another one now" if current else "its network namespace is gone"
 
-    def _other_wish(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
+    def _changed_request(self, record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
         was = record.attachment
         if record.config != network.content and record.network() != network:
             return NETWORK_CHANGED
@@ -138,7 +138,7 @@ class Known:
                 raise
             return Record(Attachment(*key), b"", command="DEL")  # a loss of power may leave an empty file of DEL's
 
-    def _outlive(self, intent: Record) -> None:
+    def _wait_for_orphaned_plugins(self, intent: Record) -> None:
         """Wait for the plugin of a run that was killed: it does not know of that, and goes on."""
         from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 
@@ -181,4 +181,4 @@ def _is_one(current: str, other: str) -> bool:
     return bool(current) and current.rpartition(":")[0] == other.rpartition(":")[0]
 
 
-__all__ = ("NETWORK_CHANGED", "REQUEST_CHANGED", "Known")
+__all__ = ("NETWORK_CHANGED", "REQUEST_CHANGED", "RecordedState")

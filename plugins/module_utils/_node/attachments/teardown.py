@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare, remove_host_end
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 from ansible_collections.cni.node.plugins.module_utils._reference.masquerade_cleanup import sweep
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import (
     failed_for_its_chain,
@@ -26,7 +26,12 @@ from ansible_collections.cni.node.plugins.module_utils._reference.quirks import 
 
 
 def detach(
-    runtime: Runtime, networks: ConfDir, record: Record, successor: Wanted | None, *, is_name_needed: bool = False
+    runtime: Runtime,
+    networks: ConfDir,
+    record: Record,
+    successor: DesiredAttachment | None,
+    *,
+    is_name_needed: bool = False,
 ) -> None:
     """Run DEL, and once more where its own leftovers were in its way, or something that somebody has taken away.
 
@@ -70,12 +75,12 @@ def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
     return bool(found) or (error is not None and failed_for_its_chain(error))
 
 
-def _delete(runtime: Runtime, record: Record, successor: Wanted | None) -> None:
+def _delete(runtime: Runtime, record: Record, successor: DesiredAttachment | None) -> None:
     restoration = successor.restoration if successor else None
     runtime.delete(record, restoration, functools.partial(clean_up, runtime, record))
 
 
-def _as_given_now(runtime: Runtime, networks: ConfDir, record: Record, successor: Wanted | None) -> Record:
+def _as_given_now(runtime: Runtime, networks: ConfDir, record: Record, successor: DesiredAttachment | None) -> Record:
     """Return what was begun, with the values of its successor, or none, and with today's configuration, if any."""
     given = successor.attachment if successor else Attachment(*record.attachment.key)
     attachment = dataclasses.replace(

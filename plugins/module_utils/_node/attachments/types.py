@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 
 
-class Wanted(t.NamedTuple):
+class DesiredAttachment(t.NamedTuple):
     """An attachment and whether there is to be one.
 
     Attributes:
@@ -45,7 +45,7 @@ class Policy(t.NamedTuple):
     allow_ports_in_use: bool = False
 
 
-class Attached(t.NamedTuple):
+class AttachmentState(t.NamedTuple):
     """That there is an attachment.
 
     Attributes:
@@ -56,7 +56,7 @@ class Attached(t.NamedTuple):
 
 
 @dataclasses.dataclass
-class Outcome:
+class AttachmentResult:
     """What became of one attachment.
 
     Attributes:
@@ -66,8 +66,8 @@ class Outcome:
         false_alarms: Complaints of CHECK that are known to be wrong.
         before, after: What was recorded before, and is now or would be; None where there was no attachment, or is none.
         touched: Whether an ADD was completed or a DEL begun, whatever came of it.
-        left: The record of what was in place and has been removed.
-        awaited: What a dry run misses and another task may be about to make.
+        removed_record: The record of what was in place and has been removed.
+        missing_prerequisite: What a dry run misses and another task may be about to make.
         tolerated: Ports in use that are mapped because that is allowed.
         seconds: Time from its start to its end.
     """
@@ -78,12 +78,12 @@ class Outcome:
     result: t.Mapping[str, t.Any] | None = None
     error: CniError | None = None
     false_alarms: tuple[CniError, ...] = ()
-    awaited: CniError | None = None
+    missing_prerequisite: CniError | None = None
     tolerated: CniError | None = None
-    before: Attached | None = None
-    after: Attached | None = None
+    before: AttachmentState | None = None
+    after: AttachmentState | None = None
     touched: bool = False
-    left: Record | None = None
+    removed_record: Record | None = None
     seconds: float = 0.0
 
     @property
@@ -91,4 +91,4 @@ class Outcome:
         return self.touched or self.action == "recreated" or self.before != self.after
 
 
-__all__ = ("Attached", "Outcome", "Policy", "Wanted")
+__all__ = ("AttachmentResult", "AttachmentState", "DesiredAttachment", "Policy")

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import resolv_conf
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import lasting, restore
 
@@ -51,7 +51,7 @@ def _resolve(cache_dirs: t.Sequence[str]) -> bool:
     return True
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: AttachmentResult) -> str:
     if outcome.error:
         return f"failed: the {outcome.attachment}: {outcome.error}"
     keys = outcome.result or {}

@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
 from ansible_collections.cni.node.plugins.module_utils._node.boot import resolv_conf, systemd_unit
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import lasting
@@ -30,7 +30,7 @@ class _Plan(t.NamedTuple):
 
 def prepare(
     cache_dir: str,
-    outcomes: t.Sequence[Outcome],
+    outcomes: t.Sequence[AttachmentResult],
     *,
     dry_run: bool,
     timeout: float,
@@ -62,7 +62,7 @@ def prepare(
     return [*plan.unit, *plan.resolving], plan.warnings
 
 
-def _plan(cache_dir: str, foretold: t.Sequence[Outcome], program_dir: str | None) -> _Plan:
+def _plan(cache_dir: str, foretold: t.Sequence[AttachmentResult], program_dir: str | None) -> _Plan:
     kept = {path: lasting(path) for path in sorted({cache_dir, *systemd_unit.cache_dirs()})}
     keys = {outcome.attachment.key for outcome in foretold}
     kept[cache_dir] = [record for record in kept[cache_dir] if record.attachment.key not in keys]

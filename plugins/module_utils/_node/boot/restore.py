@@ -20,15 +20,19 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    DesiredAttachment,
+    Policy,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 
-def restore(cache_dir: str, workers: int) -> tuple[list[Outcome], list[CniError]]:
+def restore(cache_dir: str, workers: int) -> tuple[list[AttachmentResult], list[CniError]]:
     """Make again what is recorded as to be restored, namespaces included; what is there is left alone.
 
     Returns:
@@ -38,7 +42,7 @@ def restore(cache_dir: str, workers: int) -> tuple[list[Outcome], list[CniError]
         CniError: ``IO_FAILURE``: the records cannot be had at all.
     """
     records, unwanted, broken = _recorded(cache_dir)
-    outcomes: list[Outcome] = []
+    outcomes: list[AttachmentResult] = []
     for restoration in dict.fromkeys(record.restoration for record in records.values()):
         if restoration is not None:
             wanted = [
@@ -71,17 +75,17 @@ def _recorded(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[CniErro
     return found, unwanted, list(broken.values())
 
 
-def _wanted(record: Record, present: bool) -> Wanted:
+def _wanted(record: Record, present: bool) -> DesiredAttachment:
     if not present or record.restoration is None:
-        return Wanted(record.attachment, present=False)
+        return DesiredAttachment(record.attachment, present=False)
     has = record.addresses
     # What an ADD got that was begun and not finished is nobody's old address.
     had = (record.restoration.addresses or has) if record.command else (has or record.restoration.addresses)
     try:
         _make_namespace(record.attachment.netns)
     except CniError as exc:
-        return Wanted(record.attachment, problem=exc)
-    return Wanted(record.attachment, restoration=dataclasses.replace(record.restoration, addresses=had))
+        return DesiredAttachment(record.attachment, problem=exc)
+    return DesiredAttachment(record.attachment, restoration=dataclasses.replace(record.restoration, addresses=had))
 
 
 def _make_namespace(path: str) -> None:
@@ -95,30 +99,30 @@ def _make_namespace(path: str) -> None:
 def _restore(
     cache_dir: str,
     means: Restoration,
-    wanted: t.Sequence[Wanted],
+    wanted: t.Sequence[DesiredAttachment],
     records: t.Mapping[Key, Record],
     workers: int,
-) -> list[Outcome]:
+) -> list[AttachmentResult]:
     try:
         executor = make_executor(means.plugin_dirs, means.timeout, allow_world_writable=means.allow_world_writable)
         runtime = Runtime(executor, cache_dir, means.timeout, nested_types)
     except CniError as exc:
-        return [Outcome(one.attachment, "failed", error=exc) for one in wanted]
-    return converge(_AsRecorded(runtime, records), wanted, workers)
+        return [AttachmentResult(one.attachment, "failed", error=exc) for one in wanted]
+    return reconcile_all(_AsRecorded(runtime, records), wanted, workers)
 
 
-class _AsRecorded(Convergence):
+class _AsRecorded(Reconciler):
     """Makes attachments as they were, whatever the files say today, with the addresses they had if these can be had."""
 
     def __init__(self, runtime: Runtime, records: t.Mapping[Key, Record]) -> None:
         super().__init__(runtime, ConfDir("", {}, (), {}), Policy(check="never"))
         self._records = records
 
-    def _decide(self, one: Wanted, heir: Wanted | None, outcome: Outcome) -> None:
+    def _decide(self, one: DesiredAttachment, replacement: DesiredAttachment | None, outcome: AttachmentResult) -> None:
         """Do nothing where another run has been at it: it knows better than what was read before the lock was had."""
         key = one.attachment.key
         if (self._runtime.records.read(key) or self._runtime.intents.read(key)) == self._records[key]:
-            super()._decide(one, heir, outcome)
+            super()._decide(one, replacement, outcome)
         else:
             outcome.reason = "another run has just been at it"
 
@@ -126,7 +130,7 @@ class _AsRecorded(Convergence):
         netns.require_foreign(attachment.netns)
         return self._records[attachment.key].network()
 
-    def _attach(self, network: NetworkConfiguration, one: Wanted, *, again: bool) -> Result:
+    def _attach(self, network: NetworkConfiguration, one: DesiredAttachment, *, again: bool) -> Result:
         asking = _asking(network, one)
         if asking is not None:
             try:
@@ -138,7 +142,7 @@ class _AsRecorded(Convergence):
         return super()._attach(network, one, again=again)
 
 
-def _asking(network: NetworkConfiguration, one: Wanted) -> NetworkConfiguration | None:
+def _asking(network: NetworkConfiguration, one: DesiredAttachment) -> NetworkConfiguration | None:
     """Return the network with a request for the addresses that there were; its content, which is recorded, stays.
 
     Of the ways to ask host-local, only this takes several addresses and is no business of other plugins. It is none

@@ -154,11 +154,11 @@ class RecordLeaks:
         return self._scope.settle(leak, doubt, lambda: self._detach(record), DELETED)
 
     def _detach(self, record: Record) -> None:
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Policy, Wanted
+        from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
+        from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment, Policy
 
-        convergence = Convergence(self._runtime, self._networks, Policy())
-        error = convergence.of(Wanted(record.attachment, present=False)).error
+        reconciler = Reconciler(self._runtime, self._networks, Policy())
+        error = reconciler.reconcile(DesiredAttachment(record.attachment, present=False)).error
         if error is not None:
             raise error
 

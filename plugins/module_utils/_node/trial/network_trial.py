@@ -21,9 +21,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import Unsaf
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import echo, netns, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    DesiredAttachment,
+    Policy,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import readiness
 
@@ -80,7 +84,7 @@ class Verification:
         self._runtime = runtime
         self._conf_dir = conf_dir
         self._gateway_timeout = gateway_timeout
-        self._convergence = Convergence(runtime, conf_dir, Policy(check="always", on_drift="recreate"))
+        self._reconciler = Reconciler(runtime, conf_dir, Policy(check="always", on_drift="recreate"))
 
     def plan(self, names: t.Sequence[str]) -> list[Trial]:
         """Return a trial for each name, or for every network; some must not or cannot be tried."""
@@ -146,9 +150,9 @@ class Verification:
                 trial.fail(answer.error)
         return _due(due)
 
-    def _converge(self, due: t.Sequence[Trial], *, present: bool) -> list[Outcome]:
-        wanted = [Wanted(trial.attachment, present) for trial in due]
-        outcomes = converge(self._convergence, wanted, default_workers())
+    def _converge(self, due: t.Sequence[Trial], *, present: bool) -> list[AttachmentResult]:
+        wanted = [DesiredAttachment(trial.attachment, present) for trial in due]
+        outcomes = reconcile_all(self._reconciler, wanted, default_workers())
         for trial, outcome in zip(due, outcomes):
             trial.seconds += outcome.seconds
             trial.reason = trial.reason or outcome.reason
@@ -156,7 +160,7 @@ class Verification:
                 trial.fail(outcome.error)
         return outcomes
 
-    def _look_at(self, trial: Trial, outcome: Outcome) -> None:
+    def _look_at(self, trial: Trial, outcome: AttachmentResult) -> None:
         keys = from_keys(outcome.result or {}, "", trial.network).to("1.0.0").keys
         ips = [ip for ip in keys.get("ips") or () if ip.get("address")]
         trial.addresses = tuple(ip["address"] for ip in ips)

@@ -16,9 +16,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    DesiredAttachment,
+    Policy,
+)
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import (
     Answer,
     Call,
@@ -73,13 +77,15 @@ class Laboratory:
     def runtime(self, lock_timeout: float | None = None) -> Runtime:
         return Runtime(self.executor, str(self.cache_dir), self.patience if lock_timeout is None else lock_timeout)
 
-    def converge(self, *wanted: Wanted, workers: int = 4, until: float = math.inf, **policy: t.Any) -> list[Outcome]:
+    def converge(
+        self, *wanted: DesiredAttachment, workers: int = 4, until: float = math.inf, **policy: t.Any
+    ) -> list[AttachmentResult]:
         self.executor.calls.clear()
-        convergence = Convergence(self.runtime(), conf_dir.load(str(self.conf_dir)), Policy(**policy), wanted)
-        return converge(convergence, wanted, workers, until)
+        reconciler = Reconciler(self.runtime(), conf_dir.load(str(self.conf_dir)), Policy(**policy), wanted)
+        return reconcile_all(reconciler, wanted, workers, until)
 
-    def ensure(self, attachment: Attachment, present: bool = True, **policy: t.Any) -> Outcome:
-        (outcome,) = self.converge(Wanted(attachment, present), **policy)
+    def ensure(self, attachment: Attachment, present: bool = True, **policy: t.Any) -> AttachmentResult:
+        (outcome,) = self.converge(DesiredAttachment(attachment, present), **policy)
         return outcome
 
     def commands(self) -> list[str]:

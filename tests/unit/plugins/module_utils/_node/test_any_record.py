@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
 from ansible_collections.cni.node.plugins.module_utils._node.boot import restore as boot_restore
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
@@ -119,7 +119,7 @@ def record(result: t.Any, config: bytes, *, is_own: bool) -> Json:
     }
 
 
-def errors(*found: Leak | Outcome | Trial | CniError) -> list[CniError]:
+def errors(*found: Leak | AttachmentResult | Trial | CniError) -> list[CniError]:
     return [one for one in (each if isinstance(each, CniError) else each.error for each in found) if one is not None]
 
 

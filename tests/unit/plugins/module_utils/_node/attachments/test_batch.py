@@ -15,9 +15,9 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge, unwanted
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all, unwanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment, Policy
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import (
@@ -29,17 +29,17 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laborato
 NAMES = ("one", "two", "three", "four")
 
 
-def _wanted(lab: Laboratory, *containers: str, **keys: t.Any) -> list[Wanted]:
+def _wanted(lab: Laboratory, *containers: str, **keys: t.Any) -> list[DesiredAttachment]:
     for container in containers:
         lab.make_namespace(container)
-    return [Wanted(lab.wanted(container, **keys)) for container in containers]
+    return [DesiredAttachment(lab.wanted(container, **keys)) for container in containers]
 
 
 def test_one_that_fails_does_not_stop_the_others(make: Make) -> None:
     lab = make(
         b=lambda call: CniError(100, "no") if call.attachment and call.attachment.container_id == "two" else None
     )
-    outcomes = lab.converge(*_wanted(lab, *NAMES), Wanted(lab.wanted("nobody")), workers=2)
+    outcomes = lab.converge(*_wanted(lab, *NAMES), DesiredAttachment(lab.wanted("nobody")), workers=2)
     assert [outcome.attachment.container_id for outcome in outcomes] == [*NAMES, "nobody"]
     assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added", "failed"]
 
@@ -76,7 +76,7 @@ def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_w
     lab.write("other")
     (old,) = _wanted(lab, "one")
     lab.converge(old, check="never")
-    wanted = [old._replace(present=False), Wanted(lab.wanted("one", network="other"))]
+    wanted = [old._replace(present=False), DesiredAttachment(lab.wanted("one", network="other"))]
     left, failed = lab.converge(*wanted, check="never")
     assert (left.action, failed.action, failed.error and failed.error.code) == ("removed", "failed", 100)
     assert "could not be put back as it was before either: unexpected ValueError: return; in works_once, " in str(
@@ -87,7 +87,9 @@ def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_w
 def test_an_item_that_was_not_asked_for_properly_is_an_outcome(lab: Laboratory) -> None:
     good, bad = _wanted(lab, "one", "two")
     problem = CniError(4, "not like this")
-    outcomes = lab.converge(Wanted(bad.attachment, problem=problem), good, Wanted(lab.wanted("../x")))
+    outcomes = lab.converge(
+        DesiredAttachment(bad.attachment, problem=problem), good, DesiredAttachment(lab.wanted("../x"))
+    )
     assert [outcome.action for outcome in outcomes] == ["failed", "added", "failed"]
     assert outcomes[0].error is problem
     assert lab.executor.run("ADD") == [("ADD", "a"), ("ADD", "b")]
@@ -115,7 +117,7 @@ def test_it_goes_one_by_one(make: Make, workers: int, containers: tuple[str, ...
         return gives_an_address(call)
 
     lab = make(a=remembers_its_thread)
-    more = [Wanted(lab.wanted("one", ifname=f"eth{number}")) for number in range(1, 4)]
+    more = [DesiredAttachment(lab.wanted("one", ifname=f"eth{number}")) for number in range(1, 4)]
     outcomes = lab.converge(*_wanted(lab, *containers), *more, workers=workers)
     assert {outcome.action for outcome in outcomes} == {"added"}
     assert len(threads) >= 2 * len(outcomes)
@@ -123,7 +125,7 @@ def test_it_goes_one_by_one(make: Make, workers: int, containers: tuple[str, ...
 
 
 def test_when_time_is_up_no_further_container_is_begun_and_the_first_always_is(lab: Laboratory) -> None:
-    more = [Wanted(lab.wanted("one", ifname="eth1")), Wanted(lab.wanted("two", ifname="eth1"))]
+    more = [DesiredAttachment(lab.wanted("one", ifname="eth1")), DesiredAttachment(lab.wanted("two", ifname="eth1"))]
     wanted = [*_wanted(lab, *NAMES), *more]
     outcomes = lab.converge(*wanted, until=0)
     assert [outcome.attachment.key for outcome in outcomes] == [wanted[0].attachment.key, more[0].attachment.key]
@@ -180,8 +182,8 @@ def test_what_another_run_has_begun_is_waited_for(lab: Laboratory) -> None:
     assert record is not None
     with lab.runtime().exclusion.attachment(one.attachment):
         runtime.intents.write(dataclasses.replace(record, command="ADD"))
-        convergence = Convergence(runtime, conf_dir.load(str(lab.conf_dir)), Policy(check="never"))
-        (outcome,) = converge(convergence, [one], 1)
+        reconciler = Reconciler(runtime, conf_dir.load(str(lab.conf_dir)), Policy(check="never"))
+        (outcome,) = reconcile_all(reconciler, [one], 1)
         assert (outcome.action, outcome.error and outcome.error.code) == ("failed", Code.TRY_AGAIN)
         assert runtime.intents.read(one.attachment.key) is not None
 

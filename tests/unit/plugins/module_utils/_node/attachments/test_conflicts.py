@@ -14,8 +14,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Convergence
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Policy, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment, Policy
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory, gives_an_address
 
 ETH0 = Link(ifindex=2, name="eth0", mac="", mtu=1500, is_up=True, master=0, peer=7, kind="veth")
@@ -40,14 +40,17 @@ def test_an_interface_of_another_network_is_not_added_again(occupied: Laboratory
 
 def test_a_dry_run_allows_for_a_task_that_removes_it_first(occupied: Laboratory) -> None:
     foretold = occupied.ensure(occupied.wanted(network="a-net"), dry_run=True)
-    assert (foretold.action, "it is the interface of" in str(foretold.awaited)) == ("added", True)
+    assert (foretold.action, "it is the interface of" in str(foretold.missing_prerequisite)) == ("added", True)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_what_leaves_makes_room(occupied: Laboratory, dry_run: bool) -> None:
-    joining, leaving = Wanted(occupied.wanted(network="a-net")), Wanted(occupied.wanted(), present=False)
+    joining, leaving = (
+        DesiredAttachment(occupied.wanted(network="a-net")),
+        DesiredAttachment(occupied.wanted(), present=False),
+    )
     outcomes = occupied.converge(joining, leaving, dry_run=dry_run)
-    assert [(one.action, one.awaited, one.error) for one in outcomes] == [
+    assert [(one.action, one.missing_prerequisite, one.error) for one in outcomes] == [
         ("added", None, None),
         ("removed", None, None),
     ]
@@ -68,7 +71,7 @@ def test_what_has_lost_its_namespace_leaves_the_new_one_to_whom_it_belongs(occup
     occupied.make_namespace()
     assert occupied.ensure(occupied.wanted(network="a-net")).action == "added"
     foretold = occupied.ensure(occupied.wanted(), dry_run=True)
-    assert (foretold.action, "it is the interface of" in str(foretold.awaited)) == ("recreated", True)
+    assert (foretold.action, "it is the interface of" in str(foretold.missing_prerequisite)) == ("recreated", True)
     outcome = occupied.ensure(occupied.wanted())
     assert (outcome.action, outcome.changed, occupied.executor.calls) == ("failed", False, [])
     assert occupied.ensure(occupied.wanted(network="a-net")).action == "checked"
@@ -86,7 +89,7 @@ def begun(occupied: Laboratory) -> Laboratory:
 
 def test_what_was_only_begun_is_not_added_again_for_another_network(begun: Laboratory) -> None:
     foretold = begun.ensure(begun.wanted(network="a-net"), dry_run=True)
-    assert (foretold.action, "whose ADD was not completed" in str(foretold.awaited)) == ("added", True)
+    assert (foretold.action, "whose ADD was not completed" in str(foretold.missing_prerequisite)) == ("added", True)
     outcome = begun.ensure(begun.wanted(network="a-net"))
     assert (outcome.action, begun.executor.calls) == ("failed", [])
     assert "network net, whose ADD was not completed" in str(outcome.error)
@@ -94,9 +97,12 @@ def test_what_was_only_begun_is_not_added_again_for_another_network(begun: Labor
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_what_was_only_begun_makes_room(begun: Laboratory, dry_run: bool) -> None:
-    joining, leaving = Wanted(begun.wanted(network="a-net")), Wanted(begun.wanted(), present=False)
+    joining, leaving = (
+        DesiredAttachment(begun.wanted(network="a-net")),
+        DesiredAttachment(begun.wanted(), present=False),
+    )
     outcomes = begun.converge(joining, leaving, dry_run=dry_run)
-    assert [(one.action, one.awaited, one.error) for one in outcomes] == [
+    assert [(one.action, one.missing_prerequisite, one.error) for one in outcomes] == [
         ("added", None, None),
         ("removed", None, None),
     ]
@@ -135,10 +141,10 @@ def test_what_another_run_has_made_since_is_seen(lab: Laboratory) -> None:
     for container in ("blue", "red"):
         lab.make_namespace(container)
     lab.write("a-net")
-    mine, other = (Convergence(lab.runtime(), conf_dir.load(str(lab.conf_dir)), Policy()) for dummy in range(2))
-    assert mine.of(Wanted(lab.wanted("red", network="a-net"))).action == "added"
-    assert other.of(Wanted(lab.wanted())).action == "added"
+    mine, other = (Reconciler(lab.runtime(), conf_dir.load(str(lab.conf_dir)), Policy()) for dummy in range(2))
+    assert mine.reconcile(DesiredAttachment(lab.wanted("red", network="a-net"))).action == "added"
+    assert other.reconcile(DesiredAttachment(lab.wanted())).action == "added"
     lab.executor.calls.clear()
-    refused = mine.of(Wanted(lab.wanted(network="a-net")))
+    refused = mine.reconcile(DesiredAttachment(lab.wanted(network="a-net")))
     assert (refused.action, lab.executor.calls) == ("failed", [])
     assert "it is the interface of the attachment of blue (eth0) to network net" in str(refused.error)

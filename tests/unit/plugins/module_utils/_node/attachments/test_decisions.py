@@ -261,7 +261,7 @@ def test_check_mode_waits_for_what_another_task_may_be_about_to_make(lab: Labora
     assert [outcome.action for outcome in (gone, unknown, nothing)] == ["recreated", "added", "added"]
     assert [outcome.error for outcome in (gone, unknown, nothing)] == [None] * 3
     for outcome, text in ((gone, "does not exist"), (unknown, "no network 'nowhere'"), (nothing, "does not exist")):
-        assert text in str(outcome.awaited)
+        assert text in str(outcome.missing_prerequisite)
 
 
 def test_check_mode_says_which_plugin_is_missing(lab: Laboratory) -> None:
@@ -269,13 +269,13 @@ def test_check_mode_says_which_plugin_is_missing(lab: Laboratory) -> None:
     lab.write(plugins=[{"type": "a", "ipam": {"type": "nowhere"}}])
     outcome = lab.ensure(lab.wanted(), dry_run=True)
     assert (outcome.action, outcome.error) == ("added", None)
-    assert "plugin 'nowhere' is not installed" in str(outcome.awaited)
+    assert "plugin 'nowhere' is not installed" in str(outcome.missing_prerequisite)
 
 
 def test_check_mode_fails_where_the_run_is_bound_to(lab: Laboratory) -> None:
     (lab.netns / "blue").mkdir()
     outcome = lab.ensure(lab.wanted(), dry_run=True)
-    assert (outcome.action, outcome.awaited) == ("failed", None)
+    assert (outcome.action, outcome.missing_prerequisite) == ("failed", None)
     assert "is not a network namespace" in str(outcome.error)
 
 

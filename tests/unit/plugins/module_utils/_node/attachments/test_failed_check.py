@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Attached, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentState, DesiredAttachment
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
@@ -97,7 +97,7 @@ def test_a_check_that_could_not_find_out_takes_nothing_away(
     plugin.fails, plugin.code = {"CHECK"}, code
     lab.patience = 0
     done = lab.ensure(lab.wanted(), dry_run=dry_run)
-    assert (done.action, done.changed, done.after, lab.commands()) == ("failed", False, Attached(), ["CHECK"])
+    assert (done.action, done.changed, done.after, lab.commands()) == ("failed", False, AttachmentState(), ["CHECK"])
     assert "it was left as it is, for this does not tell how it is" in str(done.error)
 
 
@@ -198,8 +198,8 @@ def test_what_fails_check_right_after_add_is_attached_and_comes_back_after_a_reb
 ) -> None:
     plugin.fails = {"CHECK"}
     restoration = Restoration(("/opt/cni/bin",), 60.0)
-    (outcome,) = lab.converge(Wanted(lab.wanted(), restoration=restoration))
+    (outcome,) = lab.converge(DesiredAttachment(lab.wanted(), restoration=restoration))
     record = lab.record()
     assert record is not None
-    assert (outcome.action, outcome.after) == ("failed", Attached(record.restoration))
+    assert (outcome.action, outcome.after) == ("failed", AttachmentState(record.restoration))
     assert record.restoration == restoration

@@ -16,7 +16,10 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import host_ports
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    DesiredAttachment,
+)
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
 
 Json = dict[str, t.Any]
@@ -38,11 +41,11 @@ def mapped(lab: Laboratory, container: str, *mappings: Json, **keys: t.Any) -> A
     return lab.wanted(container, capability_args={"portMappings": list(mappings or (PORT,))}, **keys)
 
 
-def ensure(lab: Laboratory, attachment: Attachment, **policy: t.Any) -> Outcome:
+def ensure(lab: Laboratory, attachment: Attachment, **policy: t.Any) -> AttachmentResult:
     return lab.ensure(attachment, **ALLOWED, **policy)
 
 
-def refused(outcome: Outcome, *fragments: str) -> None:
+def refused(outcome: AttachmentResult, *fragments: str) -> None:
     assert (outcome.action, outcome.changed) == ("failed", False)
     for fragment in fragments:
         assert fragment in str(outcome.error)
@@ -167,7 +170,7 @@ def test_what_takes_the_place_of_another_network_may_have_its_port(mapping: Labo
     mapping.write("other", plugins=MAPS)
     ensure(mapping, mapped(mapping, "blue"))
     leaving, joining = mapped(mapping, "blue"), mapped(mapping, "blue", network="other")
-    outcomes = mapping.converge(Wanted(joining), Wanted(leaving, present=False), **ALLOWED)
+    outcomes = mapping.converge(DesiredAttachment(joining), DesiredAttachment(leaving, present=False), **ALLOWED)
     assert [outcome.action for outcome in outcomes] == ["added", "removed"]
 
 
@@ -175,8 +178,8 @@ def test_what_cannot_be_replaced_for_a_port_stays(mapping: Laboratory) -> None:
     mapping.write("other", plugins=MAPS)
     mapping.ensure(mapping.wanted())
     ensure(mapping, mapped(mapping, "red"))
-    joining = Wanted(mapped(mapping, "blue", network="other"))
-    for outcome in mapping.converge(joining, Wanted(mapping.wanted(), present=False), **ALLOWED):
+    joining = DesiredAttachment(mapped(mapping, "blue", network="other"))
+    for outcome in mapping.converge(joining, DesiredAttachment(mapping.wanted(), present=False), **ALLOWED):
         refused(outcome, "host port 8080/tcp is mapped by the attachment of red (eth0)")
     assert mapping.record() is not None
 
@@ -214,7 +217,9 @@ def test_records_are_read_once_for_all(mapping: Laboratory, monkeypatch: pytest.
     names = [f"c{number}" for number in range(20)]
     for name in names:
         mapping.make_namespace(name)
-    wanted = [Wanted(mapped(mapping, name, {**PORT, "hostPort": 9000 + at})) for at, name in enumerate(names)]
+    wanted = [
+        DesiredAttachment(mapped(mapping, name, {**PORT, "hostPort": 9000 + at})) for at, name in enumerate(names)
+    ]
     assert {outcome.action for outcome in mapping.converge(*wanted, **ALLOWED)} == {"added"}
     assert len(made) == 1
 

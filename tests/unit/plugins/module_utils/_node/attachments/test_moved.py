@@ -11,7 +11,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Attached, Outcome, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    AttachmentState,
+    DesiredAttachment,
+)
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call, fails_at, succeeds
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import (
@@ -23,7 +27,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laborato
 NEW = [{"type": "a"}, {"type": "new"}]
 
 
-def _moved(lab: Laboratory) -> Outcome:
+def _moved(lab: Laboratory) -> AttachmentResult:
     """After the network has got another plugin."""
     lab.make_namespace()
     lab.ensure(lab.wanted(args={"K": "V"}), check="never")
@@ -34,7 +38,7 @@ def _moved(lab: Laboratory) -> Outcome:
 def test_it_is_put_back_where_the_new_one_cannot_be_made(make: Make) -> None:
     lab = make(new=fails_at("ADD"))
     failed = _moved(lab)
-    assert (failed.action, failed.changed, failed.after) == ("failed", True, Attached())
+    assert (failed.action, failed.changed, failed.after) == ("failed", True, AttachmentState())
     assert "to network net has been put back as it was before" in str(failed.error)
     record = lab.record()
     assert record is not None
@@ -92,24 +96,26 @@ def test_a_container_leaves_networks_before_it_joins_others(lab: Laboratory, old
     lab.make_namespace()
     lab.ensure(lab.wanted())
     lab.write("other")
-    wanted = [Wanted(lab.wanted(), present=False), Wanted(lab.wanted(network="other"))]
+    wanted = [DesiredAttachment(lab.wanted(), present=False), DesiredAttachment(lab.wanted(network="other"))]
     outcomes = lab.converge(*(wanted if old_is_first else reversed(wanted)), check="never")
     assert sorted(outcome.action for outcome in outcomes) == ["added", "removed"]
     assert lab.commands() == ["DEL", "ADD"]
 
 
-def _renamed(lab: Laboratory, **policy: t.Any) -> list[Outcome]:
+def _renamed(lab: Laboratory, **policy: t.Any) -> list[AttachmentResult]:
     """After the network has got another name."""
     lab.make_namespace()
     lab.ensure(lab.wanted(args={"K": "V"}), check="never")
     lab.write("other", plugins=NEW)
-    return lab.converge(Wanted(lab.wanted(network="other")), Wanted(lab.wanted(), present=False), **policy)
+    return lab.converge(
+        DesiredAttachment(lab.wanted(network="other")), DesiredAttachment(lab.wanted(), present=False), **policy
+    )
 
 
 def test_a_container_returns_to_the_network_that_it_left_for_one_it_cannot_join(make: Make) -> None:
     lab = make(new=fails_at("ADD"))
     joined, left = _renamed(lab)
-    assert (joined.action, left.action, left.changed, left.after) == ("failed", "recreated", True, Attached())
+    assert (joined.action, left.action, left.changed, left.after) == ("failed", "recreated", True, AttachmentState())
     assert "to network net has been put back as it was before" in str(joined.error)
     assert left.reason == "the attachment of blue (eth0) to network other could not take its place"
     record = lab.record()
@@ -135,7 +141,9 @@ def test_another_interface_of_the_container_is_nobody_s_place(make: Make) -> Non
     lab.make_namespace()
     lab.ensure(lab.wanted(), check="never")
     lab.write("other", plugins=NEW)
-    joined, left = lab.converge(Wanted(lab.wanted(network="other", ifname="eth1")), Wanted(lab.wanted(), present=False))
+    joined, left = lab.converge(
+        DesiredAttachment(lab.wanted(network="other", ifname="eth1")), DesiredAttachment(lab.wanted(), present=False)
+    )
     assert (joined.action, left.action, lab.record()) == ("failed", "removed", None)
 
 
@@ -149,7 +157,9 @@ def test_a_network_is_not_left_for_what_is_asked_for_wrongly(make: Make, wrong: 
     lab.ensure(lab.wanted(), check="never")
     lab.write("other", plugins=NEW)
     joined, left = lab.converge(
-        Wanted(lab.wanted(network="other", **wrong)), Wanted(lab.wanted(), present=False), dry_run=dry_run
+        DesiredAttachment(lab.wanted(network="other", **wrong)),
+        DesiredAttachment(lab.wanted(), present=False),
+        dry_run=dry_run,
     )
     assert (joined.action, left.action, left.changed, lab.commands()) == ("failed", "failed", False, [])
     assert "it stays, for the attachment of blue (eth0) to network other cannot take its place" in str(left.error)

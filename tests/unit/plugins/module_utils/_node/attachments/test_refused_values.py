@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call, speaks_only
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
@@ -59,7 +59,7 @@ def test_a_container_stays_where_it_cannot_join_the_other_network_with_such_valu
     lab.write("other", **CAPABLE)
     lab.ensure(lab.wanted())
     old, new = lab.wanted(), lab.wanted(network="other", capability_args=BAD_PORTS)
-    outcomes = lab.converge(Wanted(old, present=False), Wanted(new))
+    outcomes = lab.converge(DesiredAttachment(old, present=False), DesiredAttachment(new))
     assert [outcome.action for outcome in outcomes] == ["failed", "failed"]
     assert all(WHAT in str(outcome.error) for outcome in outcomes)
     assert lab.commands() == []

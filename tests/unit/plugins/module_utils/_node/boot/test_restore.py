@@ -13,8 +13,11 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import converge
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Outcome, Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentResult,
+    DesiredAttachment,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
 from ansible_collections.cni.node.plugins.module_utils._node.boot import restore as boot_restore
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
@@ -33,14 +36,14 @@ def lab(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
 
 def attach(lab: Laboratory, **keys: t.Any) -> Record:
     lab.make_namespace()
-    (outcome,) = lab.converge(Wanted(lab.wanted(**keys), restoration=MEANS))
+    (outcome,) = lab.converge(DesiredAttachment(lab.wanted(**keys), restoration=MEANS))
     assert outcome.error is None
     record = lab.record()
     assert record is not None
     return record
 
 
-def restored(lab: Laboratory) -> Outcome:
+def restored(lab: Laboratory) -> AttachmentResult:
     lab.executor.calls.clear()
     (outcome,) = boot_restore.restore(str(lab.cache_dir), 1)[0]
     return outcome
@@ -69,14 +72,14 @@ def test_what_is_there_is_left_alone_and_what_is_not_is_made_with_what_is_record
 
 def test_what_another_run_has_changed_since_it_was_looked_up_is_left_to_that(lab: Laboratory) -> None:
     old = attach(lab)
-    wanted = Wanted(old.attachment, restoration=MEANS)
+    wanted = DesiredAttachment(old.attachment, restoration=MEANS)
     for present in (True, False):
-        lab.converge(Wanted(lab.wanted(args={"K": "W"}), present, restoration=MEANS if present else None))
+        lab.converge(DesiredAttachment(lab.wanted(args={"K": "W"}), present, restoration=MEANS if present else None))
         before = lab.files()
         lab.make_namespace()
         lab.executor.calls.clear()
         stale = boot_restore._AsRecorded(lab.runtime(), {old.attachment.key: old})
-        (outcome,) = converge(stale, [wanted], 1)
+        (outcome,) = reconcile_all(stale, [wanted], 1)
         assert (outcome.action, outcome.reason) == ("unchanged", "another run has just been at it")
         assert (lab.commands(), lab.files()) == ([], before)
 
@@ -90,7 +93,7 @@ def test_its_old_address_is_asked_for_and_nothing_of_that_is_recorded(lab: Labor
     record = lab.record()
     assert record is not None
     assert b"10.1.0.2" not in record.config
-    (outcome,) = lab.converge(Wanted(lab.wanted(), restoration=MEANS))
+    (outcome,) = lab.converge(DesiredAttachment(lab.wanted(), restoration=MEANS))
     assert (outcome.action, outcome.changed) == ("checked", False)
 
 
@@ -136,7 +139,7 @@ def test_another_runtimes_record_that_is_to_be_restored_is(lab: Laboratory) -> N
     """It does not say which namespace it is about; ours does from then on."""
     made = attach(lab)
     lab.runtime().records.write(dataclasses.replace(made, version="", netns_identity="", restoration=None))
-    (outcome,) = lab.converge(Wanted(lab.wanted(), restoration=MEANS))
+    (outcome,) = lab.converge(DesiredAttachment(lab.wanted(), restoration=MEANS))
     assert (outcome.action, outcome.changed) == ("checked", True)
     lab.make_namespace()
     assert restored(lab).action == "recreated"

@@ -58,7 +58,7 @@ def _refused_once(played: Played) -> str:
     assert _own(played) == [], played.output
     assert played.output.count("fatal: [") == 1, played.output
     assert "PLAY RECAP" in played.output
-    return played["Check the variables, and the addresses of all nodes"].failed("node-subnets-collide")
+    return played["Check the variables and the addresses of all nodes"].failed("node-subnets-collide")
 
 
 @pytest.mark.parametrize("playbook", [PROVISION, VERIFY])
@@ -86,7 +86,7 @@ def test_a_variable_that_cannot_be_evaluated_here_is_named_and_stops_nothing(pro
     later = {"cni_node_conflists": [_network({"subnet": "{{ ansible_facts['lan'] }}"})]}
     variables = _lan(project, {"subnet": "192.168.77.0/24", "rangeStart": "192.168.77.9"}, two=later, three=later)
     played = project.run(PROVISION, "--check", "--limit", "one", **variables).succeeded()
-    (first, second) = played["Check the variables, and the addresses of all nodes"].result["msg"]
+    (first, second) = played["Check the variables and the addresses of all nodes"].result["msg"]
     assert first.startswith("three: its networks were not compared with those of others: cni_node_conflists: ")
     assert second.startswith("two: ")
 
@@ -100,7 +100,7 @@ def test_three_nodes_on_a_lan_give_out_addresses_of_their_own(node: Node, projec
     given = []
     for name in NODES:
         played = project.run(PROVISION, "--limit", name, **variables).succeeded()
-        (entry,) = played["Bring the attachments about"].entries
+        (entry,) = played["Attach the network namespaces"].entries
         given.append(entry["result"]["ips"][0]["address"])
         project.run(VERIFY, "--limit", name, **variables, cni_node_gateway_timeout=0).succeeded()
         # What one node has given out, another one does not know.

@@ -582,10 +582,10 @@ def test_the_playbook_collects_and_says_how_it_is_known(node: Node, project: Pro
     path = lease("net", "10.1.9.1", "nobody\r\neth0", age=10)
     text = {"cni_node_plugin_dirs": "/opt/cni/bin\n/usr/lib/cni"}
     kept = project.run("cni.node.gc", **text).succeeded()
-    assert found(kept["Collect what nobody owns any more"].did_nothing()) == {"lease 10.1.9.1": "kept"}
+    assert found(kept["Remove leaks"].did_nothing()) == {"lease 10.1.9.1": "kept"}
     played = project.run("cni.node.gc", "-e", "cni_node_gc_min_age=5", **text).succeeded()
-    assert found(played["Collect what nobody owns any more"]) == {"lease 10.1.9.1": "removed"}
-    assert played["Say how it is known"].result["msg"] == [
+    assert found(played["Remove leaks"]) == {"lease 10.1.9.1": "removed"}
+    assert played["Show the evidence"].result["msg"] == [
         "collected: 1 lease",
         f"{path}: no runtime has a record of container nobody (eth0), and its address is in use nowhere",
     ]

@@ -37,10 +37,10 @@ def test_one_variable_moves_all_that_would_be_below_opt(clean: Node, project: Pr
         "cni_node_attachments": [{"network": "wire", "netns": "red", "persist": True}],
         "cni_node_plugins_source": str(releases.release(project.path / "source.tgz", "host-local", "ptp")),
     }
-    project.run("cni.node.provision", **variables)["Have the plugins"].failed("/opt", "Read-only file system")
+    project.run("cni.node.provision", **variables)["Manage the plugins"].failed("/opt", "Read-only file system")
     moved = {**variables, "cni_node_opt_dir": str(ELSEWHERE), "cni_node_bin_dir": ""}
     provisioned = project.run("cni.node.provision", **moved).succeeded()
-    asked = provisioned["Bring the attachments about"].result["invocation"]["module_args"]
+    asked = provisioned["Attach the network namespaces"].result["invocation"]["module_args"]
     assert asked["plugin_dirs"] == [f"{ELSEWHERE}/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"]
     assert {path.name for path in (ELSEWHERE / "cni" / "bin").iterdir()} == {"host-local", "ptp"}
     assert f" -I {ELSEWHERE}/cni.node/restore.pyz " in UNIT.read_text(encoding="utf-8")

@@ -37,14 +37,16 @@ def test_what_differs_is_said_once_and_nothing_is_changed(node: Node, project: P
     variables = {**documented(), **UNMANAGED}
     project.run(PROVISION, **variables).succeeded()
     verified = project.run(VERIFY, **variables).succeeded()
-    assert verified["Say what was verified"].msg == "node: as provisioned, and every network works; nothing was changed"
+    assert (
+        verified["Show what was verified"].msg == "node: as provisioned, and every network works; nothing was changed"
+    )
     _drift(node)
     failed = project.run(VERIFY, **variables)
     assert all(one.left_alone() for one in failed.tasks)
     # ansible-core 2.19 has lines of its own before these.
     (fatal,) = [line for line in failed.output.splitlines() if line.startswith("fatal: [")]
     assert fatal.count("interface eth0 is gone") == 1
-    failed["Nothing is missing, changed or left over"].failed("\nnothing was changed; run cni.node.provision")
+    failed["Require that nothing would change"].failed("\nnothing was changed; run cni.node.provision")
 
 
 def test_a_failed_run_still_shows_what_each_node_has(node: Node, project: Project) -> None:
@@ -58,7 +60,7 @@ def test_a_failed_run_still_shows_what_each_node_has(node: Node, project: Projec
         PROVISION, **{**variables, "cni_node_conflists": [changed], "cni_node_validate_levels": "schema consistency"}
     )
     assert failed.status != 0
-    shown = failed["Show what each node has"].result["msg"]
+    shown = failed["Show the report"].result["msg"]
     assert "2 attachments of a changed network" in shown[1]
     assert failed.output.count("fatal: [") == 1
     assert "rescued=0" in failed.output

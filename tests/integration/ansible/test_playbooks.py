@@ -29,9 +29,9 @@ PROVISION, VERIFY, UPGRADE, ROLLBACK, REPORT, REMOVE = (f"cni.node.{name}" for n
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "playbooks.md"
 # Their kernel settings are the sandbox's own; the plugins are the distribution's.
 UNMANAGED = {"cni_node_concerns": "networks\nattachments"}
-COMPARED = "Nothing is missing, changed or left over"
-CHECKED = "Check the variables, and the addresses of all nodes"
-WHY_FAILED = "Say why it failed and which plugins the node has"
+COMPARED = "Require that nothing would change"
+CHECKED = "Check the variables and the addresses of all nodes"
+WHY_FAILED = "Explain the failure and which plugins the node has"
 BINARIES = ("bridge", "host-local", "loopback")
 
 
@@ -84,11 +84,13 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     assert _changing(provisioned) == set(CONCERNS)
     assert _plans(provisioned, *CONCERNS) == _plans(predicted, *CONCERNS)
     assert provisioned["Try the networks"].msg == "networks: 2 verified"
-    assert "node  -        dbnet,mapped  3            none   -" in provisioned["Show what each node has"].result["msg"]
+    assert "node  -        dbnet,mapped  3            none   -" in provisioned["Show the report"].result["msg"]
     assert _changing(project.run(PROVISION, **variables)) == set()
     verified = project.run(VERIFY, **variables).succeeded()
     compared = verified[COMPARED]
-    assert verified["Say what was verified"].msg == "node: as provisioned, and every network works; nothing was changed"
+    assert (
+        verified["Show what was verified"].msg == "node: as provisioned, and every network works; nothing was changed"
+    )
     assert virgin.difference(compared.before) == virgin.difference(compared.after)
     assert compared.timeless == "0 of 2 network configurations changed; attachments: 3 checked"
 
@@ -105,7 +107,7 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     mended = project.run(PROVISION, "-e", "cni_node_purge=true", **variables)
     assert _changing(mended) == {"conflists", "attachments"}
     assert mended["Write the networks"].files["10-leftover.conflist"] == "removed"
-    actions = mended["Bring the attachments about"].actions()
+    actions = mended["Attach the network namespaces"].actions()
     assert actions == {"red": "recreated", "blue": "checked", "red eth1": "checked", "blue eth9": "removed"}
 
     predicted = project.run(REMOVE, "--check", **variables).succeeded()
@@ -141,7 +143,7 @@ def test_check_mode_foretells_the_attachments_that_follow_a_changed_network(node
     plugin = {**given["config"]["plugins"][0], "forceAddress": True}
     variables["cni_node_conflists"] = [{"config": {**given["config"], "plugins": [plugin]}}]
     predicted = project.run(PROVISION, "--check", **variables).succeeded()
-    attached = predicted["Bring the attachments about"].left_alone()
+    attached = predicted["Attach the network namespaces"].left_alone()
     assert attached.actions() == {"red": "recreated", "blue": "recreated"}
     assert "2 attachments would be cut off and made anew: red (eth0), blue (eth0)" in str(attached.warnings)
     done = project.run(PROVISION, **variables).succeeded()
@@ -204,7 +206,7 @@ def test_every_variable_of_networks_and_attachments_does_what_it_says_also_as_te
     assert json.loads(record.read_text(encoding="utf-8"))["netns"] == "/run/netns/by-path"
     again = project.run(PROVISION, **variables)
     assert _changing(again) == set()
-    assert again["Bring the attachments about"].actions() == {"c1": "unchanged"}
+    assert again["Attach the network namespaces"].actions() == {"c1": "unchanged"}
     assert _changing(project.run(VERIFY, **variables)) == set()
     assert _changing(project.run(REMOVE, **variables)) == {*CONCERNS, "gc"}
     assert not record.exists()
@@ -231,7 +233,7 @@ def _release(project: Project, version: str, **keys: t.Any) -> Json:
 
 
 def _table(played: Played) -> str:
-    (line,) = [line for line in played["Show what each node has"].result["msg"] if line.startswith("node ")]
+    (line,) = [line for line in played["Show the report"].result["msg"] if line.startswith("node ")]
     return " ".join(line.split())
 
 
@@ -252,7 +254,7 @@ def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: N
     broken = project.run(UPGRADE, **variables, **_release(project, "1.0.3", bridge=b"#!/bin/sh\nexit 7\n"))
     assert broken.status != 0
     broken[WHY_FAILED].failed(
-        "the upgrade failed at 'Bring the attachments about', and the node has the plugins of before, 1.0.1: ",
+        "the upgrade failed at 'Attach the network namespaces', and the node is back at the plugins of release 1.0.1: ",
         "plugin bridge failed (CHECK): exit status 7",
     )
     assert _changed_files(again.tasks[-1].after, broken.tasks[-1].after) == ""
@@ -263,7 +265,7 @@ def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: N
     )
     Namespace("red").run("ip", "link", "delete", "eth0")
     drifted = project.run(UPGRADE, **variables, **_release(project, "1.0.2"), cni_node_on_drift="report")
-    drifted["Say why nothing was replaced"].failed("the upgrade was not begun", "interface eth0 is gone")
+    drifted["Explain why the upgrade was not started"].failed("the upgrade was not started", "interface eth0 is gone")
     assert all(one.left_alone() for one in drifted.tasks)
     removed = project.run(REMOVE, **variables)
     _is_as_before(virgin, removed.tasks[-1].after)
@@ -272,8 +274,8 @@ def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: N
 @pytest.mark.parametrize(
     ("before", "keep", "has"),
     [
-        ("1.0.1", 1, "the plugins stay, for version 1.0.1 had been there before"),
-        ("1.0.2", 0, "the new plugins stay, for no version before is kept to return to"),
+        ("1.0.1", 1, "the plugins stay, because release 1.0.1 was already installed"),
+        ("1.0.2", 0, "the new plugins stay, because no earlier release was kept"),
     ],
 )
 def test_an_upgrade_that_fails_claims_no_rollback_that_did_not_happen(
@@ -315,7 +317,7 @@ def test_verify_lists_what_differs_up_to_twenty(node: Node, project: Project) ->
         "net.ipv4.conf.lo.arp_ignore: 0 -> 1",
         "/etc/sysctl.d/90-cni.node.conf: would be changed",
         "/etc/cni/net.d/10-dbnet.conflist: would be changed",
-        "network namespace green: would be made",
+        "network namespace green: would be created",
         *(
             f"attachment of {name} (eth0) to network dbnet: would be recreated, the network's configuration has changed"
             for name in ("red", "blue")
@@ -347,8 +349,8 @@ def test_remove_without_variables_detaches_everything_before_networks_and_plugin
     without = {"cni_node_concerns": variables["cni_node_concerns"]}
     predicted = project.run(REMOVE, "--check", **without).succeeded()
     removed = project.run(REMOVE, **without).succeeded()
-    assert removed["Bring the attachments about"].actions() == {"red": "removed", "blue": "removed"}
-    assert removed["Collect what nobody owns any more"].warnings == []
+    assert removed["Detach the network namespaces"].actions() == {"red": "removed", "blue": "removed"}
+    assert removed["Remove leaks"].warnings == []
     assert _plans(removed, "attachments", "conflists") == _plans(predicted, "attachments", "conflists")
     for name in ("red", "blue"):
         ip("netns", "delete", name)
@@ -370,7 +372,7 @@ def test_removing_attachments_alone_removes_those_of_the_variables_and_networks_
         "cni_node_purge": "true",
     }
     removed = project.run(REMOVE, **one).succeeded()
-    assert removed["Bring the attachments about"].actions() == dict.fromkeys(detached, "removed")
+    assert removed["Detach the network namespaces"].actions() == dict.fromkeys(detached, "removed")
     assert {path.name for path in pathlib.Path("/run/netns").iterdir()} == namespaces
 
 

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
 from ansible_collections.cni.node.tests.integration.engine.node import Node
 
-TASK = "Have the plugins"
+TASK = "Manage the plugins"
 REFUSED = "version: 1.9.1 is not the release's: its plugin bridge does not support version 1.1.0 of the specification"
 
 

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Node
 
 PROVISION, UPGRADE, ROLLBACK, REMOVE = (f"cni.node.{name}" for name in ("provision", "upgrade", "rollback", "remove"))
-TASK = "Have the plugins"
+TASK = "Manage the plugins"
 NEEDED = ("host-local", "ptp")
 
 

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.tests.integration.engine import networks
 from ansible_collections.cni.node.tests.integration.engine.node import Node
 
 PROVISION, REMOVE = "cni.node.provision", "cni.node.remove"
-COLLECT = "Collect what nobody owns any more"
+COLLECT = "Remove leaks"
 # Where the plugins have rules of their own; a rule of the operator in each, so that iptables has its tables before.
 HOOKS = (("nat", "PREROUTING"), ("nat", "INPUT"), ("nat", "OUTPUT"), ("nat", "POSTROUTING"), ("filter", "FORWARD"))
 FIREWALL: Json = {**networks.FIREWALL, "ingressPolicy": "same-bridge"}
@@ -85,9 +85,7 @@ def test_a_bridge_that_another_network_names_stays(node: Node, project: Project)
     assert removed[COLLECT].plan() == predicted[COLLECT].plan()
     found = {one["subject"]: one for one in removed[COLLECT].result["findings"]}
     assert (found["cni0"]["kind"], found["cni0"]["action"]) == ("bridge", "kept")
-    assert (
-        f"cni0: the removed network net named it, but {path} has cni0" in removed["Say how it is known"].result["msg"]
-    )
+    assert f"cni0: the removed network net named it, but {path} has cni0" in removed["Show the evidence"].result["msg"]
     assert "cni0" in {link["ifname"] for link in links_and_rules()["links"]}
     assert "CNI-HOSTPORT-DNAT" in " ".join(links_and_rules()["iptables"])
     assert "CNI-FORWARD" not in " ".join(links_and_rules()["iptables"])

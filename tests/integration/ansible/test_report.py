@@ -29,7 +29,7 @@ BLUE = {"network": "mapped", "netns": "blue"}
 
 def _shown(played: Played) -> list[list[str]]:
     """Return the cells of the lines of the report."""
-    lines: list[str] = played.succeeded()["Show what each node has"].result["msg"]
+    lines: list[str] = played.succeeded()["Show the report"].result["msg"]
     return [[cell for cell in line.split("  ") if cell] for line in lines]
 
 

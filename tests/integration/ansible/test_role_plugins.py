@@ -13,7 +13,7 @@ from ansible_collections.cni.node.tests.integration.ansible.playing import Json,
 from ansible_collections.cni.node.tests.integration.ansible.releases import contents
 from ansible_collections.cni.node.tests.integration.engine.node import Node
 
-TASK = "Have the plugins"
+TASK = "Manage the plugins"
 
 
 def play(project: Project, *options: str, **variables: object) -> Played:

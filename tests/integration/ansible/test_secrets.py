@@ -87,7 +87,7 @@ def test_the_role_shows_no_password_either(node: Node, project: Project, tmp_pat
             "vars": {f"cni_plugins_{key}": value for key, value in variables.items()},
         }
         played = project.play([], "-vvv", roles=[role]).succeeded()
-    assert played["Have the plugins"].changed
+    assert played["Manage the plugins"].changed
     _hidden(played, node)
 
 

@@ -133,7 +133,7 @@ def test_without_an_inventory_the_variables_of_the_command_line_are_validated(pr
 def test_nothing_to_validate_is_no_success(project: Project) -> None:
     played = project.run(VALIDATE)
     assert played.status != 0
-    assert "nothing to validate: give cni_node_conflist_files" in played.output
+    assert "nothing to validate: set cni_node_conflist_files" in played.output
 
 
 def test_blank_lines_are_no_files_and_an_empty_list_is_no_network(project: Project) -> None:
@@ -147,7 +147,7 @@ def test_blank_lines_are_no_files_and_an_empty_list_is_no_network(project: Proje
 def test_without_a_level_nothing_is_validated_and_that_is_no_success(project: Project) -> None:
     played = project.run(VALIDATE, cni_node_conflist_files=written(project, TYPO), cni_node_validate_levels=["node"])
     assert played.status != 0
-    assert "cni_node_validate_levels: none is left without 'node'" in played.output
+    assert "cni_node_validate_levels: no level is left without 'node'" in played.output
 
 
 def test_the_page_has_every_code_and_no_other() -> None:

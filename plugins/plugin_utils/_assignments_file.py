@@ -63,7 +63,7 @@ class AssignmentsFile:
         if not os.path.isdir(directory):
             raise CniError(Code.IO_FAILURE, f"file: there is no directory {directory}", "make it, or name another")
         guard = os.path.join(directory, f".{base}.lock")
-        with lock.locked(guard, exclusive=True, timeout=_LOCK_TIMEOUT, what=f"the file {self._path}"):
+        with lock.hold_lock(guard, exclusive=True, timeout=_LOCK_TIMEOUT, what=f"the file {self._path}"):
             content = self._read()
             kept = content.get(name, {})
             result = self._assigned(assign, kept)
@@ -74,7 +74,7 @@ class AssignmentsFile:
         try:
             return assign(kept)
         except CniError as exc:
-            raise exc.followed_by(f"what hosts have is kept in {self._path}") from None
+            raise exc.with_detail(f"what hosts have is kept in {self._path}") from None
 
     def _read(self) -> dict[str, Assignments]:
         text = durable.read(self._path)

@@ -27,12 +27,12 @@ class Node:
 
     Attributes:
         timeout: Seconds that a plugin may run.
-        patience: Seconds to wait for another process.
+        lock_timeout: Seconds to wait for another process.
     """
 
     directory: pathlib.Path
     timeout: float = 30
-    patience: float = 20
+    lock_timeout: float = 20
 
     def __post_init__(self) -> None:
         self.plugins = PluginDirectory(self.directory / "bin")
@@ -40,7 +40,7 @@ class Node:
         self.runtime = self.new_runtime()
 
     def new_runtime(self) -> Runtime:
-        return Runtime(ProcessExecutor([str(self.plugins.path)], self.timeout), str(self.cache), self.patience)
+        return Runtime(ProcessExecutor([str(self.plugins.path)], self.timeout), str(self.cache), self.lock_timeout)
 
     def write(self, *names: str, **answers: Answer | t.Sequence[Answer]) -> None:
         """Plugins that all answer alike."""

@@ -25,7 +25,7 @@ def impatient(node: Node) -> Runtime:
     """Of this process; it waits for nobody. Blue has an attachment to each of two networks, red to none."""
     for name in ("net", "other"):
         node.added(node.network("a", "b", name=name), node.attachment(network=name))
-    node.patience = 0
+    node.lock_timeout = 0
     return node.new_runtime()
 
 

@@ -27,7 +27,7 @@ MIB = 1024 * 1024
 
 def failed(node: Node, answer: Answer) -> CniError:
     """The error of a CHECK that one plugin answers so, and is not asked again."""
-    node.patience = 0
+    node.lock_timeout = 0
     node.runtime = node.new_runtime()
     node.write("a", CHECK=answer)
     return error_of(node.runtime.check, node.added(node.network("a")))

@@ -64,7 +64,7 @@ class CniError(Exception):
         """Return the same error with ``context`` put before its message."""
         return CniError(self.code, f"{context}: {self.msg}", self.details)
 
-    def followed_by(self, line: str) -> CniError:
+    def with_detail(self, line: str) -> CniError:
         """Return the same error with a line more in its details."""
         return CniError(self.code, self.msg, f"{self.details}\n{line}" if self.details else line)
 

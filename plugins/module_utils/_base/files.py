@@ -26,7 +26,7 @@ def list_directory(path: str) -> list[str]:
         raise io_error("list", path, exc) from exc
 
 
-def changed(path: str) -> float:
+def modification_time(path: str) -> float:
     """Return when a file was changed last, in seconds of the epoch; 0 where it is gone."""
     try:
         return os.lstat(path).st_mtime
@@ -39,4 +39,4 @@ def is_executable(path: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
-__all__ = ("changed", "is_executable", "list_directory")
+__all__ = ("is_executable", "list_directory", "modification_time")

@@ -124,7 +124,7 @@ class HeldDirectory:
 
 
 @contextlib.contextmanager
-def held(path: str) -> t.Iterator[HeldDirectory | None]:
+def hold_directory(path: str) -> t.Iterator[HeldDirectory | None]:
     """Open a directory, or return None where the path leads to a link or to nothing.
 
     Raises:
@@ -151,4 +151,4 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-__all__ = ("HeldDirectory", "SmallFile", "held")
+__all__ = ("HeldDirectory", "SmallFile", "hold_directory")

@@ -21,7 +21,7 @@ _LONGEST_PAUSE = 0.05
 
 
 @contextlib.contextmanager
-def locked(
+def hold_lock(
     path: str, *, exclusive: bool, timeout: float, what: str, keep: bool = False, within: int | None = None
 ) -> t.Iterator[None]:
     """Hold a lock between processes and between threads.
@@ -103,4 +103,4 @@ def _is_still_at(path: str, descriptor: int, within: int | None) -> bool:
         return False
 
 
-__all__ = ("locked",)
+__all__ = ("hold_lock",)

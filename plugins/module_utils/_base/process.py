@@ -33,7 +33,7 @@ _SOON: t.Final = 0.05
 _IGNORED_HERE: t.Final = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-class Outcome(t.NamedTuple):
+class ProcessResult(t.NamedTuple):
     """How a process ended.
 
     Attributes:
@@ -55,7 +55,7 @@ def run(
     stdin: bytes,
     timeout: float,
     output_limit: int = OUTPUT_LIMIT,
-) -> Outcome:
+) -> ProcessResult:
     """Run an executable to its end, or to the end of the time or the room it is given.
 
     It gets a process group of its own, and that whole group is killed when it has to be stopped. Its end
@@ -75,7 +75,7 @@ def run(
         stopped = process.collect(deadline)
         if stopped:
             process.kill()
-        return Outcome(process.wait(), bytes(process.stdout), bytes(process.stderr), stopped)
+        return ProcessResult(process.wait(), bytes(process.stdout), bytes(process.stderr), stopped)
 
 
 def default_workers() -> int:
@@ -257,4 +257,4 @@ def _unnamed_file(dummy: str) -> int:
     return os.open(tempfile.gettempdir(), os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
 
-__all__ = ("OUTPUT_LIMIT", "Outcome", "default_workers", "prepare", "run")
+__all__ = ("OUTPUT_LIMIT", "ProcessResult", "default_workers", "prepare", "run")

@@ -52,7 +52,7 @@ class Attachment:
     def __str__(self) -> str:
         return f"attachment of {self.container_id} ({self.ifname}) to network {self.network}"
 
-    def validated(self) -> Attachment:
+    def require_valid(self) -> Attachment:
         """Return the attachment if every identifier and argument may be used.
 
         Raises:
@@ -62,10 +62,10 @@ class Attachment:
 
     @functools.cached_property
     def _validated(self) -> Attachment:
-        check_args(self.identified().args)
+        check_args(self.require_identity().args)
         return self
 
-    def identified(self) -> Attachment:
+    def require_identity(self) -> Attachment:
         """Return the attachment if it tells which one it is, whatever its arguments are; errors as `validated`."""
         return self._identified
 

@@ -24,7 +24,9 @@ def _names(value: t.Any, path: str) -> Problem | None:
         return Problem(path, value, "a list of names, or an object with such a list for each network")
     if isinstance(value, list):
         return _TEXTS(value, path)
-    return value_rules.first(value_rules.given(_TEXTS, names, f"{path}/{network}") for network, names in value.items())
+    return value_rules.first_problem(
+        value_rules.unless_null(_TEXTS, names, f"{path}/{network}") for network, names in value.items()
+    )
 
 
 def _shown(value: t.Any) -> str:
@@ -32,8 +34,8 @@ def _shown(value: t.Any) -> str:
     return repr(value) if is_short else kind(value)
 
 
-_PORT: t.Final = value_rules.whole("an integer from 1 to 65535", 1, 65535)
-_BITS: t.Final = value_rules.whole("an integer of 0 or more", 0, (1 << 64) - 1)
+_PORT: t.Final = value_rules.integer("an integer from 1 to 65535", 1, 65535)
+_BITS: t.Final = value_rules.integer("an integer of 0 or more", 0, (1 << 64) - 1)
 _TEXTS: t.Final = value_rules.list_of(value_rules.text)
 _MAPPING: t.Final = value_rules.object_of(
     {"hostPort": _PORT, "containerPort": _PORT, "protocol": value_rules.text, "hostIP": value_rules.text},
@@ -70,16 +72,16 @@ _NUMBERS: t.Final[t.Mapping[str, frozenset[str]]] = {
 _STRUCTURED: t.Final = frozenset({"portMappings", "bandwidth", "ipRanges", "ips", "dns", "aliases"})
 
 
-def completed_values(capability_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def normalize_capability_args(capability_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return capability arguments as plugins take them, whatever people or surveys have written.
 
     A mapped port without a protocol is one of tcp, protocols are in lower case, numbers are numbers, lists and objects may be
     JSON text, and an empty text for one of these is as good as none. What cannot be understood stays as it is.
     """
-    return {name: _completed(name, value) for name, value in structured(capability_args, _STRUCTURED).items()}
+    return {name: _completed(name, value) for name, value in decode_structured(capability_args, _STRUCTURED).items()}
 
 
-def structured(values: t.Mapping[str, t.Any], names: t.Container[str]) -> dict[str, t.Any]:
+def decode_structured(values: t.Mapping[str, t.Any], names: t.Container[str]) -> dict[str, t.Any]:
     """Return values of which some are lists or objects: of these, JSON text is decoded, and an empty text left out."""
     found = {name: _decoded(value) if name in names else value for name, value in values.items()}
     return {name: value for name, value in found.items() if value != "" or name not in names}
@@ -127,10 +129,10 @@ def check_values(network: NetworkConfiguration, capability_args: t.Mapping[str, 
     """
     for plugin in network.plugins:
         for name in sorted(plugin.capabilities & capability_args.keys() & _RULES.keys()):
-            problem = value_rules.given(_RULES[name], capability_args[name], f"capability_args: /{name}")
+            problem = value_rules.unless_null(_RULES[name], capability_args[name], f"capability_args: /{name}")
             if problem:
                 advice = f"expected: {problem.expected}; plugin {plugin.type} is to get it"
                 raise CniError(Code.INVALID_CONFIG, problem.message(_shown), advice)
 
 
-__all__ = ("check_values", "completed_values", "structured")
+__all__ = ("check_values", "decode_structured", "normalize_capability_args")

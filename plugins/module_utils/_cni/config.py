@@ -69,7 +69,7 @@ class NetworkConfiguration:
     is_list: bool = dataclasses.field(compare=False, default=True)
 
     @property
-    def forbidden(self) -> tuple[bool, bool]:
+    def disabled_operations(self) -> tuple[bool, bool]:
         """Whether a runtime may not run CHECK, and GC; no plugin is told."""
         return self.disable_check, self.disable_gc
 

@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import value_rules
-from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import structured
+from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import decode_structured
 
 _STRUCTURED: t.Final = frozenset({"labels", "ips"})
 _LABEL: t.Final = value_rules.object_of({"key": value_rules.text, "value": value_rules.text}, ("key", "value"))
@@ -21,12 +21,12 @@ _RULE: t.Final = value_rules.object_of(
 )
 
 
-def completed_config_args(config_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def normalize_config_args(config_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Return values for ``args.cni`` as plugins take them.
 
     Lists may be JSON text, as surveys give them; an empty text for one of these, and a value that is null, is left out.
     """
-    return {key: value for key, value in structured(config_args, _STRUCTURED).items() if value is not None}
+    return {key: value for key, value in decode_structured(config_args, _STRUCTURED).items() if value is not None}
 
 
 def check_config_args(config_args: t.Mapping[str, t.Any]) -> None:
@@ -40,4 +40,4 @@ def check_config_args(config_args: t.Mapping[str, t.Any]) -> None:
         raise CniError(Code.INVALID_CONFIG, problem.message(), f"expected: {problem.expected}")
 
 
-__all__ = ("check_config_args", "completed_config_args")
+__all__ = ("check_config_args", "normalize_config_args")

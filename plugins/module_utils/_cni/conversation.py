@@ -36,7 +36,7 @@ class Conversation:
         self._versions = versions
         self._record = record
         self.network = record.network()
-        self._speak(record.spoken(self.network))
+        self._speak(record.negotiated_version(self.network))
 
     @property
     def has_check(self) -> bool:
@@ -79,7 +79,7 @@ class Conversation:
         try:
             agreed = self._versions.require(self.network)
         except CniError as exc:
-            raise refusal.followed_by(str(exc)) from exc
+            raise refusal.with_detail(str(exc)) from exc
         if agreed == self.version:
             return False
         self._speak(agreed)

@@ -14,7 +14,7 @@ import threading
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 
 
@@ -39,7 +39,7 @@ class Exclusion:
         self._held = threading.local()
 
     @contextlib.contextmanager
-    def attachment(self, attachment: Attachment) -> t.Iterator[None]:
+    def lock_attachment(self, attachment: Attachment) -> t.Iterator[None]:
         """Keep others from the container, and GC from its network.
 
         Raises:
@@ -51,7 +51,7 @@ class Exclusion:
         ):
             yield
 
-    def network(self, name: str) -> t.ContextManager[None]:
+    def lock_network(self, name: str) -> t.ContextManager[None]:
         """Keep all others from the network's attachments."""
         return self._lock("network", name, exclusive=True)
 
@@ -67,7 +67,7 @@ class Exclusion:
             yield
             return
         path = os.path.join(self._directory, file_name(kind, name))
-        with locked(path, exclusive=exclusive, timeout=self.timeout, what=f"{kind} {name}"):
+        with hold_lock(path, exclusive=exclusive, timeout=self.timeout, what=f"{kind} {name}"):
             held[lock] = exclusive
             try:
                 yield

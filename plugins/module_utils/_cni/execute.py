@@ -209,7 +209,9 @@ def _not_started(path: str, parameters: Parameters, exc: OSError) -> CniError:
     return CniError(Code.IO_FAILURE, what, advice)
 
 
-def _failure(path: str, parameters: Parameters, request: bytes, outcome: process.Outcome, timeout: float) -> CniError:
+def _failure(
+    path: str, parameters: Parameters, request: bytes, outcome: process.ProcessResult, timeout: float
+) -> CniError:
     """Make the error of a plugin that failed from all that it left behind (section 5, "Error")."""
     shown = _without_secrets(parameters, request)
     stopped = f"{outcome.stopped} (limit {timeout:g} s) and was killed" if outcome.stopped else ""
@@ -256,7 +258,7 @@ def _ending(status: int) -> str:
         return f"killed by signal {-status}"
 
 
-def _output(outcome: process.Outcome, understood: bool, shown: t.Callable[[str], str]) -> str:
+def _output(outcome: process.ProcessResult, understood: bool, shown: t.Callable[[str], str]) -> str:
     parts = []
     if not understood and outcome.stdout.strip():
         parts.append(f"it printed, and not as the specification's error: {_last_lines(outcome.stdout, shown)}")

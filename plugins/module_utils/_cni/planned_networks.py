@@ -30,7 +30,7 @@ class PlannedFile(t.NamedTuple):
     content: str
 
 
-def planned_files(returned: t.Iterable[t.Mapping[str, t.Any]]) -> list[PlannedFile]:
+def read_planned_files(returned: t.Iterable[t.Mapping[str, t.Any]]) -> list[PlannedFile]:
     """Return the files of what the module `conflists` has returned."""
     return [PlannedFile(one["path"], one["action"], one["content"] or "") for one in returned]
 
@@ -44,7 +44,7 @@ def with_planned(directory: ConfDir, files: t.Iterable[PlannedFile]) -> ConfDir:
     changing = [one for one in files if one.action != "unchanged" and os.path.dirname(one.path) == directory.path]
     paths = {one.path for one in changing}
     staying = [one for one in (*directory.networks.values(), *directory.shadowed) if one.source not in paths]
-    written = [parsed(one) for one in changing if one.action in _WRITTEN]
+    written = [parse_planned_file(one) for one in changing if one.action in _WRITTEN]
     networks: dict[str, NetworkConfiguration] = {}
     shadowed: list[NetworkConfiguration] = []
     for network in sorted([*staying, *written], key=lambda one: conf_dir.precedence(os.path.basename(one.source))):
@@ -54,7 +54,7 @@ def with_planned(directory: ConfDir, files: t.Iterable[PlannedFile]) -> ConfDir:
     return ConfDir(directory.path, networks, tuple(shadowed), broken)
 
 
-def parsed(one: PlannedFile) -> NetworkConfiguration:
+def parse_planned_file(one: PlannedFile) -> NetworkConfiguration:
     """Return the network of a planned file, with the plugins of its plugin directory.
 
     Raises:
@@ -64,4 +64,4 @@ def parsed(one: PlannedFile) -> NetworkConfiguration:
     return conf_dir.complete(network, os.path.dirname(one.path))
 
 
-__all__ = ("PlannedFile", "parsed", "planned_files", "with_planned")
+__all__ = ("PlannedFile", "parse_planned_file", "read_planned_files", "with_planned")

@@ -90,7 +90,7 @@ class Record:
         except CniError as exc:
             raise exc.within(str(self.attachment)) from exc
 
-    def spoken(self, network: NetworkConfiguration) -> str:
+    def negotiated_version(self, network: NetworkConfiguration) -> str:
         """Return the version that ADD was spoken in; another runtime's record tells by its result."""
         result_version = self.result.version if self.result else ""
         return self.version or (result_version if result_version in network.versions else network.version)
@@ -139,7 +139,7 @@ def decode(content: bytes, source: str) -> Record:
             raise ValueError(f"its kind is {document['kind']!r}, not {_KIND!r}")
         own = _own_keys(document, source)
         return Record(
-            attachment=attachment_of(document),
+            attachment=decode_attachment(document),
             config=base64.b64decode(document["config"], validate=True),
             result=_result(document, source),
             version=own["cniVersion"] and require_known(own["cniVersion"], source),
@@ -156,7 +156,7 @@ def decode(content: bytes, source: str) -> Record:
         raise CniError(Code.DECODE_FAILURE, f"{source} is not a record: {exc}") from exc
 
 
-def attachment_of(document: dict[str, t.Any]) -> Attachment:
+def decode_attachment(document: dict[str, t.Any]) -> Attachment:
     """Return whose record it is; other runtimes take arguments that this one does not.
 
     Raises:
@@ -170,7 +170,7 @@ def attachment_of(document: dict[str, t.Any]) -> Attachment:
         args={str(key): str(value) for key, value in document.get("cniArgs") or ()},
         capability_args=dict(document.get("capabilityArgs") or {}),
         config_args=_config_args(document),
-    ).identified()
+    ).require_identity()
 
 
 def _config_args(document: dict[str, t.Any]) -> dict[str, t.Any]:
@@ -202,4 +202,4 @@ def _result(document: dict[str, t.Any], source: str) -> Result | None:
     return None if keys is None else result.from_keys(keys, "", f"{source}: /result")
 
 
-__all__ = ("RESTORE_KEY", "Record", "Restoration", "attachment_of", "decode")
+__all__ = ("RESTORE_KEY", "Record", "Restoration", "decode", "decode_attachment")

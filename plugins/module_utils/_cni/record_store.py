@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
-from ansible_collections.cni.node.plugins.module_utils._cni.record import RESTORE_KEY, Record, attachment_of, decode
+from ansible_collections.cni.node.plugins.module_utils._cni.record import RESTORE_KEY, Record, decode, decode_attachment
 
 # Below libcni's cache directory, for what only this collection knows of.
 OWN_DIRECTORY: t.Final = "cni.node"
@@ -223,7 +223,7 @@ class RecordStore:
             return None
         try:
             content = durable.read(path, limit=_SIZE_LIMIT) or b""
-            return attachment_of(json_text.as_object(json_text.decode(content, path, recorded=True), path)).key
+            return decode_attachment(json_text.as_object(json_text.decode(content, path, recorded=True), path)).key
         except (CniError, KeyError, TypeError, ValueError):
             return None
 

@@ -18,11 +18,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.conversation import Conversation
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters, UnsafePlugin
-from ansible_collections.cni.node.plugins.module_utils._cni.patience import NotUndone, PatientExecutor, repeat
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._cni.retry import AddNotUndone, RetryingExecutor, retry
 
 
 class Checked(t.NamedTuple):
@@ -75,7 +75,7 @@ class Runtime:
     ) -> None:
         self._executor = executor
         self._nested_types = nested_types
-        self._patient = PatientExecutor(executor, lock_timeout)
+        self._patient = RetryingExecutor(executor, lock_timeout)
         self.versions = PluginVersions(executor)
         self.records = RecordStore.of_records(cache_dir)
         self.intents = RecordStore.of_intents(cache_dir)
@@ -103,11 +103,11 @@ class Runtime:
         Raises:
             CniError: Of the plugin that failed, with what became of the DEL.
         """
-        self.records.check_key(attachment.validated().key)
+        self.records.check_key(attachment.require_valid().key)
         if network.name != attachment.network:
             raise CniError(Code.INVALID_CONFIG, f"{attachment}: the configuration given is network {network.name}'s")
         self.require_plugins(network)
-        with self.exclusion.attachment(attachment):
+        with self.exclusion.lock_attachment(attachment):
             if self.records.read(attachment.key) is not None:
                 raise CniError(
                     Code.INVALID_ENVIRONMENT,
@@ -127,7 +127,7 @@ class Runtime:
                 self.intents.write(intent)
                 return self._add(network, intent, again, clean_up)
 
-            return repeat(attempt, self.exclusion.timeout)
+            return retry(attempt, self.exclusion.timeout)
 
     def require_plugins(self, network: NetworkConfiguration) -> None:
         """Look up every plugin of a network, delegated plugins included.
@@ -174,7 +174,7 @@ class Runtime:
         Raises:
             CniError: Of the first plugin that finds a fault; ``DECODE_FAILURE`` for a record without a result.
         """
-        record.attachment.validated()
+        record.attachment.require_valid()
         conversation = Conversation(self._patient, self.versions, record)
         if conversation.network.disable_check or not conversation.has_check:
             return Checked(False)
@@ -184,7 +184,7 @@ class Runtime:
             )
         self._require_safe_network(conversation.network)
         excused = []
-        with self.exclusion.attachment(record.attachment):
+        with self.exclusion.lock_attachment(record.attachment):
             for plugin in conversation.network.plugins:
                 try:
                     conversation.ask("CHECK", plugin, record.attachment)
@@ -209,7 +209,7 @@ class Runtime:
             CniError: Of every plugin that failed.
         """
         self.require_safe_plugins(record)
-        with self.exclusion.attachment(record.attachment.validated()):
+        with self.exclusion.lock_attachment(record.attachment.require_valid()):
             # The record is on disk already; this only tells a later run that it is not to be trusted any more.
             intent = dataclasses.replace(record, command="DEL", restoration=restoration)
             # Else a loss of power would bring back what is made again after a reboot.
@@ -237,7 +237,7 @@ class Runtime:
         _require_names(network, valid or ())
         if network.disable_gc:
             return False
-        with self.exclusion.network(network.name):
+        with self.exclusion.lock_network(network.name):
             recorded = self._recorded(network)
             stays = set(recorded) if valid is None else set(valid)
             stale = [record for names, record in recorded.items() if record.is_own and names not in stays]
@@ -263,7 +263,7 @@ class Runtime:
         _require_names(network, valid)
         if network.disable_gc:
             return False
-        with self.exclusion.network(network.name):
+        with self.exclusion.lock_network(network.name):
             try:
                 return self._gc(network, valid)
             except CniError as exc:
@@ -319,9 +319,9 @@ class Runtime:
                 self.intents.write(dataclasses.replace(intent, command="DEL"))
             self._forget(intent)
         except CniError as exc:
-            stuck = failure.followed_by(f"the DEL that followed failed too and will be repeated by the next run: {exc}")
-            return NotUndone(stuck.code, stuck.msg, stuck.details)
-        return failure.followed_by("the DEL that followed succeeded; nothing is left behind")
+            stuck = failure.with_detail(f"the DEL that followed failed too and will be repeated by the next run: {exc}")
+            return AddNotUndone(stuck.code, stuck.msg, stuck.details)
+        return failure.with_detail("the DEL that followed succeeded; nothing is left behind")
 
     def _forget(self, intent: Record, *, flush: bool = False) -> None:
         self.records.remove(intent.attachment.key, flush=flush)
@@ -373,14 +373,14 @@ class Runtime:
 
 def _require_names(network: NetworkConfiguration, names: t.Iterable[tuple[str, str]]) -> None:
     for container_id, ifname in names:
-        Attachment(network.name, container_id, ifname).validated()
+        Attachment(network.name, container_id, ifname).require_valid()
 
 
 def _cleaned_up(clean_up: CleanUp, failure: CniError) -> bool:
     try:
         return clean_up(failure)
     except CniError as exc:
-        raise failure.followed_by(f"what it left could not be removed either: {exc}") from exc
+        raise failure.with_detail(f"what it left could not be removed either: {exc}") from exc
 
 
 def netns_for_delete(record: Record) -> str:

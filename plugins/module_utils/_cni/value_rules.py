@@ -40,7 +40,7 @@ def text(value: t.Any, path: str) -> Problem | None:
     return None if isinstance(value, str) else Problem(path, value, "a string")
 
 
-def whole(expected: str, lowest: int, highest: int) -> Rule:
+def integer(expected: str, lowest: int, highest: int) -> Rule:
     """Return the rule that requires an integer within bounds."""
 
     def rule(value: t.Any, path: str) -> Problem | None:
@@ -56,7 +56,7 @@ def list_of(rule: Rule) -> Rule:
     def list_rule(value: t.Any, path: str) -> Problem | None:
         if not isinstance(value, list):
             return Problem(path, value, "a list")
-        return first(given(rule, one, f"{path}/{index}") for index, one in enumerate(value))
+        return first_problem(unless_null(rule, one, f"{path}/{index}") for index, one in enumerate(value))
 
     return list_rule
 
@@ -74,19 +74,19 @@ def object_of(rules: t.Mapping[str, Rule], required: t.Sequence[str] = ()) -> Ru
             if name.lower() not in present:
                 return Problem(path, value, f"the keys {' and '.join(required)}", missing=name)
         known = ((by_name[name], key, one) for name, (key, one) in present.items() if name in by_name)
-        return first(rule(one, f"{path}/{key}") for rule, key, one in known)
+        return first_problem(rule(one, f"{path}/{key}") for rule, key, one in known)
 
     return object_rule
 
 
-def given(rule: Rule, value: t.Any, path: str) -> Problem | None:
+def unless_null(rule: Rule, value: t.Any, path: str) -> Problem | None:
     """Apply a rule, but not to null: a plugin written in Go takes that as not given."""
     return None if value is None else rule(value, path)
 
 
-def first(problems: t.Iterable[Problem | None]) -> Problem | None:
+def first_problem(problems: t.Iterable[Problem | None]) -> Problem | None:
     """Return the first problem, if there is one."""
     return next((problem for problem in problems if problem), None)
 
 
-__all__ = ("Problem", "Rule", "first", "given", "list_of", "object_of", "text", "whole")
+__all__ = ("Problem", "Rule", "first_problem", "integer", "list_of", "object_of", "text", "unless_null")

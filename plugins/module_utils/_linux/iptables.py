@@ -58,7 +58,7 @@ def listing() -> Listing:
     found = Listing({}, {})
     for family in FAMILIES:
         try:
-            tables = parsed(_run(f"{tool(family)}-save"))
+            tables = parse(_run(f"{tool(family)}-save"))
         except CniError as exc:
             found.errors[family] = exc
         else:
@@ -94,7 +94,7 @@ def legacy_table(family: int, name: str) -> Table | None:
     return _table(f"{tool(family)}-legacy-save", name)
 
 
-def parsed(text: str) -> dict[str, Table]:
+def parse(text: str) -> dict[str, Table]:
     """Read what iptables-save prints, table by table."""
     found: dict[str, Table] = {}
     table = Table({}, {})
@@ -148,7 +148,7 @@ def tool(family: int) -> str:
 
 
 def _table(program_name: str, name: str) -> Table:
-    return parsed(_run(program_name, "-t", name)).get(name) or Table({}, {})
+    return parse(_run(program_name, "-t", name)).get(name) or Table({}, {})
 
 
 def _run(name: str, *arguments: str, stdin: str = "") -> str:
@@ -163,7 +163,7 @@ __all__ = (
     "change",
     "legacy_table",
     "listing",
-    "parsed",
+    "parse",
     "table",
     "tool",
     "value",

@@ -37,7 +37,7 @@ def rename(link: Link, name: str, path: str) -> None:
     """
     encoded = name.encode() + b"\0"
     attribute = ATTRIBUTE.pack(ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
-    with _changing("rename the link", link.name, path), rtnetlink.connected(path) as connection:
+    with _changing("rename the link", link.name, path), rtnetlink.connect(path) as connection:
         connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, _IFF_UP))
         try:
             connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, 0) + attribute)
@@ -57,7 +57,7 @@ def remove(ifindex: int, name: str, path: str = "") -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with _changing("remove the link", name, path), rtnetlink.connected(path) as connection:
+    with _changing("remove the link", name, path), rtnetlink.connect(path) as connection:
         try:
             connection.change(_RTM_DELLINK, _LINK.pack(0, 0, ifindex, 0, 0))
         except OSError as exc:

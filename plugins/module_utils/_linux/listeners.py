@@ -54,7 +54,7 @@ def listeners() -> list[Listener]:
     return [*found, *_sctp()]
 
 
-def owner(listener: Listener) -> str:
+def find_process(listener: Listener) -> str:
     """Return the name and id of a process that has the socket open, or an empty string where none can be seen."""
     target = f"socket:[{listener.inode}]"
     for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
@@ -131,4 +131,4 @@ def _name(pid: int) -> str:
         return "a process"
 
 
-__all__ = ("Address", "Listener", "listeners", "owner")
+__all__ = ("Address", "Listener", "find_process", "listeners")

@@ -35,19 +35,19 @@ class Addresses(t.NamedTuple):
     unseen: dict[str, CniError]
 
 
-def live() -> dict[int, str]:
+def reachable_paths() -> dict[int, str]:
     """Return a path to each network namespace that can be reached, by inode number.
 
     These are the ones that are mounted where we can see it, as ``ip netns`` and runtimes do, and those of every
     process. A namespace that only an open file or another mount namespace keeps has no name here.
     """
-    return {**_of_processes(), **mounted()}
+    return {**_of_processes(), **mount_points()}
 
 
 def addresses() -> Addresses:
     """Return every address of these namespaces, the node's own included."""
     addresses = Addresses({}, {})
-    for path, found in look_into(_own_addresses):
+    for path, found in run_in_each(_own_addresses):
         if isinstance(found, CniError):
             addresses.unseen[path] = found
         else:
@@ -55,19 +55,19 @@ def addresses() -> Addresses:
     return addresses
 
 
-def look_into(look: t.Callable[[], T]) -> t.Iterator[tuple[str, T | CniError]]:
+def run_in_each(look: t.Callable[[], T]) -> t.Iterator[tuple[str, T | CniError]]:
     """Return what something does inside each of these namespaces. One whose path goes meanwhile may have another.
 
     A namespace that cannot be entered or looked into may be a stranger's: why not is what is returned of it then.
     """
-    ways = live()
+    ways = reachable_paths()
     tried: set[tuple[int, str]] = set()
     while ways:
         tried |= set(ways.items())
         missed = set()
         for inode, path in ways.items():
             try:
-                found = netns.inside(path, look)
+                found = netns.run_inside(path, look)
             except (OSError, CniError) as exc:
                 if _leads(path, inode):
                     yield path, exc if isinstance(exc, CniError) else io_error(_LOOK, path, exc)
@@ -75,7 +75,7 @@ def look_into(look: t.Callable[[], T]) -> t.Iterator[tuple[str, T | CniError]]:
                     missed.add(inode)
             else:
                 yield path, found
-        again = live() if missed else {}
+        again = reachable_paths() if missed else {}
         ways = {inode: path for inode, path in again.items() if inode in missed and (inode, path) not in tried}
 
 
@@ -87,7 +87,7 @@ def _leads(path: str, inode: int) -> bool:
         return exc.errno not in (errno.ENOENT, errno.ESRCH)
 
 
-def mounted() -> dict[int, str]:
+def mount_points() -> dict[int, str]:
     """Return a path to each namespace that is mounted where we can see it and no other mount covers, as `live`."""
     found = {}
     # A path may have what Python takes for the end of a line, or for white space.
@@ -131,4 +131,4 @@ def _read(path: str) -> str:
         return ""
 
 
-__all__ = ("Addresses", "addresses", "live", "look_into", "mounted")
+__all__ = ("Addresses", "addresses", "mount_points", "reachable_paths", "run_in_each")

@@ -51,7 +51,7 @@ def rules(family: int, chain: str) -> list[Rule]:
     return _rules(family, _table(family), chain)
 
 
-def leftovers(family: int, chain: str, own: str) -> tuple[list[Rule], bool]:
+def rules_and_orphan(family: int, chain: str, own: str) -> tuple[list[Rule], bool]:
     """Return the same, and whether there is the chain `own` and no rule that leads to it.
 
     Raises:
@@ -61,7 +61,7 @@ def leftovers(family: int, chain: str, own: str) -> tuple[list[Rule], bool]:
     return _rules(family, table, chain), own in table.rules and own not in table.jumps
 
 
-def entrances(family: int, table: iptables.Table, chains: t.Iterable[str], prefix: str) -> list[Rule]:
+def rules_leading_to(family: int, table: iptables.Table, chains: t.Iterable[str], prefix: str) -> list[Rule]:
     """Return the rules of chains that lead to one whose name begins so, with the address that it sends to."""
     found = [rule for chain in chains for rule in _rules(family, table, chain) if rule.target.startswith(prefix)]
     to = {rule.target: next(iter(destinations(table.rules.get(rule.target, ()))), "") for rule in found}
@@ -107,4 +107,4 @@ def _parsed(family: int, words: tuple[str, ...]) -> Rule:
     return Rule(family, words, source, target, comment)
 
 
-__all__ = ("TABLE", "Rule", "destinations", "entrances", "leftovers", "remove", "remove_chain", "rules")
+__all__ = ("TABLE", "Rule", "destinations", "remove", "remove_chain", "rules", "rules_and_orphan", "rules_leading_to")

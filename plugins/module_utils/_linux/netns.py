@@ -94,7 +94,7 @@ def require_foreign(path: str) -> None:
         raise _invalid(path, "is the node's own network namespace", "name the container's")
 
 
-def require_leftover(path: str) -> None:
+def require_removable(path: str) -> None:
     """Refuse to take or remove a file that is neither a namespace nor what is left of one: a link, or empty.
 
     Raises:
@@ -123,7 +123,7 @@ def create(name: str) -> bool:
     with _alone():
         if is_namespace(path):
             return False
-        require_leftover(path)
+        require_removable(path)
         try:
             _share_directory()
             if os.path.islink(path):
@@ -151,7 +151,7 @@ def delete(name: str) -> bool:
             # It may be mounted there several times.
             while not os.path.islink(path) and is_namespace(path):
                 syscall.unmount(path, syscall.MNT_DETACH)
-            require_leftover(path)
+            require_removable(path)
             os.unlink(path)
         except FileNotFoundError:
             return False
@@ -160,7 +160,7 @@ def delete(name: str) -> bool:
     return True
 
 
-def inside(path: str, operation: t.Callable[[], T]) -> T:
+def run_inside(path: str, operation: t.Callable[[], T]) -> T:
     """Do something inside a network namespace.
 
     Raises:
@@ -169,7 +169,7 @@ def inside(path: str, operation: t.Callable[[], T]) -> T:
     return _in_new_thread(lambda: _enter_and(path, operation))
 
 
-def opened_inside(path: str, opening: t.Callable[[], T]) -> T:
+def open_inside(path: str, opening: t.Callable[[], T]) -> T:
     """Open something, such as a socket, inside a network namespace; it stays there.
 
     One thread does so for all, as it never has to find its way back: starting another each time takes ten times as long.
@@ -209,9 +209,9 @@ def _own_namespaces() -> set[tuple[int, int]]:
 
 def _alone() -> t.ContextManager[None]:
     # Most runs find every namespace as it is to be, and need neither this nor what it imports.
-    from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+    from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 
-    return locked(LOCK, exclusive=True, timeout=_TIMEOUT, what=DIRECTORY)
+    return hold_lock(LOCK, exclusive=True, timeout=_TIMEOUT, what=DIRECTORY)
 
 
 def _share_directory() -> None:
@@ -262,11 +262,11 @@ __all__ = (
     "LOCK",
     "create",
     "delete",
-    "inside",
     "is_namespace",
     "names",
-    "opened_inside",
+    "open_inside",
     "path_of",
     "require_foreign",
-    "require_leftover",
+    "require_removable",
+    "run_inside",
 )

@@ -23,7 +23,7 @@ _LOADING: t.Final = 0.1
 _ENDING: t.Final = 20.0
 
 
-def end(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: float) -> None:
+def wait_or_kill(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: float) -> None:
     """Wait for the processes to end that were started with these variables, and kill their groups when time is over.
 
     Args:
@@ -48,7 +48,7 @@ def end(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: 
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-def started_with(environment: t.Mapping[str, str]) -> list[int]:
+def find_by_environment(environment: t.Mapping[str, str]) -> list[int]:
     """Return our processes that were started with these variables, those included that have only just been.
 
     Others may have any variables: only those count that run with our user id in our user namespace.
@@ -82,7 +82,7 @@ def _is_ours(pid: int) -> bool:
 
 
 def _running(environment: t.Mapping[str, str], programs: t.Collection[str]) -> list[int]:
-    return [pid for pid in started_with(environment) if _runs(pid, programs)]
+    return [pid for pid in find_by_environment(environment) if _runs(pid, programs)]
 
 
 def _runs(pid: int, programs: t.Collection[str]) -> bool:
@@ -100,4 +100,4 @@ def _strings(pid: int, name: str) -> dict[bytes, None]:
         return {}
 
 
-__all__ = ("end", "started_with")
+__all__ = ("find_by_environment", "wait_or_kill")

@@ -100,7 +100,7 @@ class View(t.NamedTuple):
     routes: tuple[Route, ...]
 
 
-def look(path: str = "", *, routes: bool = True) -> View:
+def snapshot(path: str = "", *, routes: bool = True) -> View:
     """Return what a network namespace has; without a path, that of this thread.
 
     Args:
@@ -109,7 +109,7 @@ def look(path: str = "", *, routes: bool = True) -> View:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with _asking("the links of", path or "the network namespace"), connected(path) as connection:
+    with _asking("the links of", path or "the network namespace"), connect(path) as connection:
         return View(
             _links(connection),
             _dump(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, 0), _address),
@@ -123,7 +123,7 @@ def links() -> tuple[Link, ...]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with _asking("the links of", "the network namespace"), connected("") as connection:
+    with _asking("the links of", "the network namespace"), connect("") as connection:
         return _links(connection)
 
 
@@ -150,7 +150,7 @@ def link_by_index(ifindex: int) -> Link | None:
 
 
 def _asked_link(asked: bytes, what: str, path: str) -> Link | None:
-    with _asking("the link", what), connected(path) as connection:
+    with _asking("the link", what), connect(path) as connection:
         try:
             return _link(*connection.get(_RTM_GETLINK, asked + _NO_STATISTICS))
         except OSError as exc:
@@ -170,14 +170,14 @@ def _asking(what: str, which: str) -> t.Iterator[None]:
         raise io_error(f"ask the kernel for {what}", which, unread) from exc
 
 
-def connected(path: str) -> Connection:
+def connect(path: str) -> Connection:
     """Return a connection inside a network namespace; without a path, inside that of this thread."""
     if not path:
         return Connection()
     # Loading what enters a namespace takes longer than a look at the node's own.
     from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
-    return netns.opened_inside(path, Connection)
+    return netns.open_inside(path, Connection)
 
 
 def _links(connection: Connection) -> tuple[Link, ...]:
@@ -249,4 +249,4 @@ def _text(answer: bytes, place: tuple[int, int]) -> str:
     return answer[slice(*place)].rstrip(b"\0").decode("utf-8", "surrogateescape")
 
 
-__all__ = ("MAIN_TABLE", "Address", "Link", "Route", "View", "connected", "link", "link_by_index", "links", "look")
+__all__ = ("MAIN_TABLE", "Address", "Link", "Route", "View", "connect", "link", "link_by_index", "links", "snapshot")

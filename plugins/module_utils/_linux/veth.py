@@ -56,7 +56,7 @@ def veths() -> list[Veth]:
 def other_ends() -> Ends:
     """Return where the ends of pairs are, those of the node itself included."""
     ends = Ends({}, {})
-    for path, found in live_namespaces.look_into(veths):
+    for path, found in live_namespaces.run_in_each(veths):
         if isinstance(found, CniError):
             ends.unseen[path] = found
         else:

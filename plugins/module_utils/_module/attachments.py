@@ -89,10 +89,10 @@ def _networks(module: AnsibleModule) -> conf_dir.ConfDir:
     found = conf_dir.load(module.params["conf_dir"])
     if not module.check_mode or not module.params["planned_conflists"]:
         return found
-    from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import planned_files, with_planned
+    from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import read_planned_files, with_planned
 
     planned = module.params["planned_conflists"]
-    return with_planned(found, planned_files(planned))
+    return with_planned(found, read_planned_files(planned))
 
 
 def _forecast(
@@ -189,17 +189,17 @@ def _one_wanted(item: t.Mapping[str, t.Any], restoration: Restoration) -> Desire
 def _capability_args(item: t.Mapping[str, t.Any]) -> _Keys:
     if not item["capability_args"]:
         return {}
-    from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import completed_values
+    from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import normalize_capability_args
 
-    return completed_values(item["capability_args"])
+    return normalize_capability_args(item["capability_args"])
 
 
 def _config_args(item: t.Mapping[str, t.Any]) -> _Keys:
     if not item["config_args"]:
         return {}
-    from ansible_collections.cni.node.plugins.module_utils._cni.config_args import completed_config_args
+    from ansible_collections.cni.node.plugins.module_utils._cni.config_args import normalize_config_args
 
-    return completed_config_args(item["config_args"])
+    return normalize_config_args(item["config_args"])
 
 
 __all__ = ("ensure",)

@@ -13,7 +13,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
-from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import planned_files, with_planned
+from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import read_planned_files, with_planned
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import done
@@ -57,20 +57,20 @@ def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> Valid:
         return Valid()
     keys = [(item["network"] or "", item["container_id"], item["ifname"]) for item in items]
     for network, container_id, ifname in keys:
-        Attachment(network or "any", container_id, ifname).validated()
+        Attachment(network or "any", container_id, ifname).require_valid()
     return Valid(frozenset(keys))
 
 
 def _removal(conflists: t.Sequence[t.Mapping[str, t.Any]], attachments: t.Sequence[t.Mapping[str, t.Any]]) -> Removal:
     """Return what tasks before this one have removed, by their results."""
-    files = tuple(planned_files(one for one in conflists if one["action"] == _REMOVED))
+    files = tuple(read_planned_files(one for one in conflists if one["action"] == _REMOVED))
     removed = [one for one in attachments if one.get("action") == _REMOVED]
     return Removal(files, frozenset(map(_key, removed)))
 
 
 def _key(entry: t.Mapping[str, t.Any]) -> Key:
     network, container_id, ifname = (str(entry.get(name) or "") for name in ("network", "container_id", "ifname"))
-    return Attachment(network, container_id, ifname).identified().key
+    return Attachment(network, container_id, ifname).require_identity().key
 
 
 def _report(leaks: t.Sequence[Leak], remark: str, *, foretold: bool) -> dict[str, t.Any]:

@@ -12,7 +12,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config, json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import planned_files, with_planned
+from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import read_planned_files, with_planned
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.needs import Needs, described, is_elsewhere, needs
@@ -53,7 +53,7 @@ def _configured(module: AnsibleModule) -> t.Iterable[NetworkConfiguration]:
     """Return the networks of the node; in check mode, without those that an earlier task would remove."""
     found = conf_dir.load(module.params["conf_dir"])
     planned = module.params["planned_conflists"] if module.check_mode else []
-    return with_planned(found, planned_files(planned)).networks.values()
+    return with_planned(found, read_planned_files(planned)).networks.values()
 
 
 def _given(params: t.Mapping[str, t.Any]) -> t.Iterator[NetworkConfiguration]:

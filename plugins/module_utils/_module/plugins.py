@@ -13,7 +13,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources import (
     SourceAwaited,
@@ -88,7 +88,7 @@ def _alone(module: AnsibleModule) -> _Keys:
     made = [*missing_directories(bin_dir), *missing_directories(store.parents[0])]
     unused = made
     try:
-        with locked(store.lock, exclusive=True, timeout=module.params["timeout"], what=bin_dir):
+        with hold_lock(store.lock, exclusive=True, timeout=module.params["timeout"], what=bin_dir):
             store = PluginStore(cache_dir, bin_dir)
             if module.params["state"] == "absent":
                 unused = [*made, *store.manifest.made]

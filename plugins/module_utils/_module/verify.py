@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -42,7 +42,7 @@ def verify(module: AnsibleModule) -> dict[str, t.Any]:
         verification.rehearse(trials)
     else:
         lock = os.path.join(params["cache_dir"], OWN_DIRECTORY, "locks", "verify")
-        with locked(lock, exclusive=True, timeout=timeout, what="verification"):
+        with hold_lock(lock, exclusive=True, timeout=timeout, what="verification"):
             verification.carry_out(trials)
     found = plugin_access.of_networks(
         verification.networks(trials), params["plugin_dirs"], allow_world_writable=allowed

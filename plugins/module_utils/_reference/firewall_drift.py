@@ -12,7 +12,7 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.files import changed
+from ansible_collections.cni.node.plugins.module_utils._base.files import modification_time
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
@@ -64,7 +64,7 @@ class RuleDrift:
         promised = [] if network.disable_check else promises(record, network)
         found = self._compared(promised, 0.0)
         if any(found):
-            made = changed(self._records.path_of(record.attachment.key))
+            made = modification_time(self._records.path_of(record.attachment.key))
             found = self._compared(promised, min(time.time(), made + _CLOCK_MARGIN))
         return tuple(dict.fromkeys(filter(None, found))) if found else None
 

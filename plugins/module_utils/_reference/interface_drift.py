@@ -63,7 +63,7 @@ def drift(record: Record, network: NetworkConfiguration) -> LinkDrift | None:
     result = record.result.to("1.1.0").keys
     if any(map(_is_no_link, result.get("interfaces") or ())):
         return None
-    view = rtnetlink.look(record.attachment.netns, routes=moves_routes(network) or bool(result.get("routes")))
+    view = rtnetlink.snapshot(record.attachment.netns, routes=moves_routes(network) or bool(result.get("routes")))
     inside = _Inside(view, network, _sandbox(result, record.attachment)).compared(result)
     on_node = _on_the_node(_interfaces(result, "")) if first in _HAVE_VETHS else []
     return LinkDrift(tuple(inside), tuple(on_node))

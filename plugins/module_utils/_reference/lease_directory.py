@@ -13,8 +13,8 @@ import stat
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
-from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, held
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, hold_directory
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 
 _LOCK: t.Final = "lock"
@@ -63,7 +63,7 @@ class LeaseDirectory:
         """
         path, what = self._directory.path_of(_LOCK), f"host-local's {self.path}"
         within = self._directory.descriptor
-        return locked(path, exclusive=True, timeout=timeout, what=what, keep=True, within=within)
+        return hold_lock(path, exclusive=True, timeout=timeout, what=what, keep=True, within=within)
 
     def leases(self) -> list[Lease]:
         """Read every lease.
@@ -131,7 +131,7 @@ def opened(path: str) -> t.Iterator[LeaseDirectory | None]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with held(path) as directory:
+    with hold_directory(path) as directory:
         yield LeaseDirectory(directory) if directory else None
 
 

@@ -58,7 +58,7 @@ def _found(record: Record, chain: str) -> dict[int, tuple[list[nat.Rule], bool]]
     found: dict[int, tuple[list[nat.Rule], bool]] = {}
     for family in has or iptables.FAMILIES:
         try:
-            found[family] = nat.leftovers(family, firewall_names.MASQUERADE_HOOK, chain)
+            found[family] = nat.rules_and_orphan(family, firewall_names.MASQUERADE_HOOK, chain)
         except CniError:
             if family in has:
                 raise

@@ -165,7 +165,7 @@ def with_advice(error: CniError) -> CniError:
     """Return the error of an ADD with what is to be done, where that is known."""
     for pattern, advice in _ADVICE:
         if re.search(pattern, error.msg):
-            return error.followed_by(advice)
+            return error.with_detail(advice)
     return error
 
 

@@ -11,7 +11,7 @@ import json
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, held
+from ansible_collections.cni.node.plugins.module_utils._base.held_directory import HeldDirectory, hold_directory
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
 PLUGIN: t.Final = "tuning"
@@ -53,7 +53,7 @@ class SavedValues(t.NamedTuple):
             CniError: ``IO_FAILURE``.
         """
         directory, name = os.path.split(self.path)
-        with held(directory) as opened:
+        with hold_directory(directory) as opened:
             if opened is not None:
                 opened.remove_unchanged(name, self.identity)
 
@@ -75,7 +75,7 @@ def listing(directory: str) -> list[SavedValues]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with held(directory) as opened:
+    with hold_directory(directory) as opened:
         names = opened.names() if opened is not None else []
         found = [_read(opened, name) for name in names] if opened is not None else []
     return [one for one in found if one is not None]
@@ -87,7 +87,7 @@ def find(directory: str, container_id: str, ifname: str) -> SavedValues | None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with held(directory) as opened:
+    with hold_directory(directory) as opened:
         return _read(opened, f"{owner(container_id, ifname)}{_ENDING}") if opened is not None else None
 
 

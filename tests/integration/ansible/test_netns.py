@@ -150,6 +150,6 @@ def test_entering_what_is_a_pipe_waits_for_nobody() -> None:
     os.mkfifo(path)
     try:
         with pytest.raises(OSError, match="Invalid argument"):
-            netns.inside(str(path), lambda: None)
+            netns.run_inside(str(path), lambda: None)
     finally:
         path.unlink()

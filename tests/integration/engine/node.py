@@ -226,7 +226,7 @@ def remove(namespace: Namespace, *, wait: bool = True) -> None:
     """Until its veths have gone as well, which the kernel takes away when it likes: not before its last user has gone."""
     ends = _ends_on_the_node(namespace) if wait else set()
     # An engine in this process stays in the namespace that it has looked into last, and would keep it.
-    netns.opened_inside("/proc/self/ns/net", lambda: None)
+    netns.open_inside("/proc/self/ns/net", lambda: None)
     subprocess.run(["ip", "netns", "delete", namespace.name], check=True)
     until(lambda: ends.isdisjoint(link["ifindex"] for link in ip("link", "show")) or None, 60)
 

@@ -25,7 +25,7 @@ def test_a_look_sees_what_iproute2_sees(node: Node, engine: Engine, blue: Namesp
     node.write(networks.network(networks.bridge(ipam=networks.host_local("10.2.0.0/16", "fd00:2::/64"))))
     engine.add(attachment("net", blue))
     for name, path in ((blue.name, str(blue.path)), (None, "")):
-        seen = rtnetlink.look(path)
+        seen = rtnetlink.snapshot(path)
         names = {link.ifindex: link.name for link in seen.links}
         assert [
             (link.ifindex, link.name, link.mac, link.mtu, link.is_up, names.get(link.master)) for link in seen.links
@@ -44,8 +44,8 @@ def test_a_look_sees_what_iproute2_sees(node: Node, engine: Engine, blue: Namesp
             for route in ip(family, "route", "show", "table", "main", namespace=name)
             if route.get("type", "unicast") == "unicast"
         }
-    assert {link.kind for link in rtnetlink.look("").links if link.name != "lo"} >= {"bridge", "veth"}
-    assert rtnetlink.link("cni0") == next(link for link in rtnetlink.look("").links if link.name == "cni0")
+    assert {link.kind for link in rtnetlink.snapshot("").links if link.name != "lo"} >= {"bridge", "veth"}
+    assert rtnetlink.link("cni0") == next(link for link in rtnetlink.snapshot("").links if link.name == "cni0")
     for name in ("nothing", "", "cni0\0x", "cni0" + 12 * "x", 70_000 * "x"):
         assert rtnetlink.link(name) is None
 

@@ -47,8 +47,8 @@ def test_a_namespace_whose_name_is_covered_by_another_mount_is_reached_by_its_pr
         until(lambda: os.stat(own).st_ino == number or None)
         subprocess.run(["mount", "--bind", "/dev/null", str(blue.path)], check=True)
         try:
-            assert live_namespaces.live()[number] == own
+            assert live_namespaces.reachable_paths()[number] == own
         finally:
             subprocess.run(["umount", str(blue.path)], check=True)
             process.kill()
-        assert live_namespaces.live()[number] == str(blue.path)
+        assert live_namespaces.reachable_paths()[number] == str(blue.path)

@@ -58,7 +58,7 @@ class Checker:
             if self._policy.on_drift == "report":
                 outcome.action, outcome.error = "checked", exc
             elif exc.code in _NO_EVIDENCE:
-                raise exc.followed_by("it was left as it is, for this does not tell how it is") from exc
+                raise exc.with_detail("it was left as it is, for this does not tell how it is") from exc
             elif self._policy.on_drift == "fail":
                 raise
 
@@ -80,7 +80,7 @@ class Checker:
         except CniError as exc:
             if self._policy.on_drift != "report":
                 advice = "it is attached; if the plugin is wrong, forbid CHECK by the option check or by disableCheck"
-                raise exc.within("CHECK fails right after ADD, so making it anew will not help").followed_by(
+                raise exc.within("CHECK fails right after ADD, so making it anew will not help").with_detail(
                     advice
                 ) from exc
             outcome.error = exc

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import (
     is_of_this_boot,
     netns_identity,
 )
-from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import completed_values
+from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import normalize_capability_args
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -172,7 +172,7 @@ def _mappings(attachment: Attachment, addresses: t.Iterable[str] = ()) -> list[M
     Args:
         addresses: The container's, where they are known; there is no mapping for a family that it has not.
     """
-    given = completed_values({CAPABILITY: attachment.capability_args.get(CAPABILITY)})[CAPABILITY]
+    given = normalize_capability_args({CAPABILITY: attachment.capability_args.get(CAPABILITY)})[CAPABILITY]
     families = {ipaddress.ip_interface(address).version for address in addresses}
     found = []
     for entry in given if isinstance(given, list) else ():
@@ -216,7 +216,7 @@ def _is_for_both(one: Address, other: Address) -> bool:
 
 def _process(listener: Listener) -> str:
     address = f"[{listener.address}]" if listener.address.version == 6 else str(listener.address)
-    return f"{listeners.owner(listener) or 'a process'} listens on {address}:{listener.port}"
+    return f"{listeners.find_process(listener) or 'a process'} listens on {address}:{listener.port}"
 
 
 __all__ = ("CAPABILITY", "HostPorts")

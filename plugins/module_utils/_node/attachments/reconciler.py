@@ -70,7 +70,7 @@ class Reconciler:
             return None
         started = time.monotonic()
         try:
-            if self._runtime.intents.may_have(one.attachment.validated().key):
+            if self._runtime.intents.may_have(one.attachment.require_valid().key):
                 return None
             record, reason = self._known.read(one.attachment, locked=False)
             if record is None or reason or record.restoration != one.restoration:
@@ -105,7 +105,7 @@ class Reconciler:
             if self._policy.dry_run:
                 self._decide(one, replacement, outcome)
             else:
-                with self._runtime.exclusion.attachment(one.attachment):
+                with self._runtime.exclusion.lock_attachment(one.attachment):
                     self._decide(one, replacement, outcome)
         except Exception as exc:
             outcome.action, outcome.error = "failed", as_error(exc)
@@ -123,7 +123,7 @@ class Reconciler:
         """Raise what is wrong with how it was asked for."""
         if one.problem is not None:
             raise one.problem
-        self._runtime.records.check_key(one.attachment.validated().key)
+        self._runtime.records.check_key(one.attachment.require_valid().key)
 
     def _decide(self, one: DesiredAttachment, replacement: DesiredAttachment | None, outcome: AttachmentResult) -> None:
         record, outcome.reason = self._known.read(one.attachment, locked=not self._policy.dry_run)
@@ -175,7 +175,7 @@ class Reconciler:
             outcome.after = AttachmentState(record.restoration)
         except Exception as exc:
             said = f"the {record.attachment} could not be put back as it was before either: {as_error(exc)}"
-        return failure.followed_by("; ".join(filter(None, (said, self._disagreement(record)))))
+        return failure.with_detail("; ".join(filter(None, (said, self._disagreement(record)))))
 
     def _disagreement(self, record: Record) -> str:
         """Say that the file of an attachment's network has another configuration than the attachment, or nothing."""

@@ -99,7 +99,7 @@ def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
     at_name = rtnetlink.link(record.attachment.ifname, path)
     if at_name is not None and host_end is not None and _is_pair(at_name, host_end):
         return Preparation(record)
-    link = known.find(rtnetlink.look(path, routes=False), host_end)
+    link = known.find(rtnetlink.snapshot(path, routes=False), host_end)
     lost_host_end = None if link else host_end
     if at_name is None:
         return Preparation(record, path, renamed=link, removed_host_end=lost_host_end)

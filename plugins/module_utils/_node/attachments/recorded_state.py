@@ -73,7 +73,7 @@ class RecordedState:
 
     def with_current_config(self, record: Record, network: NetworkConfiguration) -> Record:
         """Return the record with what today's configuration forbids a runtime; nothing is made anew for that."""
-        if record.network().forbidden == network.forbidden:
+        if record.network().disabled_operations == network.disabled_operations:
             return record
         return dataclasses.replace(record, config=network.content)
 
@@ -145,7 +145,7 @@ class RecordedState:
         if intent.config:
             attachment = intent.attachment
             environment = {"CNI_CONTAINERID": attachment.container_id, "CNI_IFNAME": attachment.ifname}
-            process_table.end(environment, intent.network().plugin_types, self._runtime.exclusion.timeout)
+            process_table.wait_or_kill(environment, intent.network().plugin_types, self._runtime.exclusion.timeout)
 
     def _from_configuration(self, attachment: Attachment, broken: CniError) -> Record:
         """Make up for a record that says nothing, as well as today's configuration allows."""
@@ -171,9 +171,9 @@ def _is_same_of_capabilities(was: t.Mapping[str, t.Any], wanted: t.Mapping[str, 
     if json_text.is_same(was, wanted):
         return True
     # What is loaded only where there is a difference.
-    from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import completed_values
+    from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import normalize_capability_args
 
-    return json_text.is_same(completed_values(was), completed_values(wanted))
+    return json_text.is_same(normalize_capability_args(was), normalize_capability_args(wanted))
 
 
 def _is_one(current: str, other: str) -> bool:

@@ -58,7 +58,7 @@ def detach(
             _delete(runtime, other, successor)
         except CniError as again:
             said = f"with what is configured and asked for now, it failed too: {again}"
-            raise _advised(runtime, record, exc.followed_by(said)) from again
+            raise _advised(runtime, record, exc.with_detail(said)) from again
 
 
 def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
@@ -95,7 +95,7 @@ def _as_given_now(runtime: Runtime, networks: ConfDir, record: Record, successor
 
 def _advised(runtime: Runtime, record: Record, error: CniError) -> CniError:
     path = runtime.intents.path_of(record.attachment.key)
-    return error.followed_by(
+    return error.with_detail(
         f"{path} says what was begun; where DEL can never succeed, remove what is left, then the file"
     )
 

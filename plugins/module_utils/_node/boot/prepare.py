@@ -11,7 +11,7 @@ import contextlib
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
@@ -51,7 +51,7 @@ def prepare(
     Raises:
         CniError: ``IO_FAILURE``, ``DECODE_FAILURE``; ``TRY_AGAIN`` when the time is over.
     """
-    lock = locked(boot_paths.LOCK, exclusive=True, timeout=timeout, what="what the next boot needs")
+    lock = hold_lock(boot_paths.LOCK, exclusive=True, timeout=timeout, what="what the next boot needs")
     with contextlib.nullcontext() if dry_run else lock:
         foretold = [outcome for outcome in outcomes if outcome.changed and dry_run]
         plan = _plan(os.path.abspath(cache_dir), foretold, program_dir)

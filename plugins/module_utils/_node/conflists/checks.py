@@ -29,7 +29,7 @@ def findings(prospect: Prospect, *, may_come: bool) -> list[Finding]:
     """
     found: list[Finding] = []
     if prospect.wanted:
-        view = rtnetlink.look()
+        view = rtnetlink.snapshot()
         found += link_checks.findings(prospect, view, may_come=may_come)
         found += address_checks.findings(prospect, view)
         found += bridge_checks.findings(prospect, view)

@@ -103,10 +103,10 @@ class ConflistDirectory:
             CniError: ``TRY_AGAIN``, ``IO_FAILURE``.
         """
         # Most runs find everything in place, and need neither this nor what it imports.
-        from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+        from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 
         durable.make_directory(self._path)
-        return locked(os.path.join(self._path, _LOCK), exclusive=True, timeout=timeout, what=self._path)
+        return hold_lock(os.path.join(self._path, _LOCK), exclusive=True, timeout=timeout, what=self._path)
 
     def apply(self, changes: t.Sequence[FileChange]) -> None:
         """Carry out a plan; killed at any moment, each file is the old one or the new one, and known to be ours."""

@@ -15,7 +15,7 @@ def birth() -> str:
 
     The age of what is in the kernel cannot be known. A runtime records an attachment after its last plugin has ended.
     """
-    pids = process_table.started_with({"CNI_COMMAND": "ADD"})
+    pids = process_table.find_by_environment({"CNI_COMMAND": "ADD"})
     return f"a plugin is making an attachment, in process {pids[0]}" if pids else ""
 
 

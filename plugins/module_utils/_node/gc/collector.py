@@ -12,7 +12,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
@@ -111,13 +111,13 @@ class Garbage:
         if self._scope.dry_run:
             return contextlib.nullcontext()
         path = os.path.join(self._cache_dir, OWN_DIRECTORY, "locks", "gc")
-        return locked(path, exclusive=True, timeout=self._timeout, what="garbage collection")
+        return hold_lock(path, exclusive=True, timeout=self._timeout, what="garbage collection")
 
     def _collect(self, name: str, leaks: list[Leak], *, may_ask: bool) -> None:
         def part() -> t.ContextManager[None]:
             return _reported(leaks, Leak("network", name, name, "not all of it could be looked at"))
 
-        with part(), contextlib.nullcontext() if self._scope.dry_run else self._runtime.exclusion.network(name):
+        with part(), contextlib.nullcontext() if self._scope.dry_run else self._runtime.exclusion.lock_network(name):
             claims = self._records.of(name, leaks)
             with part():
                 leaks += self._leases.of(claims, self._networks.networks.get(name), self._doubt(name))

@@ -60,7 +60,7 @@ def _by_network(listing: iptables.Listing) -> _Found:
     found: _Found = {}
     for family in iptables.FAMILIES:
         table = listing.table(family, nat.TABLE)
-        for rule in nat.entrances(family, table, firewall_names.ENTRANCES, firewall_names.CHAIN_PREFIX):
+        for rule in nat.rules_leading_to(family, table, firewall_names.ENTRANCES, firewall_names.CHAIN_PREFIX):
             named = firewall_names.owner(rule.comment)
             if named:
                 owner = (named[1], family, rule.target)

@@ -15,8 +15,8 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
-from ansible_collections.cni.node.plugins.module_utils._base.files import changed, list_directory
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory, modification_time
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
 
@@ -36,11 +36,11 @@ class OwnLeftovers:
         self._top = os.path.join(cache_dir, OWN_DIRECTORY)
         self._results = os.path.join(cache_dir, "results")
         self._conf_dir = conf_dir
-        self._directories = {path: changed(path) for path in self._below()}
+        self._directories = {path: modification_time(path) for path in self._below()}
         self._lock_dir = os.path.join(self._top, "locks")
         names = [name for name in list_directory(self._lock_dir) if name not in known_locks]
         unknown = [os.path.join(self._lock_dir, name) for name in names]
-        self._locks = [path for path in unknown if not scope.is_young(changed(path)) and not _is_held(path)]
+        self._locks = [path for path in unknown if not scope.is_young(modification_time(path)) and not _is_held(path)]
 
     def collect(self, gone: t.Collection[str]) -> t.Iterator[Leak]:
         """Collect what there is.
@@ -74,7 +74,7 @@ class OwnLeftovers:
     def _drop_locks(self) -> None:
         """Remove locks of networks that there are: verifying leaves one, and nobody needs it where nothing is attached."""
         for path in (os.path.join(self._lock_dir, name) for name in list_directory(self._lock_dir)):
-            if not self._scope.dry_run and not self._scope.is_young(changed(path)):
+            if not self._scope.dry_run and not self._scope.is_young(modification_time(path)):
                 with contextlib.suppress(CniError):
                     _remove_lock(path)
 
@@ -92,7 +92,7 @@ class OwnLeftovers:
 
     def _temporary(self, path: str) -> Leak:
         leak = Leak("temporary file", "", path, "a run was killed while it wrote a file")
-        doubt = self._scope.young(changed(path))
+        doubt = self._scope.young(modification_time(path))
         return self._scope.settle(leak, doubt, lambda: durable.remove(path, flush=False))
 
     def _lock(self, path: str) -> Leak:
@@ -125,7 +125,7 @@ def _is_held(path: str) -> bool:
 
 
 def _remove_lock(path: str) -> None:
-    with locked(path, exclusive=True, timeout=0, what="a lock that was free"):
+    with hold_lock(path, exclusive=True, timeout=0, what="a lock that was free"):
         pass
 
 

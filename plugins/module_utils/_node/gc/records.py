@@ -12,7 +12,7 @@ import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
-from ansible_collections.cni.node.plugins.module_utils._base.files import changed
+from ansible_collections.cni.node.plugins.module_utils._base.files import modification_time
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
@@ -124,7 +124,7 @@ class RecordLeaks:
         leak = Leak("record", attachment.network, path, f"the {attachment}: {reason}")
         doubt = "" if record.is_own else "the record is another runtime's"
         if not doubt and not self._why_gone(record):
-            doubt = self._scope.young(changed(path))
+            doubt = self._scope.young(modification_time(path))
         return self._delete(record, leak, doubt)
 
     def _intent(self, record: Record, intent: Record | None = None) -> Leak:
@@ -177,7 +177,7 @@ class RecordLeaks:
         """The identities of the namespaces that are mounted."""
         from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
 
-        return frozenset(map(netns_identity, live_namespaces.mounted().values()))
+        return frozenset(map(netns_identity, live_namespaces.mount_points().values()))
 
     def _why_invalid(self, record: Record) -> str:
         lacks = record.is_own and self._valid.lacks(record.attachment.key)

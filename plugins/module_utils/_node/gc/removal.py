@@ -39,7 +39,7 @@ class Removal:
         found = []
         for one in self.files:
             with contextlib.suppress(CniError):
-                found.append(planned_networks.parsed(one))
+                found.append(planned_networks.parse_planned_file(one))
         return found
 
 

@@ -52,7 +52,7 @@ class SharedLeaks:
         broken = f"a record that cannot be read may need it: {claims.broken[0]}" if claims.broken else ""
         doubt = broken or birth()
         collected = {leak.subject for leak in leaks if leak.collected} if self._scope.dry_run else set()
-        wanted, view = bridges(networks), rtnetlink.look(routes=False)
+        wanted, view = bridges(networks), rtnetlink.snapshot(routes=False)
         gone = {one.name for one in wanted} - {link.name for link in view.links}
         for leak in SharedBridges(self._scope, users, view, _ports(going, view) | collected).find(wanted, doubt):
             gone |= {leak.subject} if leak.collected else set()

@@ -14,7 +14,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
 from ansible_collections.cni.node.plugins.module_utils._linux.kernel_module import State
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply
@@ -27,7 +27,7 @@ _FIRST: t.Final = ("net.ipv4.conf.all.forwarding", "net.ipv4.ip_forward", "net.i
 # What comes first may reset what comes later, and that in turn what came first.
 _ROUNDS: t.Final = range(2)
 # Seconds for another run, which may be loading modules.
-_PATIENCE: t.Final = 60.0
+LOCK_TIMEOUT: t.Final = 60.0
 _NUMBERS: t.Final = re.compile(r"-?\d+( -?\d+)*", re.ASCII)
 # What appears in directories that are there before.
 _BROUGHT: t.Final = {"nf_conntrack": ("net.netfilter.nf_conntrack_", "net.nf_conntrack_max")}
@@ -92,7 +92,7 @@ class KernelSettings:
         """
         plan = self.plan(needs, persist=persist)
         if plan.changed or not needs.settings.keys() >= self._memory.settings.keys():
-            with locked(boot_files.LOCK, exclusive=True, timeout=_PATIENCE, what="what the kernel is set to"):
+            with hold_lock(boot_files.LOCK, exclusive=True, timeout=LOCK_TIMEOUT, what="what the kernel is set to"):
                 self._memory = KernelMemory(self._cache_dir)
                 plan = self.plan(needs, persist=persist)
                 self.apply(plan)

@@ -40,7 +40,7 @@ _PLUGINS: t.Final = frozenset(
     )
 )
 # Seconds. A plugin answers in some milliseconds.
-_PATIENCE: t.Final = 10.0
+_TIMEOUT: t.Final = 10.0
 # Since Linux 6.3, what may be executed is called so; earlier kernels refuse the flag.
 _MFD_EXEC: t.Final = 0x10
 
@@ -115,7 +115,7 @@ def _about(content: bytes) -> str:
         try:
             # A script is opened by its interpreter, which has not got the descriptor.
             path = f"/proc/{os.getpid()}/fd/{descriptor}"
-            outcome = process.run([path], {}, b"", _PATIENCE)
+            outcome = process.run([path], {}, b"", _TIMEOUT)
         finally:
             os.close(descriptor)
     except (AttributeError, OSError):  # no such memory here, or made for another machine

@@ -37,7 +37,7 @@ def reading(path: str, machine: str, advice: str) -> t.Iterator[None]:
             raise
         told = exc.within(f"source on {machine}")
         is_missing = exc.code == Code.NOT_AVAILABLE or not os.path.lexists(path)
-        raise told.followed_by(advice) if is_missing else told from exc
+        raise told.with_detail(advice) if is_missing else told from exc
 
 
 def is_plugin_name(name: str) -> bool:

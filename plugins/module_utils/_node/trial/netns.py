@@ -33,7 +33,7 @@ def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]
 def _is_wrong(path: str, present: bool) -> bool:
     is_namespace = netns.is_namespace(path)
     if not is_namespace:
-        netns.require_leftover(path)
+        netns.require_removable(path)
     return not is_namespace if present else os.path.lexists(path)
 
 

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import UnsafePlugin
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._linux import echo, netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import icmp, netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
@@ -178,14 +178,14 @@ class Verification:
         path = netns.path_of(trial.netns)
         ask = functools.partial(_asked, gateway, source, self._gateway_timeout)
         try:
-            return netns.inside(path, ask)
+            return netns.run_inside(path, ask)
         except OSError as exc:
             raise io_error("enter the network namespace", path, exc) from exc
 
 
 def _asked(gateway: str, source: str, timeout: float) -> bool:
     """Return whether a gateway answers in this thread's network namespace, by the routes that sbr or vrf have made."""
-    return echo.answers(gateway, echo.Sender(_IFNAME, source, _vrf_of(_IFNAME)), timeout)
+    return icmp.ping(gateway, icmp.Sender(_IFNAME, source, _vrf_of(_IFNAME)), timeout)
 
 
 def _vrf_of(ifname: str) -> str:

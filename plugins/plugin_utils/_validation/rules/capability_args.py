@@ -12,7 +12,7 @@ import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import completed_values
+from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import normalize_capability_args
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
@@ -105,7 +105,7 @@ def _given(attachments: t.Sequence[t.Any]) -> t.Iterator[_Given]:
     for index, item in enumerate(attachments):
         if isinstance(item, dict) and item.get("state", "present") == "present":
             given = as_dict(item.get("capability_args"))
-            arguments = completed_values(given) if isinstance(given, dict) else {}
+            arguments = normalize_capability_args(given) if isinstance(given, dict) else {}
             yield _Given(f"attachments[{index}]", str(item.get("network")), arguments)
 
 

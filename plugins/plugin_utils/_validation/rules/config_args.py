@@ -11,7 +11,7 @@ import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._cni.config_args import completed_config_args
+from ansible_collections.cni.node.plugins.module_utils._cni.config_args import normalize_config_args
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
@@ -54,7 +54,7 @@ def _given(attachments: t.Sequence[t.Any]) -> t.Iterator[tuple[str, dict[str, t.
         if isinstance(item, dict) and item.get("state", "present") == "present":
             given = as_dict(item.get("config_args"))
             if isinstance(given, dict) and given:
-                yield f"attachments[{index}]", completed_config_args(given)
+                yield f"attachments[{index}]", normalize_config_args(given)
 
 
 __all__ = ("schema_findings",)

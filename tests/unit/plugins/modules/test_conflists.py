@@ -13,7 +13,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
 from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
 from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner, outcome
@@ -167,7 +167,7 @@ def test_what_came_between_is_looked_at_before_anything_is_written(
 
 def test_a_run_waits_for_another_only_where_something_is_to_be_changed(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure({"config": CONFIG}).ok()
-    with locked(str(tmp_path / "net.d" / ".cni.node.lock"), exclusive=True, timeout=0, what="it"):
+    with hold_lock(str(tmp_path / "net.d" / ".cni.node.lock"), exclusive=True, timeout=0, what="it"):
         assert not ensure({"config": CONFIG}).ok()["changed"]
         assert ensure({"config": CONFIG, "priority": 20}, check_mode=True).ok()["changed"]
         refused = ensure({"config": CONFIG, "priority": 20}, timeout=0.01, probe=False).refused()

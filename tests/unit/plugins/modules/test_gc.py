@@ -25,7 +25,7 @@ def collect(run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
-    monkeypatch.setattr(live_namespaces, "live", dict)
+    monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     fixed = {"conf_dir": str(tmp_path / "net.d"), "cache_dir": str(tmp_path / "cache"), "plugin_dirs": []}
     return lambda **options: run("gc", **{**fixed, **options})
 

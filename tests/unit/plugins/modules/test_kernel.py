@@ -12,7 +12,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
@@ -136,8 +136,8 @@ def test_absent_looks_at_nothing_else(ensure: Ensure) -> None:
 def test_who_changes_something_waits_for_the_other_run(
     kernel: ToyKernel, ensure: Ensure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernel_settings, "_PATIENCE", 0.1)
-    with locked(boot_files.LOCK, exclusive=True, timeout=0, what="all"):
+    monkeypatch.setattr(kernel_settings, "LOCK_TIMEOUT", 0.1)
+    with hold_lock(boot_files.LOCK, exclusive=True, timeout=0, what="all"):
         message = ensure(sysctls={FORWARD: 1}).refused()
         assert message.startswith("what the kernel is set to is in use by another process for longer than 0.1 s")
         assert ensure(sysctls={FORWARD: 1}, check_mode=True).ok()["changed"] is True

@@ -131,7 +131,7 @@ def test_what_says_nothing_of_a_release_contradicts_nothing(place: Place, name: 
 
 
 def test_a_plugin_that_does_not_end_is_not_waited_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugin_label, "_PATIENCE", 0.2)
+    monkeypatch.setattr(plugin_label, "_TIMEOUT", 0.2)
     place.put("bridge", b"#!/bin/sh\nsleep 60\n")
     place.ensure("1.9.1").ok()
 

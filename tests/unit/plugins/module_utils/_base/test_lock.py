@@ -14,23 +14,23 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, said
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 HOLDER = """
 import sys
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
-with locked(sys.argv[1], exclusive=sys.argv[2] == "exclusive", timeout=60, what="it"):
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+with hold_lock(sys.argv[1], exclusive=sys.argv[2] == "exclusive", timeout=60, what="it"):
     print("held", flush=True)
     sys.stdin.read()
 """
 
 COUNTER = """
 import sys
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 for dummy in range(40):
-    with locked(sys.argv[1], exclusive=True, timeout=60, what="it"):
+    with hold_lock(sys.argv[1], exclusive=True, timeout=60, what="it"):
         with open(sys.argv[2], "r+") as stream:
             number = int(stream.read())
             stream.seek(0)
@@ -46,7 +46,7 @@ def path(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def take(path: pathlib.Path, kind: Kind, timeout: float = 0) -> None:
-    with locked(str(path), exclusive=kind == "exclusive", timeout=timeout, what="container c"):
+    with hold_lock(str(path), exclusive=kind == "exclusive", timeout=timeout, what="container c"):
         pass
 
 
@@ -68,7 +68,7 @@ def in_thread(path: pathlib.Path, kind: Kind) -> t.Iterator[None]:
     has, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with locked(str(path), exclusive=kind == "exclusive", timeout=0, what="it"):
+        with hold_lock(str(path), exclusive=kind == "exclusive", timeout=0, what="it"):
             has.set()
             done.wait(60)
 
@@ -115,7 +115,7 @@ def test_a_killed_holder_leaves_a_free_lock(path: pathlib.Path, kind: Kind) -> N
 
 
 def test_an_exception_frees_the_lock(path: pathlib.Path) -> None:
-    with pytest.raises(ZeroDivisionError), locked(str(path), exclusive=True, timeout=0, what="it"):
+    with pytest.raises(ZeroDivisionError), hold_lock(str(path), exclusive=True, timeout=0, what="it"):
         raise ZeroDivisionError
     take(path, "exclusive")
 
@@ -158,14 +158,14 @@ def test_an_exclusive_locks_file_goes_with_its_holder(path: pathlib.Path) -> Non
 
 
 def test_a_process_started_meanwhile_does_not_keep_the_lock(path: pathlib.Path) -> None:
-    with locked(str(path), exclusive=True, timeout=0, what="it"):
+    with hold_lock(str(path), exclusive=True, timeout=0, what="it"):
         bystander = subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False)
     with bystander:
         take(path, "exclusive")
 
 
 def test_locks_are_for_their_owner_alone(path: pathlib.Path) -> None:
-    with locked(str(path), exclusive=True, timeout=0, what="it"):
+    with hold_lock(str(path), exclusive=True, timeout=0, what="it"):
         assert [entry.stat().st_mode & 0o777 for entry in (path, path.parent)] == [0o600, 0o700]
 
 
@@ -175,6 +175,6 @@ def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_lock_that_is_kept_leaves_its_file_to_those_who_wait_for_it(path: pathlib.Path) -> None:
-    with locked(str(path), exclusive=True, timeout=0, what="it", keep=True):
+    with hold_lock(str(path), exclusive=True, timeout=0, what="it", keep=True):
         before = path.stat().st_ino
     assert path.stat().st_ino == before

@@ -15,8 +15,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import process
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
-from ansible_collections.cni.node.plugins.module_utils._base.process import OUTPUT_LIMIT, Outcome
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.process import OUTPUT_LIMIT, ProcessResult
 from ansible_collections.cni.node.tests.support.until import until
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import (
     child,
@@ -68,7 +68,7 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.delattr(os, "pidfd_open")
 
 
-def run(path: str, stdin: bytes = b"", timeout: float = 30, **environment: str) -> Outcome:
+def run(path: str, stdin: bytes = b"", timeout: float = 30, **environment: str) -> ProcessResult:
     encoded = {key.encode(): value.encode() for key, value in {"PATH": DEFAULT_PATH, **environment}.items()}
     return process.run([path], encoded, stdin, timeout)
 
@@ -77,11 +77,11 @@ def run(path: str, stdin: bytes = b"", timeout: float = 30, **environment: str) 
 class TestEnd:
     @pytest.mark.parametrize("status", [0, 1, 3, 255])
     def test_status_and_both_outputs_are_returned(self, script: Script, status: int) -> None:
-        assert run(script(f"echo out; echo err >&2; exit {status}")) == Outcome(status, b"out\n", b"err\n")
+        assert run(script(f"echo out; echo err >&2; exit {status}")) == ProcessResult(status, b"out\n", b"err\n")
 
     @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGTERM])
     def test_a_signal_is_a_negative_status(self, script: Script, number: signal.Signals) -> None:
-        assert run(script(f"echo out; kill -{int(number)} $$")) == Outcome(-number, b"out\n", b"")
+        assert run(script(f"echo out; kill -{int(number)} $$")) == ProcessResult(-number, b"out\n", b"")
 
     def test_its_own_end_counts_and_not_that_of_a_child_that_holds_its_output(self, script: Script) -> None:
         outcome = run(script("sleep 60 & echo $!"))
@@ -115,7 +115,7 @@ class TestEnd:
 
         monkeypatch.setattr(process, "_is_ready", lambda descriptor, timeout: False)
         monkeypatch.setattr(process._Process, "_until_exit", stand_still)
-        assert run(script("echo out; exit 3")) == Outcome(3, b"out\n", b"")
+        assert run(script("echo out; exit 3")) == ProcessResult(3, b"out\n", b"")
 
     def test_no_descriptor_and_no_process_is_left_behind(self, script: Script) -> None:
         before = len(os.listdir("/proc/self/fd"))
@@ -163,7 +163,7 @@ class TestSurroundings:
         assert run(script(f"kill -{int(number)} $$")).status == -number
 
     def test_it_inherits_none_of_our_descriptors(self, script: Script, tmp_path: pathlib.Path) -> None:
-        with locked(str(tmp_path / "lock"), exclusive=True, timeout=0, what="it"), open("/dev/null", "rb") as ours:
+        with hold_lock(str(tmp_path / "lock"), exclusive=True, timeout=0, what="it"), open("/dev/null", "rb") as ours:
             assert run(script(f"test ! -e /proc/$$/fd/{ours.fileno()}")).status == 0
             opened = {
                 pathlib.Path(path).resolve()

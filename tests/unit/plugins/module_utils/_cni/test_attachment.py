@@ -31,7 +31,7 @@ def test_it_is_named_as_people_would() -> None:
 @pytest.mark.parametrize("netns", ["/run/netns/blue", "/proc/1/ns/net", ""])
 def test_a_valid_attachment_is_returned_as_it_is(netns: str) -> None:
     attachment = VALID.with_netns(netns)
-    assert attachment.validated() is attachment
+    assert attachment.require_valid() is attachment
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_valid_attachment_is_returned_as_it_is(netns: str) -> None:
     ],
 )
 def test_every_identifier_and_argument_is_validated(attachment: Attachment, code: Code, named: str) -> None:
-    error = error_of(attachment.validated)
+    error = error_of(attachment.require_valid)
     assert error.code == code
     assert named in error.msg
 

@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values, completed_values
+from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import (
+    check_values,
+    normalize_capability_args,
+)
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.capability_args import schema_findings
 
 KNOWN = ("portMappings", "bandwidth", "ipRanges", "ips", "mac", "dns", "deviceID", "infinibandGUID", "aliases")
@@ -123,8 +126,8 @@ COMPLETED: dict[str, tuple[t.Any, t.Any]] = {
 @pytest.mark.parametrize(("written", "completed"), COMPLETED.values(), ids=COMPLETED)
 def test_what_people_write_is_completed(written: dict[str, t.Any], completed: dict[str, t.Any]) -> None:
     before = json.dumps(written)
-    assert completed_values(written) == completed
-    assert completed_values(completed) == completed
+    assert normalize_capability_args(written) == completed
+    assert normalize_capability_args(completed) == completed
     assert json.dumps(written) == before
 
 
@@ -152,6 +155,6 @@ def test_the_schema_takes_names_of_either_form(aliases: t.Any) -> None:
 @given(name=st.sampled_from([one for one in KNOWN if one != "dns"]), value=_JSON)
 def test_the_schema_takes_nothing_that_is_refused(name: str, value: t.Any) -> None:
     try:
-        check_values(NETWORK, completed_values({name: value}))
+        check_values(NETWORK, normalize_capability_args({name: value}))
     except CniError:
         assert schema_findings((), [{"network": "n", "capability_args": {name: value}}])

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni.config_args import check_config_args, completed_config_args
+from ansible_collections.cni.node.plugins.module_utils._cni.config_args import check_config_args, normalize_config_args
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.config_args import schema_findings
 
 Json = dict[str, t.Any]
@@ -47,7 +47,7 @@ def test_what_no_plugin_can_decode_is_refused_and_not_shown(values: Json, what: 
 @pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
 def test_what_plugins_take_is_let_through(values: Json) -> None:
     check_config_args(values)
-    assert schema_findings([{"config_args": completed_config_args(values)}]) == []
+    assert schema_findings([{"config_args": normalize_config_args(values)}]) == []
 
 
 COMPLETED: dict[str, tuple[Json, Json]] = {
@@ -63,8 +63,8 @@ COMPLETED: dict[str, tuple[Json, Json]] = {
 
 @pytest.mark.parametrize(("written", "completed"), COMPLETED.values(), ids=COMPLETED)
 def test_what_people_write_is_completed(written: Json, completed: Json) -> None:
-    assert completed_config_args(written) == completed
-    assert completed_config_args(completed) == completed
+    assert normalize_config_args(written) == completed
+    assert normalize_config_args(completed) == completed
 
 
 @pytest.mark.parametrize(("values", "what", "dummy"), REFUSED.values(), ids=REFUSED)

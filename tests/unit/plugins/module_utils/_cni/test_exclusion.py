@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
 exclusion = Exclusion(sys.argv[1], 60)
 what = sys.argv[2:]
-with exclusion.network(what[0]) if len(what) == 1 else exclusion.attachment(Attachment(*what, "eth0")):
+with exclusion.lock_network(what[0]) if len(what) == 1 else exclusion.lock_attachment(Attachment(*what, "eth0")):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -48,7 +48,11 @@ def directory(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def held(exclusion: Exclusion, what: What) -> t.ContextManager[None]:
     network, *container = what
-    return exclusion.attachment(Attachment(network, container[0], "eth0")) if container else exclusion.network(network)
+    return (
+        exclusion.lock_attachment(Attachment(network, container[0], "eth0"))
+        if container
+        else exclusion.lock_network(network)
+    )
 
 
 def take(exclusion: Exclusion, what: What) -> None:

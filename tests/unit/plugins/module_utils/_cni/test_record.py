@@ -187,4 +187,4 @@ def test_a_recorded_single_plugins_configuration_is_run_at_any_version(own: str)
 def test_it_is_told_which_version_was_spoken_at_add(own: str, result_version: str | None, spoken: str) -> None:
     result = Result(result_version, {"cniVersion": result_version}) if result_version else None
     read = Record(ATTACHMENT, encoded(LIST), result, own)
-    assert read.spoken(read.network()) == spoken
+    assert read.negotiated_version(read.network()) == spoken

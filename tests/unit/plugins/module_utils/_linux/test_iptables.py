@@ -30,7 +30,7 @@ COMMIT
 
 
 def test_a_table_tells_rules_and_what_leads_to_each_chain() -> None:
-    table = iptables.parsed(SAVED)["nat"]
+    table = iptables.parse(SAVED)["nat"]
     assert {chain: len(rules) for chain, rules in table.rules.items()} == {"POSTROUTING": 2, "CNI-1": 2, "CNI-2": 0}
     assert {chain: [rule.split()[1] for rule in table.jumps.get(chain, ())] for chain in ("CNI-1", "CNI-2")} == {
         "CNI-1": ["POSTROUTING"],
@@ -47,7 +47,7 @@ RULES = st.lists(st.tuples(NAMES, st.text(st.characters(codec="ascii", exclude_c
 def test_no_rule_is_lost_whatever_its_comment_says(rules: list[tuple[str, str, str]]) -> None:
     comments = [text.replace("\\", "").replace('"', "") for dummy, text, dummy in rules]
     lines = [f'-A {chain} -m comment --comment "{text}" -j {to}' for (chain, dummy, to), text in zip(rules, comments)]
-    table = iptables.parsed("\n".join(["*nat", *lines]))["nat"]
+    table = iptables.parse("\n".join(["*nat", *lines]))["nat"]
     by_chain = [rule for chain in dict.fromkeys(chain for chain, dummy, dummy in rules) for rule in table.rules[chain]]
     assert sorted(by_chain) == sorted(lines)
     assert {to: len(found) for to, found in table.jumps.items()} == {
@@ -67,7 +67,7 @@ NO_SPACES = st.text(st.characters(min_codepoint=33), min_size=1, max_size=15)
 def test_whatever_one_rule_says_all_are_read(comment: str, interface: str) -> None:
     odd = f"-A POSTROUTING -o {interface} -m comment --comment {printed(comment)} -j ACCEPT"
     last = '-A POSTROUTING -m comment --comment "name: \\"net\\" id: \\"blue\\"" -j CNI-1'
-    table = iptables.parsed(f"*nat\n{odd}\n{last}\nCOMMIT\n")["nat"]
+    table = iptables.parse(f"*nat\n{odd}\n{last}\nCOMMIT\n")["nat"]
     assert table.rules["POSTROUTING"] == [odd, last]
     assert (table.jumps["ACCEPT"], table.jumps["CNI-1"]) == ([odd], [last])
     assert iptables.words(odd)[2:7] == ("-o", interface, "-m", "comment", "--comment")

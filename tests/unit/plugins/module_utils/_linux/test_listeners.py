@@ -67,8 +67,8 @@ def test_the_process_that_has_a_socket_is_named() -> None:
         inode = str(os.fstat(one.fileno()).st_ino)
         found = listeners.Listener("tcp", ipaddress.ip_address("127.0.0.1"), one.getsockname()[1], inode)
         name = pathlib.Path("/proc/self/comm").read_text(encoding="utf-8").strip()
-        assert listeners.owner(found) == f"{name} (process {os.getpid()})"
-    assert listeners.owner(found._replace(inode="0")) == ""
+        assert listeners.find_process(found) == f"{name} (process {os.getpid()})"
+    assert listeners.find_process(found._replace(inode="0")) == ""
 
 
 def test_sockets_of_sctp_are_read_as_the_kernel_shows_them(

@@ -25,15 +25,15 @@ def test_the_namespace_of_a_process_is_alive() -> None:
     def found() -> int | None:
         # Its path may name any process that has it, and that may have ended by now.
         with contextlib.suppress(OSError):
-            return os.stat(live_namespaces.live()[OWN]).st_ino
+            return os.stat(live_namespaces.reachable_paths()[OWN]).st_ino
         return None
 
     assert until(found) == OWN
 
 
 def test_addresses_of_both_families_are_found_with_a_namespace_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_namespaces, "live", lambda: {OWN: "/proc/self/ns/net"})
-    monkeypatch.setattr(netns, "inside", lambda path, look: look())
+    monkeypatch.setattr(live_namespaces, "reachable_paths", lambda: {OWN: "/proc/self/ns/net"})
+    monkeypatch.setattr(netns, "run_inside", lambda path, look: look())
     found = live_namespaces.addresses().found
     assert found["127.0.0.1"] == "/proc/self/ns/net"
     if "1" in pathlib.Path("/proc/net/if_inet6").read_text(encoding="ascii"):
@@ -48,8 +48,8 @@ class Paths:
         self.listings: list[dict[int, str]] = []
         self.failures: dict[str, OSError] = {}
         self.dropped: set[str] = set()
-        monkeypatch.setattr(live_namespaces, "live", lambda: self.listings.pop(0))
-        monkeypatch.setattr(netns, "inside", self._inside)
+        monkeypatch.setattr(live_namespaces, "reachable_paths", lambda: self.listings.pop(0))
+        monkeypatch.setattr(netns, "run_inside", self._inside)
 
     def make(self, name: str, like: str = "") -> str:
         """Another path to a namespace, or to one of its own."""
@@ -61,7 +61,7 @@ class Paths:
         return str(path)
 
     def look(self) -> list[str]:
-        return [path for path, dummy in live_namespaces.look_into(lambda: None)]
+        return [path for path, dummy in live_namespaces.run_in_each(lambda: None)]
 
     def _inside(self, path: str, look: t.Callable[[], t.Any]) -> t.Any:
         if path in self.dropped:
@@ -110,7 +110,7 @@ def test_a_namespace_that_is_there_and_cannot_be_looked_into_is_named_and_the_ot
     blue = paths.make("blue")
     paths.listings = [{OWN: "/proc/self/ns/net", inode(blue): blue}]
     paths.failures = {"/proc/self/ns/net": OSError(code, "it is so")}
-    (path, error), other = live_namespaces.look_into(lambda: None)
+    (path, error), other = live_namespaces.run_in_each(lambda: None)
     assert isinstance(error, CniError)
     assert (path, error.code, error.msg) == (
         "/proc/self/ns/net",

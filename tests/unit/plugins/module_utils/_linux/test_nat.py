@@ -37,7 +37,7 @@ Tools = t.Callable[..., pathlib.Path]
 
 
 def entrances() -> list[nat.Rule]:
-    return nat.entrances(4, iptables.listing().table(4, nat.TABLE), (HOOK, "CNI-HOSTPORT-DNAT"), "CNI-")
+    return nat.rules_leading_to(4, iptables.listing().table(4, nat.TABLE), (HOOK, "CNI-HOSTPORT-DNAT"), "CNI-")
 
 
 @pytest.fixture
@@ -86,11 +86,11 @@ def test_a_rule_goes_and_its_chain_at_once_with_the_last_that_jumps_there(tools:
 
 def test_a_containers_chain_that_no_rule_leads_to_is_left_over(tools: Tools) -> None:
     tools()
-    assert [nat.leftovers(4, HOOK, chain)[1] for chain in (CHAIN, CHAIN[:-1], "CNI-0")] == [False, False, False]
-    assert [rule.address for rule in nat.leftovers(4, HOOK, CHAIN)[0]] == ["10.1.0.2", "10.1.0.3", ""]
+    assert [nat.rules_and_orphan(4, HOOK, chain)[1] for chain in (CHAIN, CHAIN[:-1], "CNI-0")] == [False, False, False]
+    assert [rule.address for rule in nat.rules_and_orphan(4, HOOK, CHAIN)[0]] == ["10.1.0.2", "10.1.0.3", ""]
     tools(saved=SAVED.replace(f" -j {CHAIN}\n", " -j OTHER\n"))
-    assert nat.leftovers(4, HOOK, CHAIN)[1]
-    assert not nat.leftovers(4, HOOK, CHAIN[:-1])[1]
+    assert nat.rules_and_orphan(4, HOOK, CHAIN)[1]
+    assert not nat.rules_and_orphan(4, HOOK, CHAIN[:-1])[1]
 
 
 MAPPED = """\
@@ -142,7 +142,11 @@ def test_rules_of_others_are_no_obstacle_and_what_their_comments_say_is_no_rule(
     expected = entrances()
     tools(saved=SAVED.replace("-A POSTROUTING", f"{FOREIGN}-A POSTROUTING", 1))
     assert entrances() == expected
-    assert [rule.target for rule in nat.leftovers(4, HOOK, CHAIN)[0]][:3] == ["ACCEPT", "MASQUERADE", "MASQUERADE"]
+    assert [rule.target for rule in nat.rules_and_orphan(4, HOOK, CHAIN)[0]][:3] == [
+        "ACCEPT",
+        "MASQUERADE",
+        "MASQUERADE",
+    ]
 
 
 def test_a_node_without_the_tool_has_no_rules(tools: Tools) -> None:

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
@@ -115,7 +115,7 @@ def test_what_cannot_be_removed_is_an_error(directory: pathlib.Path) -> None:
 
 def test_no_run_comes_between_what_another_sees_and_what_it_does(directory: pathlib.Path) -> None:
     (directory / "left-behind").touch()
-    with locked(netns.LOCK, exclusive=True, timeout=0, what="it"):
+    with hold_lock(netns.LOCK, exclusive=True, timeout=0, what="it"):
         for operation in (netns.create, netns.delete):
             error = error_of(operation, "left-behind")
             assert (error.code, netns.LOCK in error.details) == (Code.TRY_AGAIN, True)

@@ -54,7 +54,7 @@ def start(tmp_path: pathlib.Path) -> t.Iterator[t.Callable[..., Sleeper]]:
 
 def test_one_that_does_not_end_is_ended_when_its_time_is_over(start: t.Callable[..., Sleeper]) -> None:
     mine, others = start(**WANTED), start(**{**WANTED, "CNI_MORE": "eth1"})
-    process_table.end(WANTED, ["sleeper"], 0.2)
+    process_table.wait_or_kill(WANTED, ["sleeper"], 0.2)
     assert mine.status == -9
     assert others.process.poll() is None
 
@@ -85,7 +85,7 @@ def test_a_look_that_takes_longer_than_all_its_time_does_not_keep_one_from_being
 ) -> None:
     mine = start(**WANTED)
     late(1)
-    process_table.end(WANTED, ["sleeper"], 1)
+    process_table.wait_or_kill(WANTED, ["sleeper"], 1)
     assert mine.status == -9
 
 
@@ -96,13 +96,13 @@ def test_one_that_does_not_end_though_it_was_killed_is_an_error(
     late(2)
     monkeypatch.setattr(os, "killpg", lambda group, _signal: killed.append(group))
     with pytest.raises(CniError, match=rf"process {mine.process.pid}, .* cannot be ended") as caught:
-        process_table.end(WANTED, ["sleeper"], 1)
+        process_table.wait_or_kill(WANTED, ["sleeper"], 1)
     assert (caught.value.code, killed) == (Code.TRY_AGAIN, [mine.process.pid])
 
 
 def test_one_of_another_program_is_left_alone(start: t.Callable[..., Sleeper]) -> None:
     other = start(**WANTED)
-    process_table.end(WANTED, ["bridge"], 0.2)
+    process_table.wait_or_kill(WANTED, ["bridge"], 0.2)
     assert other.process.poll() is None
 
 
@@ -110,7 +110,7 @@ def test_one_that_has_ended_and_is_not_collected_is_not_waited_for(start: t.Call
     ended = start(**WANTED)
     ended.process.stdin.close()  # type: ignore[union-attr]
     os.waitid(os.P_PID, ended.process.pid, os.WEXITED | os.WNOWAIT)
-    process_table.end(WANTED, ["sleeper"], 20)
+    process_table.wait_or_kill(WANTED, ["sleeper"], 20)
     assert ended.status == 1
 
 
@@ -129,10 +129,10 @@ def test_one_whose_program_is_being_loaded_is_seen_as_soon_as_it_has_its_variabl
 
     monkeypatch.setattr(process_table, "_strings", strings)
     late(slow_looks, "_strings")
-    assert process_table.started_with(WANTED) == [mine.process.pid]
+    assert process_table.find_by_environment(WANTED) == [mine.process.pid]
 
 
 def test_one_that_never_has_any_variables_is_nobodys() -> None:
     with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env={}) as process:
-        assert process.pid not in process_table.started_with(WANTED)
+        assert process.pid not in process_table.find_by_environment(WANTED)
         process.communicate()

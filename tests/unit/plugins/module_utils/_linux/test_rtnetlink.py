@@ -134,6 +134,6 @@ DATAGRAMS = st.builds(
 
 @given(st.lists(DATAGRAMS, max_size=6))
 def test_any_bytes_are_an_answer_or_an_error(datagrams: list[Datagram]) -> None:
-    for question in (rtnetlink.look, lambda: rtnetlink.link("eth0")):
+    for question in (rtnetlink.snapshot, lambda: rtnetlink.link("eth0")):
         with unittest.mock.patch.object(socket, "socket", Socket(datagrams)), contextlib.suppress(CniError):
             question()

@@ -39,6 +39,6 @@ def yard(lab: Laboratory, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
     monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
-    monkeypatch.setattr(live_namespaces, "live", dict)
+    monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     monkeypatch.setattr(netns, "DIRECTORY", str(lab.netns))
     return Yard(lab, leases)

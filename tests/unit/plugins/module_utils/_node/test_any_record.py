@@ -91,7 +91,7 @@ def lab(make: t.Callable[..., Laboratory], monkeypatch: pytest.MonkeyPatch) -> L
 
     monkeypatch.setattr(trial_netns, "ensure", ensure)
     monkeypatch.setattr(netns, "create", made.make_namespace)
-    monkeypatch.setattr(rtnetlink, "look", lambda path, *, routes: INSIDE)
+    monkeypatch.setattr(rtnetlink, "snapshot", lambda path, *, routes: INSIDE)
     monkeypatch.setattr(boot_restore, "make_executor", lambda *dummy, **options: made.executor)
     return made
 

@@ -168,7 +168,7 @@ def test_what_is_as_wanted_is_not_waited_for(lab: Laboratory) -> None:
     wanted = _wanted(lab, *NAMES)
     lab.converge(*wanted)
     runtime = lab.runtime()
-    with runtime.exclusion.attachment(wanted[0].attachment):
+    with runtime.exclusion.lock_attachment(wanted[0].attachment):
         outcomes = lab.converge(*wanted, check="never")
     assert {outcome.action for outcome in outcomes} == {"unchanged"}
     assert outcomes[0].result is not None
@@ -180,7 +180,7 @@ def test_what_another_run_has_begun_is_waited_for(lab: Laboratory) -> None:
     runtime = lab.runtime(lock_timeout=0.05)
     record = runtime.records.read(one.attachment.key)
     assert record is not None
-    with lab.runtime().exclusion.attachment(one.attachment):
+    with lab.runtime().exclusion.lock_attachment(one.attachment):
         runtime.intents.write(dataclasses.replace(record, command="ADD"))
         reconciler = Reconciler(runtime, conf_dir.load(str(lab.conf_dir)), Policy(check="never"))
         (outcome,) = reconcile_all(reconciler, [one], 1)

@@ -74,7 +74,7 @@ class Kernel:
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     made = Kernel()
-    monkeypatch.setattr(rtnetlink, "look", made.look)
+    monkeypatch.setattr(rtnetlink, "snapshot", made.look)
     monkeypatch.setattr(rtnetlink, "link", made.link)
     monkeypatch.setattr(rtnetlink, "link_by_index", made.link_by_index)
     return made

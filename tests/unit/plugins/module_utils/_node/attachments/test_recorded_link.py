@@ -45,7 +45,7 @@ class Kernel:
         self.inside: list[Link] = []
         self.node: list[Link] = [_link(HOST_END, 7, peer=HAS_ADDRESS)]
         lab.make_namespace()
-        monkeypatch.setattr(rtnetlink, "look", self._look)
+        monkeypatch.setattr(rtnetlink, "snapshot", self._look)
         monkeypatch.setattr(rtnetlink, "link", self._link)
 
     def _look(self, path: str, *, routes: bool) -> View:

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
@@ -73,7 +73,7 @@ def test_a_dry_run_waits_for_nobody_and_makes_no_file(root: pathlib.Path) -> Non
     attach(root, "cache")
     assert prepare(root, "cache", dry_run=True) == ["created"] * 3
     assert os.listdir(root) == ["cache"]
-    with locked(boot_paths.LOCK, exclusive=True, timeout=0, what="all"):
+    with hold_lock(boot_paths.LOCK, exclusive=True, timeout=0, what="all"):
         assert prepare(root, "cache", dry_run=True) == ["created"] * 3
 
 

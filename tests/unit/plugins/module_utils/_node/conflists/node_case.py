@@ -58,7 +58,7 @@ class Case:
         net_d.ensure(*self.ours)
         for name, content in self.files.items():
             _put(net_d, name, content, time.time() - self.age)
-        monkeypatch.setattr(rtnetlink, "look", lambda: self.node.view)
+        monkeypatch.setattr(rtnetlink, "snapshot", lambda: self.node.view)
         monkeypatch.setattr(rtnetlink, "link", self.node.link)
         return conflist_checks.findings(net_d.prospect(*self.wanted), may_come=False)
 

@@ -42,7 +42,7 @@ class Lab:
         self.has(view())
 
     def has(self, seen: View) -> None:
-        self._monkeypatch.setattr(rtnetlink, "look", lambda: seen)
+        self._monkeypatch.setattr(rtnetlink, "snapshot", lambda: seen)
 
     def found(self, *plugins: Json, check_mode: bool = False) -> list[str]:
         prospect = self.net_d.prospect(wanted("net", network("net", *plugins)))

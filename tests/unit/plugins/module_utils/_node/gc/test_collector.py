@@ -43,7 +43,7 @@ def test_the_locks_of_a_network_in_use_make_it_wait_and_fail_and_the_others_are_
     yard.attach("blue")
     yard.lease("10.1.9.1", "nobody\r\neth0")
     yard.lease("10.1.9.2", "nobody\r\neth0", network="other")
-    with yard.lab.runtime().exclusion.attachment(yard.lab.wanted("blue")):
+    with yard.lab.runtime().exclusion.lock_attachment(yard.lab.wanted("blue")):
         found = yard.collect()
     assert {(leak.kind, leak.network): leak.action for leak in found} == {
         ("network", "net"): "failed",

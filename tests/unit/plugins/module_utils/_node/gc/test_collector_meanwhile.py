@@ -85,7 +85,7 @@ class Tools:
 def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
     monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
-    monkeypatch.setattr(live_namespaces, "live", dict)
+    monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     monkeypatch.setattr(adds_in_progress, "birth", lambda: "")
     made = Tools(tmp_path)
     made.install("iptables-restore")
@@ -198,8 +198,8 @@ def test_a_port_is_kept_where_a_namespace_cannot_be_asked_for_its_other_end(
     own = "/proc/self/ns/net"
     tools.install("ip")
     monkeypatch.setattr(socket, "if_nameindex", lambda: [(3, PORT_NAME)])
-    monkeypatch.setattr(live_namespaces, "live", lambda: {os.stat(own).st_ino: own})
-    monkeypatch.setattr(netns, "inside", lambda path, look: look())
+    monkeypatch.setattr(live_namespaces, "reachable_paths", lambda: {os.stat(own).st_ino: own})
+    monkeypatch.setattr(netns, "run_inside", lambda path, look: look())
     monkeypatch.setattr(rtnetlink, "links", Ports())
     (leak,) = list(LinkLeaks(SCOPE).of([BRIDGED], NOBODY))
     assert (leak.action, leak.error) == (KEPT, None)

@@ -67,7 +67,7 @@ class Tools:
 def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
     monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
-    monkeypatch.setattr(live_namespaces, "live", dict)
+    monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     monkeypatch.setattr(adds_in_progress, "birth", lambda: "")
     return Tools(tmp_path)
 

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.lock import locked
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
@@ -479,7 +479,7 @@ def test_no_run_comes_between_what_another_remembers_and_what_it_does(
     node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
-    monkeypatch.setattr(kernel_settings, "_PATIENCE", 0.0)
+    monkeypatch.setattr(kernel_settings, "LOCK_TIMEOUT", 0.0)
     write, codes = sysctl.write, []
 
     def is_overtaken(key: str, value: str) -> None:
@@ -501,11 +501,11 @@ def test_a_run_that_has_waited_goes_by_what_the_other_has_left(node: Node, monke
     node.kernel.has_settings(core__a="1", core__b="1")
 
     def is_overtaken(*arguments: t.Any, **keywords: t.Any) -> t.ContextManager[None]:
-        monkeypatch.setattr(kernel_settings, "locked", locked)
+        monkeypatch.setattr(kernel_settings, "hold_lock", hold_lock)
         node.ensure(needs(net__core__a="2"))
-        return locked(*arguments, **keywords)
+        return hold_lock(*arguments, **keywords)
 
-    monkeypatch.setattr(kernel_settings, "locked", is_overtaken)
+    monkeypatch.setattr(kernel_settings, "hold_lock", is_overtaken)
     plan = KernelSettings(str(node.cache)).ensure(needs(net__core__b="2"), persist=True)
     assert actions(plan) == {"net.core.a": "restored", "net.core.b": "set"}
     node.ensure(Needs())

@@ -64,7 +64,7 @@ def test_a_dry_run_names_what_is_wrong_once_and_in_order(directory: pathlib.Path
 
 def test_what_is_as_wanted_is_left_alone_and_waits_for_nobody(directory: pathlib.Path) -> None:
     (directory / "there").touch()
-    with lock.locked(netns.LOCK, exclusive=True, timeout=0, what="it"):
+    with lock.hold_lock(netns.LOCK, exclusive=True, timeout=0, what="it"):
         assert trial_netns.ensure(["there"], present=True, dry_run=False) == []
         assert trial_netns.ensure(["nobody"], present=False, dry_run=False) == []
 
@@ -80,7 +80,7 @@ def test_what_another_run_has_just_seen_to_is_no_change(
         (path.touch if present else path.unlink)()
         yield
 
-    monkeypatch.setattr(lock, "locked", overtaken)
+    monkeypatch.setattr(lock, "hold_lock", overtaken)
     if not present:
         path.touch()
     assert trial_netns.ensure(["red"], present=present, dry_run=False) == []

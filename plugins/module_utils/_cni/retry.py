@@ -24,11 +24,11 @@ _LONGEST_PAUSE: t.Final = 5.0
 _REPEATED: t.Final = ("CHECK", "DEL")
 
 
-class NotUndone(CniError):
+class AddNotUndone(CniError):
     """An ADD failed, and the DEL that followed it: it must not be repeated."""
 
 
-class PatientExecutor:
+class RetryingExecutor:
     """An executor that runs CHECK and DEL again for as long as the plugin says to try again later."""
 
     def __init__(self, executor: Executor, limit: float) -> None:
@@ -45,10 +45,10 @@ class PatientExecutor:
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
         if parameters.command not in _REPEATED:
             return self._executor.execute(plugin_type, request, parameters)
-        return repeat(lambda: self._executor.execute(plugin_type, request, parameters), self._limit)
+        return retry(lambda: self._executor.execute(plugin_type, request, parameters), self._limit)
 
 
-def repeat(operation: t.Callable[[], T], limit: float) -> T:
+def retry(operation: t.Callable[[], T], limit: float) -> T:
     """Carry out an operation again, with pauses that grow, while a plugin answers code 11 (section 5, "Error").
 
     Args:
@@ -63,14 +63,14 @@ def repeat(operation: t.Callable[[], T], limit: float) -> T:
         try:
             return operation()
         except CniError as exc:
-            if exc.code != Code.TRY_AGAIN or isinstance(exc, NotUndone):
+            if exc.code != Code.TRY_AGAIN or isinstance(exc, AddNotUndone):
                 raise
             seconds = time.monotonic() - started
             if seconds + pause > limit:
                 said = f"tried {times} times in {seconds:.1f} s (limit {limit:g} s)"
-                raise (exc.followed_by(said) if times > 1 else exc) from exc
+                raise (exc.with_detail(said) if times > 1 else exc) from exc
         time.sleep(pause)
         pause, times = min(2 * pause, _LONGEST_PAUSE), times + 1
 
 
-__all__ = ("NotUndone", "PatientExecutor", "repeat")
+__all__ = ("AddNotUndone", "RetryingExecutor", "retry")

@@ -13,8 +13,8 @@ import time
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni.patience import NotUndone, repeat
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
+from ansible_collections.cni.node.plugins.module_utils._cni.retry import AddNotUndone, retry
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call, fails_at
@@ -113,15 +113,15 @@ def test_pauses_grow() -> None:
         times.append(time.monotonic())
         raise CniError(Code.TRY_AGAIN, "not now")
 
-    error_of(repeat, fails, 0.8)
+    error_of(retry, fails, 0.8)
     pauses = [after - before for before, after in zip(times, times[1:])]
     assert len(pauses) in (2, 3)  # a busy machine oversleeps
     assert all(pause >= least for pause, least in zip(pauses, (0.1, 0.2, 0.4)))
 
 
-@pytest.mark.parametrize("error", [CniError(5, "broken"), NotUndone(11, "not now"), CniError(11, "not now")])
+@pytest.mark.parametrize("error", [CniError(5, "broken"), AddNotUndone(11, "not now"), CniError(11, "not now")])
 def test_what_is_not_repeated_is_raised_as_it_is(error: CniError) -> None:
     def fails() -> None:
         raise error
 
-    assert error_of(repeat, fails, 0) is error
+    assert error_of(retry, fails, 0) is error

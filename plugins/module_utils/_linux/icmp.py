@@ -35,7 +35,7 @@ class Sender(t.NamedTuple):
     device: str = ""
 
 
-def answers(address: str, sender: Sender, timeout: float) -> bool:
+def ping(address: str, sender: Sender, timeout: float) -> bool:
     """Tell whether an address answers ICMP echo requests; asked again until it does or the time is over.
 
     A new interface may be silent for a second or two: IPv6 looks for a duplicate of its address first. It is asked once
@@ -96,4 +96,4 @@ def _is_reply(packet: bytes, family: int, reply: int, identifier: int) -> bool:
     return len(message) == 8 and message[0] == reply and struct.unpack("!H", message[4:6])[0] == identifier
 
 
-__all__ = ("Sender", "answers")
+__all__ = ("Sender", "ping")

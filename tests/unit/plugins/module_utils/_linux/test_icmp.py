@@ -13,7 +13,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._linux import echo
+from ansible_collections.cni.node.plugins.module_utils._linux import icmp
 
 IP_HEADER = b"\x45" + bytes(19)
 
@@ -63,7 +63,7 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
 
 @pytest.mark.parametrize("timeout", [5, 100], ids=["before it asks", "while it asks"])
 def test_an_answer_is_read_where_the_time_passes(connections: list[Connection], timeout: float) -> None:
-    assert echo.answers("10.1.0.1", echo.Sender("eth0"), timeout)
+    assert icmp.ping("10.1.0.1", icmp.Sender("eth0"), timeout)
     assert connections == []
 
 
@@ -76,6 +76,6 @@ def test_one_that_cannot_be_reached_is_asked_until_the_time_is_over_and_once_mor
         asked.append(arguments)
         raise OSError
 
-    monkeypatch.setattr(echo, "_asked", unreachable)
-    assert not echo.answers("10.1.0.1", echo.Sender("eth0"), 100)
+    monkeypatch.setattr(icmp, "_asked", unreachable)
+    assert not icmp.ping("10.1.0.1", icmp.Sender("eth0"), 100)
     assert len(asked) == 2

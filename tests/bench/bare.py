@@ -17,9 +17,9 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni import config, request
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.tests.bench.bench_networks import Json
+from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
 from ansible_collections.cni.node.tests.bench.contestants import FALSE_ALARM
-from ansible_collections.cni.node.tests.bench.networks import Json
-from ansible_collections.cni.node.tests.bench.node import Node
 
 Call = tuple[str, dict[str, str], bytes]
 
@@ -27,7 +27,7 @@ Call = tuple[str, dict[str, str], bytes]
 class Bare:
     """Does what every runtime has to: start, hand over, read, wait; and hands a result on to the next plugin."""
 
-    def __init__(self, node: Node, network: Json, workers: int) -> None:
+    def __init__(self, node: BenchNode, network: Json, workers: int) -> None:
         self._node = node
         self._network = config.parse(json.dumps(network).encode(), "bench")
         self._workers = workers
@@ -71,7 +71,7 @@ class Bare:
         }
 
 
-def ask_versions(node: Node, workers: int) -> float:
+def ask_versions(node: BenchNode, workers: int) -> float:
     """The seconds that VERSION of all plugins of the node takes."""
     paths = [path for directory in node.plugin_dirs for path in sorted(pathlib.Path(directory).glob("*"))]
     environment = {**os.environ, "CNI_COMMAND": "VERSION"}

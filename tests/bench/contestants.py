@@ -14,9 +14,9 @@ import sys
 import time
 import typing as t
 
-from ansible_collections.cni.node.tests.bench import engine
-from ansible_collections.cni.node.tests.bench.networks import Json
-from ansible_collections.cni.node.tests.bench.node import Node
+from ansible_collections.cni.node.tests.bench import bench_engine
+from ansible_collections.cni.node.tests.bench.bench_networks import Json
+from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
 from ansible_collections.cni.node.tests.support.libcni import Libcni, Report
 
 COMMANDS = ("ADD", "CHECK", "DEL")
@@ -30,14 +30,14 @@ class Contestant(t.Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Engine:
-    node: Node
+class EngineProcess:
+    node: BenchNode
     workers: int
 
     def run(self, command: str, items: t.Sequence[Json]) -> float:
         node = self.node
         directories = [str(node.conf_dir), ":".join(node.plugin_dirs), str(node.cache_dir)]
-        argv = [sys.executable, "-m", engine.__name__, *directories, str(self.workers), command]
+        argv = [sys.executable, "-m", bench_engine.__name__, *directories, str(self.workers), command]
         done = subprocess.run(argv, input=json.dumps(list(items)), check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"engine, {command}: {done.stderr}")
@@ -48,7 +48,7 @@ class Engine:
 class LibcniProcess:
     """All items in one process."""
 
-    node: Node
+    node: BenchNode
     program: pathlib.Path
     workers: int
 
@@ -60,7 +60,7 @@ class LibcniProcess:
 class LibcniProcesses:
     """A process for each item, one after another, as a script over cnitool would."""
 
-    node: Node
+    node: BenchNode
     program: pathlib.Path
 
     def run(self, command: str, items: t.Sequence[Json]) -> float:
@@ -73,7 +73,7 @@ class LibcniProcesses:
         return seconds
 
 
-def libcni(node: Node, program: pathlib.Path) -> Libcni:
+def libcni(node: BenchNode, program: pathlib.Path) -> Libcni:
     return Libcni(program, str(node.conf_dir), node.plugin_dirs, str(node.cache_dir))
 
 
@@ -84,7 +84,7 @@ def succeeded(report: Report) -> Report:
     return report
 
 
-def cycle(node: Node, contestant: Contestant, items: t.Sequence[Json]) -> t.Callable[[], dict[str, float]]:
+def cycle(node: BenchNode, contestant: Contestant, items: t.Sequence[Json]) -> t.Callable[[], dict[str, float]]:
     """One turn: through all commands, with the node as it was found."""
 
     def turn() -> dict[str, float]:
@@ -97,7 +97,7 @@ def cycle(node: Node, contestant: Contestant, items: t.Sequence[Json]) -> t.Call
     return turn
 
 
-def start_over(node: Node, contestant: Contestant, items: t.Sequence[Json]) -> None:
+def start_over(node: BenchNode, contestant: Contestant, items: t.Sequence[Json]) -> None:
     """A clean node on which one attachment has come and gone.
 
     portmap makes chains that are there for good, and two of them at a time may fail in it.

@@ -15,11 +15,11 @@ import tempfile
 import time
 
 from ansible_collections.cni.node.plugins.modules import attachments as module
-from ansible_collections.cni.node.tests.bench import networks, playbook
+from ansible_collections.cni.node.tests.bench import bench_networks, bench_playbook
 from ansible_collections.cni.node.tests.bench.bare import Bare
-from ansible_collections.cni.node.tests.bench.contestants import Engine
+from ansible_collections.cni.node.tests.bench.bench_networks import Json
+from ansible_collections.cni.node.tests.bench.contestants import EngineProcess
 from ansible_collections.cni.node.tests.bench.effort import Bench
-from ansible_collections.cni.node.tests.bench.networks import Json
 from ansible_collections.cni.node.tests.bench.series import Series, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
@@ -28,15 +28,15 @@ EACH, OVER_PLUGINS = Target(0.5), Target(1.0)
 
 def chapter(bench: Bench) -> str:
     node, many = bench.node, bench.effort.many
-    network = networks.noop(1)
+    network = bench_networks.noop(1)
     node.clean()
     items = node.attachments(network, many)
-    engine, bare = Engine(node, bench.workers), Bare(node, network, bench.workers)
+    engine, bare = EngineProcess(node, bench.workers), Bare(node, network, bench.workers)
     engine.run("ADD", items)
     bare.run("ADD", items)
 
     def turn() -> dict[str, float]:
-        tasks = playbook.play("converged", playbook.variables(bench, items)).tasks
+        tasks = bench_playbook.play("converged", bench_playbook.variables(bench, items)).tasks
         ping, attach, hand_over = (tasks[name][-1] for name in ("Ping", "Attach", "Hand over"))
         return {
             "decide": engine.run("NOTHING", items),
@@ -80,7 +80,7 @@ def chapter(bench: Bench) -> str:
 def _module(bench: Bench, items: list[Json]) -> float:
     with tempfile.TemporaryDirectory() as scratch:
         arguments = pathlib.Path(scratch, "arguments.json")
-        options = {**playbook.options(bench, items), "check": "never"}
+        options = {**bench_playbook.options(bench, items), "check": "never"}
         arguments.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": options}), encoding="utf-8")
         argv = [sys.executable, "-m", module.__name__, os.fspath(arguments)]
         started = time.monotonic()

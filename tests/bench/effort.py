@@ -10,7 +10,7 @@ import dataclasses
 import pathlib
 
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
-from ansible_collections.cni.node.tests.bench.node import Node
+from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,7 @@ QUICK = Effort(rounds=1, short_rounds=3, many_rounds=3, few=20, many=200, crowd=
 class Bench:
     """`libcni` is the program over libcni; `disk` a directory that is not in memory."""
 
-    node: Node
+    node: BenchNode
     libcni: pathlib.Path
     disk: pathlib.Path
     effort: Effort

@@ -11,10 +11,10 @@ import ipaddress
 import pathlib
 
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
-from ansible_collections.cni.node.tests.bench import networks
-from ansible_collections.cni.node.tests.bench.contestants import Engine
+from ansible_collections.cni.node.tests.bench import bench_networks
+from ansible_collections.cni.node.tests.bench.bench_networks import Json
+from ansible_collections.cni.node.tests.bench.contestants import EngineProcess
 from ansible_collections.cni.node.tests.bench.effort import Bench
-from ansible_collections.cni.node.tests.bench.networks import Json
 from ansible_collections.cni.node.tests.bench.series import Series, by_key, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
@@ -28,10 +28,10 @@ def chapter(bench: Bench) -> str:
     node, crowd, rounds = bench.node, bench.effort.crowd, 2 * bench.effort.short_rounds
     node.clean()
     # host-local reads every lease of a network for each address that it gives.
-    several = [networks.point_to_point(node.leases, number) for number in range(NETWORKS)]
+    several = [bench_networks.point_to_point(node.leases, number) for number in range(NETWORKS)]
     each = [node.attachments(network, crowd) for network in several]
     items = [each[place % NETWORKS][place] for place in range(crowd)]
-    engine = Engine(node, bench.workers)
+    engine = EngineProcess(node, bench.workers)
     sizes = (crowd // 50, crowd // 5, crowd)
     turns = {str(size): functools.partial(_turn, engine, items[:size]) for size in sizes}
     few, many, leased = str(sizes[1]), str(crowd), f"{crowd}, {LEASES} leases more"
@@ -62,11 +62,11 @@ def _ratio(name: str, these: dict[str, Series], those: dict[str, Series]) -> lis
     return judged_row(name, [these[command] / those[command] for command in COMMANDS], FLAT)
 
 
-def _turn(engine: Engine, items: list[Json]) -> dict[str, float]:
+def _turn(engine: EngineProcess, items: list[Json]) -> dict[str, float]:
     return {name: engine.run(command, items) * 1000 / len(items) for name, command in COMMANDS.items()}
 
 
-def _leased_turn(engine: Engine, items: list[Json], several: list[Json]) -> dict[str, float]:
+def _leased_turn(engine: EngineProcess, items: list[Json], several: list[Json]) -> dict[str, float]:
     """The same, with leases as host-local keeps them, from the other end of the range than it gives them."""
     leases = [
         pathlib.Path(engine.node.leases, network["name"], str(last - number))

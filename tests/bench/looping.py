@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import pathlib
 
-from ansible_collections.cni.node.tests.bench import fleet, networks, playbook
+from ansible_collections.cni.node.tests.bench import bench_fleet, bench_networks, bench_playbook
+from ansible_collections.cni.node.tests.bench.bench_networks import Json
 from ansible_collections.cni.node.tests.bench.effort import Bench
-from ansible_collections.cni.node.tests.bench.networks import Json
 from ansible_collections.cni.node.tests.bench.series import Series, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
@@ -19,15 +19,15 @@ FASTER = Target(15, at_least=True)
 TASK, AT_ONCE, LOOP = "attach", "at_once", "loop"
 LEASES = "/var/lib/cni/networks"
 NETWORKS = {
-    "bridge with host-local": networks.plain(LEASES),
-    "bridge with host-local, tuning, portmap": networks.example(LEASES),
+    "bridge with host-local": bench_networks.plain(LEASES),
+    "bridge with host-local, tuning, portmap": bench_networks.example(LEASES),
 }
 PIPELINING = {"Ansible's default": False, "with pipelining": True}
 
 
 def chapter(bench: Bench) -> str:
     against_loop, against_libcni = [], []
-    with fleet.running(bench, 1) as hosts:
+    with bench_fleet.running(bench, 1) as hosts:
         for name, network in NETWORKS.items():
             for setting, pipelining in PIPELINING.items():
                 took = _measure(bench, hosts, network, pipelining=pipelining)
@@ -47,13 +47,13 @@ def chapter(bench: Bench) -> str:
 def _measure(bench: Bench, hosts: pathlib.Path, network: Json, *, pipelining: bool) -> dict[str, Series]:
     containers = [f"bench{number:04d}" for number in range(bench.effort.few)]
     variables = {
-        **fleet.provisioning(),
+        **bench_fleet.provisioning(),
         "cni_node_conflists": [{"config": network}],
         "cni_node_attachments": [],
-        "bench_attachments": networks.items(network, containers, "/run/netns"),
+        "bench_attachments": bench_networks.items(network, containers, "/run/netns"),
         "bench_workers": bench.workers,
     }
-    play = functools.partial(playbook.play, variables=variables, options=["--inventory", str(hosts)])
+    play = functools.partial(bench_playbook.play, variables=variables, options=["--inventory", str(hosts)])
     play("fleet")
 
     def turn(name: str) -> float:

@@ -19,34 +19,34 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.tests.bench import (
+    bench_drift,
+    bench_fleet,
+    bench_machine,
+    bench_validation,
     converged,
-    drift,
-    fleet,
     growth,
     looping,
-    machine,
     no_op,
     own_cost,
     page,
     peers,
-    validation,
 )
+from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
 from ansible_collections.cni.node.tests.bench.effort import QUICK, WHOLE, Bench
-from ansible_collections.cni.node.tests.bench.node import Node
 from ansible_collections.cni.node.tests.support import build
 
 SANDBOX = build.REPOSITORY / "tests/support/sandbox"
 CHAPTERS: dict[str, t.Callable[[Bench], str]] = {
-    "machine": machine.describe,
+    "machine": bench_machine.describe,
     "peers": peers.chapter,
     "own-cost": own_cost.chapter,
     "converged": converged.chapter,
-    "drift": drift.chapter,
+    "drift": bench_drift.chapter,
     "growth": growth.chapter,
     "looping": looping.chapter,
     "no-op": no_op.chapter,
-    "validation": validation.chapter,
-    "fleet": fleet.chapter,
+    "validation": bench_validation.chapter,
+    "fleet": bench_fleet.chapter,
 }
 
 
@@ -62,7 +62,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
 def measure(chosen: argparse.Namespace, output: pathlib.Path) -> None:
     """Inside the sandbox: one file of Markdown for each chapter."""
     bench = Bench(
-        Node.prepare(pathlib.Path("/run/bench")), build.libcni_runner(), output, QUICK if chosen.quick else WHOLE
+        BenchNode.prepare(pathlib.Path("/run/bench")), build.libcni_runner(), output, QUICK if chosen.quick else WHOLE
     )
     for name in chosen.only or CHAPTERS:
         started = time.monotonic()

@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from ansible_collections.cni.node.tests.bench import networks, playbook
+from ansible_collections.cni.node.tests.bench import bench_networks, bench_playbook
 from ansible_collections.cni.node.tests.bench.bare import ask_versions
-from ansible_collections.cni.node.tests.bench.contestants import Engine, LibcniProcess, start_over
+from ansible_collections.cni.node.tests.bench.contestants import EngineProcess, LibcniProcess, start_over
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
@@ -18,14 +18,14 @@ PING, CHECKED, ASKED = "Ping", "Module attachments, check: always", "Module node
 
 
 def chapter(bench: Bench) -> str:
-    network = networks.example(bench.node.leases)
+    network = bench_networks.example(bench.node.leases)
     items = bench.node.attachments(network, 3)
-    engine = Engine(bench.node, bench.workers)
+    engine = EngineProcess(bench.node, bench.workers)
     start_over(bench.node, engine, items)
-    played = playbook.play(
+    played = bench_playbook.play(
         "modules",
         {
-            **playbook.variables(bench, items),
+            **bench_playbook.variables(bench, items),
             "bench_network": network,
             "bench_installed": str(bench.node.top / "installed"),
         },

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from ansible_collections.cni.node.tests.bench import networks
+from ansible_collections.cni.node.tests.bench import bench_networks
 from ansible_collections.cni.node.tests.bench.bare import Bare
-from ansible_collections.cni.node.tests.bench.contestants import COMMANDS, Engine, LibcniProcess, cycle
+from ansible_collections.cni.node.tests.bench.bench_networks import Json
+from ansible_collections.cni.node.tests.bench.contestants import COMMANDS, EngineProcess, LibcniProcess, cycle
 from ansible_collections.cni.node.tests.bench.effort import Bench
-from ansible_collections.cni.node.tests.bench.networks import Json
 from ansible_collections.cni.node.tests.bench.series import Series, by_key, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
@@ -25,9 +25,9 @@ def chapter(bench: Bench) -> str:
     # Enough for what is loaded once to be hardly seen.
     count, rounds = effort.many // 2, effort.many_rounds
     measured = {
-        "one plugin that does nothing": networks.noop(1),
-        "three plugins that do nothing": networks.noop(3),
-        "loopback": networks.loopback(),
+        "one plugin that does nothing": bench_networks.noop(1),
+        "three plugins that do nothing": bench_networks.noop(3),
+        "loopback": bench_networks.loopback(),
     }
     engine_rows: list[t.Sequence[object]] = []
     libcni_rows: list[t.Sequence[object]] = []
@@ -35,7 +35,7 @@ def chapter(bench: Bench) -> str:
         engine, libcni = _over_bare(bench, network, count, rounds)
         engine_rows.append(judged_row(name, engine, PER_CALL))
         libcni_rows.append([name, *libcni])
-    look = _look(bench, networks.loopback(), count, rounds)
+    look = _look(bench, bench_networks.loopback(), count, rounds)
     engine_rows.append(["of which looks at the kernel, per attachment", "", look, "", ""])
     return "\n\n".join(
         [
@@ -53,7 +53,7 @@ def chapter(bench: Bench) -> str:
 def _over_bare(bench: Bench, network: Json, count: int, rounds: int) -> tuple[list[Series], list[Series]]:
     node, items = bench.node, bench.node.attachments(network, count)
     turns = {
-        "engine": cycle(node, Engine(node, 1), items),
+        "engine": cycle(node, EngineProcess(node, 1), items),
         "libcni": cycle(node, LibcniProcess(node, bench.libcni, 1), items),
         "bare": cycle(node, Bare(node, network, 1), items),
     }
@@ -69,7 +69,7 @@ def _over_bare(bench: Bench, network: Json, count: int, rounds: int) -> tuple[li
 def _look(bench: Bench, network: Json, count: int, rounds: int) -> Series:
     """What CHECK does before it asks the plugins, and libcni does not: how `drift` differs from `never`."""
     node = bench.node
-    items, engine = node.attachments(network, count), Engine(node, 1)
+    items, engine = node.attachments(network, count), EngineProcess(node, 1)
     node.clean()
     engine.run("ADD", items)
     turns = {command: functools.partial(engine.run, command, items) for command in ("DRIFT", "NOTHING")}
@@ -81,9 +81,9 @@ def _look(bench: Bench, network: Json, count: int, rounds: int) -> Series:
 
 def _growth(bench: Bench, rounds: int) -> str:
     node, many = bench.node, bench.effort.many
-    items = node.attachments(networks.noop(1), many)
+    items = node.attachments(bench_networks.noop(1), many)
     sizes = (many // 100, many // 10, many)
-    turns = {str(size): cycle(node, Engine(node, 1), items[:size]) for size in sizes}
+    turns = {str(size): cycle(node, EngineProcess(node, 1), items[:size]) for size in sizes}
     measured = by_key(interleaved(rounds, turns))
     each = {size: [measured[str(size)][command] * (1000 / size) for command in COMMANDS] for size in sizes}
     rows: list[t.Sequence[object]] = [[size, *series, ""] for size, series in each.items()]

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.tests.bench import networks
+from ansible_collections.cni.node.tests.bench import bench_networks
+from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
 from ansible_collections.cni.node.tests.bench.contestants import (
     COMMANDS,
     Contestant,
-    Engine,
+    EngineProcess,
     LibcniProcess,
     LibcniProcesses,
     cycle,
 )
 from ansible_collections.cni.node.tests.bench.effort import Bench
-from ansible_collections.cni.node.tests.bench.node import Node
 from ansible_collections.cni.node.tests.bench.series import Series, by_key, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 
@@ -33,13 +33,16 @@ def chapter(bench: Bench) -> str:
     engine, alike = f"the engine, {workers} workers", f"libcni, one process, {workers} workers"
     in_turn, processes = "libcni, one process, one after another", "libcni, a process for each call, one after another"
 
-    def close(node: Node) -> Measured:
-        both: dict[str, Contestant] = {engine: Engine(node, workers), alike: LibcniProcess(node, program, workers)}
+    def close(node: BenchNode) -> Measured:
+        both: dict[str, Contestant] = {
+            engine: EngineProcess(node, workers),
+            alike: LibcniProcess(node, program, workers),
+        }
         return _measured(bench, node, both, bench.effort.many_rounds)
 
     in_memory, on_disk = close(memory), close(disk)
     others: dict[str, Contestant] = {
-        engine: Engine(memory, workers),
+        engine: EngineProcess(memory, workers),
         in_turn: LibcniProcess(memory, program, 1),
         processes: LibcniProcesses(memory, program),
     }
@@ -59,8 +62,8 @@ def chapter(bench: Bench) -> str:
     )
 
 
-def _measured(bench: Bench, node: Node, contestants: t.Mapping[str, Contestant], rounds: int) -> Measured:
-    items = node.attachments(networks.example(node.leases), bench.effort.few)
+def _measured(bench: Bench, node: BenchNode, contestants: t.Mapping[str, Contestant], rounds: int) -> Measured:
+    items = node.attachments(bench_networks.example(node.leases), bench.effort.few)
     turns = {name: cycle(node, contestant, items) for name, contestant in contestants.items()}
     return by_key(interleaved(rounds, turns))
 

@@ -8,13 +8,13 @@ import pathlib
 
 import pytest
 
-from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support import build
 
 
 @pytest.fixture
-def node(tmp_path: pathlib.Path) -> Node:
-    return Node(tmp_path)
+def node(tmp_path: pathlib.Path) -> ConformanceNode:
+    return ConformanceNode(tmp_path)
 
 
 @pytest.fixture(scope="session")

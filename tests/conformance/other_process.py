@@ -10,13 +10,13 @@ import contextlib
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.tests.conformance.node import Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, said
 
 PROGRAM = """
 import pathlib, sys
-from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import Node
 
 directory, command, name, container = sys.argv[1:]
 node = Node(pathlib.Path(directory))
@@ -36,7 +36,9 @@ print("done")
 
 
 @contextlib.contextmanager
-def begun(node: Node, command: str, container: str = "blue", network: str = "net") -> t.Iterator[subprocess.Popen[str]]:
+def begun(
+    node: ConformanceNode, command: str, container: str = "blue", network: str = "net"
+) -> t.Iterator[subprocess.Popen[str]]:
     """A process that does one operation with the plugins a and b, and prints "done" after it."""
     with child(PROGRAM, node.directory, command, network, container) as process:
         assert said(process) == "begun"
@@ -45,12 +47,12 @@ def begun(node: Node, command: str, container: str = "blue", network: str = "net
 
 @contextlib.contextmanager
 def held(
-    node: Node, command: str, container: str = "blue", network: str = "net", plugin: str = "a"
+    node: ConformanceNode, command: str, container: str = "blue", network: str = "net", plugin: str = "a"
 ) -> t.Iterator[subprocess.Popen[str]]:
     """A process that is in the middle of an operation; it ends after the block, unless it was killed there."""
     with contextlib.ExitStack() as processes:
         with node.plugins.gate() as gate:
-            node.write(plugin, **{command: Answer(hold=gate)})
+            node.write(plugin, **{command: ScriptedAnswer(hold=gate)})
             process = processes.enter_context(begun(node, command, container, network))
             node.plugins.wait_for_held(1)
             yield process

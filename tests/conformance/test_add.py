@@ -12,43 +12,43 @@ import threading
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.tests.conformance.node import Json, Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 NO_LEASE: Json = {"code": 117, "msg": "no lease", "details": "the pool is empty"}
 
 
-def test_plugins_are_run_in_the_order_of_the_list(node: Node) -> None:
+def test_plugins_are_run_in_the_order_of_the_list(node: ConformanceNode) -> None:
     node.runtime.add(node.network("c", "a", "b", "a"), node.attachment())
     assert node.ran() == [("ADD", "c"), ("ADD", "a"), ("ADD", "b"), ("ADD", "a")]
 
 
-def test_the_result_is_that_of_the_last_plugin(node: Node) -> None:
-    node.write("b", ADD=Answer(result={"dns": {"domain": "b"}}))
+def test_the_result_is_that_of_the_last_plugin(node: ConformanceNode) -> None:
+    node.write("b", ADD=ScriptedAnswer(result={"dns": {"domain": "b"}}))
     assert node.runtime.add(node.network("a", "b"), node.attachment()).keys == {
         "cniVersion": "1.1.0",
         "dns": {"domain": "b"},
     }
 
 
-def test_the_result_is_kept_persistently_and_for_another_runtime(node: Node) -> None:
+def test_the_result_is_kept_persistently_and_for_another_runtime(node: ConformanceNode) -> None:
     final = node.runtime.add(node.network("a"), node.attachment())
     kept = node.new_runtime().records.read(("net", "blue", "eth0"))
     assert kept is not None
     assert kept.result == final
 
 
-def test_a_plugin_that_fails_stops_the_add_with_its_own_error(node: Node) -> None:
-    node.write("b", ADD=Answer(error=NO_LEASE))
+def test_a_plugin_that_fails_stops_the_add_with_its_own_error(node: ConformanceNode) -> None:
+    node.write("b", ADD=ScriptedAnswer(error=NO_LEASE))
     error = error_of(node.runtime.add, node.network("a", "b", "c"), node.attachment())
     assert (error.code, error.msg) == (117, "plugin b failed (ADD): no lease")
     assert error.details.startswith("the pool is empty")
     assert node.ran("ADD") == [("ADD", "a"), ("ADD", "b")]
 
 
-def test_a_failed_add_is_followed_by_del_of_the_whole_list_differs_from_libcni(node: Node) -> None:
-    node.write("b", ADD=Answer(error=NO_LEASE))
+def test_a_failed_add_is_followed_by_del_of_the_whole_list_differs_from_libcni(node: ConformanceNode) -> None:
+    node.write("b", ADD=ScriptedAnswer(error=NO_LEASE))
     error = error_of(node.runtime.add, node.network("a", "b", "c"), node.attachment(args={"K": "V"}))
     assert node.ran("DEL") == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
     assert {call.env["CNI_ARGS"] for call in node.calls("DEL")} == {"K=V"}
@@ -56,17 +56,17 @@ def test_a_failed_add_is_followed_by_del_of_the_whole_list_differs_from_libcni(n
     assert node.leftovers() == ([], [])
 
 
-def test_both_outcomes_are_told_where_that_del_fails_too_differs_from_libcni(node: Node) -> None:
-    node.write("a", DEL=Answer(error={"code": 5, "msg": "no disk"}))
-    node.write("b", ADD=Answer(error=NO_LEASE), DEL=Answer(exit=3))
+def test_both_outcomes_are_told_where_that_del_fails_too_differs_from_libcni(node: ConformanceNode) -> None:
+    node.write("a", DEL=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
+    node.write("b", ADD=ScriptedAnswer(error=NO_LEASE), DEL=ScriptedAnswer(exit=3))
     error = error_of(node.runtime.add, node.network("a", "b"), node.attachment())
     assert (error.code, error.msg) == (117, "plugin b failed (ADD): no lease")
     assert all(words in error.details for words in ("the DEL that followed failed too", "no disk", "exit status 3"))
 
 
-def test_where_that_del_fails_an_intent_stays_for_the_next_run_differs_from_libcni(node: Node) -> None:
-    node.write("a", DEL=[Answer(exit=3), Answer()])
-    node.write("b", ADD=Answer(error=NO_LEASE))
+def test_where_that_del_fails_an_intent_stays_for_the_next_run_differs_from_libcni(node: ConformanceNode) -> None:
+    node.write("a", DEL=[ScriptedAnswer(exit=3), ScriptedAnswer()])
+    node.write("b", ADD=ScriptedAnswer(error=NO_LEASE))
     error_of(node.runtime.add, node.network("a", "b"), node.attachment())
     (intent,) = node.leftovers()[1]
     assert (node.leftovers()[0], intent.command, intent.attachment) == ([], "DEL", node.attachment())
@@ -76,30 +76,30 @@ def test_where_that_del_fails_an_intent_stays_for_the_next_run_differs_from_libc
     assert (node.ran(), node.leftovers()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
 
 
-def test_that_del_has_a_time_limit_of_its_own(node: Node) -> None:
+def test_that_del_has_a_time_limit_of_its_own(node: ConformanceNode) -> None:
     node.timeout = 3
     node.runtime = node.new_runtime()
-    node.write("b", ADD=Answer(hang="yes"))
+    node.write("b", ADD=ScriptedAnswer(hang="yes"))
     error = error_of(node.runtime.add, node.network("a", "b"), node.attachment())
     assert "ran out of time" in error.msg
     assert node.ran("DEL") == [("DEL", "b"), ("DEL", "a")]
     assert all(call.ended for call in node.calls("DEL"))
 
 
-def test_no_plugin_is_run_where_any_is_missing_differs_from_libcni(node: Node) -> None:
+def test_no_plugin_is_run_where_any_is_missing_differs_from_libcni(node: ConformanceNode) -> None:
     network = node.network("a", "b")
     (node.plugins.path / "b").unlink()
     error = error_of(node.runtime.add, network, node.attachment())
     assert (error.code, node.ran(), node.leftovers()) == (Code.INVALID_CONFIG, [], ([], []))
 
 
-def test_no_plugin_is_run_where_a_delegated_one_is_missing_differs_from_libcni(node: Node) -> None:
+def test_no_plugin_is_run_where_a_delegated_one_is_missing_differs_from_libcni(node: ConformanceNode) -> None:
     network = node.network({"type": "a", "ipam": {"type": "missing"}})
     assert "'missing' is not installed" in error_of(node.runtime.add, network, node.attachment()).msg
     assert node.ran() == []
 
 
-def test_a_plugin_that_is_not_executable_is_told_by_its_path_differs_from_libcni(node: Node) -> None:
+def test_a_plugin_that_is_not_executable_is_told_by_its_path_differs_from_libcni(node: ConformanceNode) -> None:
     network = node.network("a")
     (node.plugins.path / "a").chmod(0o644)
     assert (
@@ -107,24 +107,24 @@ def test_a_plugin_that_is_not_executable_is_told_by_its_path_differs_from_libcni
     )
 
 
-def test_add_is_not_repeated_without_a_del_differs_from_libcni(node: Node) -> None:
+def test_add_is_not_repeated_without_a_del_differs_from_libcni(node: ConformanceNode) -> None:
     network = node.network("a")
     node.added(network)
     assert "exists already" in error_of(node.runtime.add, network, node.attachment()).msg
     assert node.ran() == []
 
 
-def test_a_container_may_be_added_again_with_another_interface(node: Node) -> None:
+def test_a_container_may_be_added_again_with_another_interface(node: ConformanceNode) -> None:
     network = node.network("a")
     for ifname in ("eth0", "eth1"):
         node.runtime.add(network, node.attachment(ifname=ifname))
     assert [call.env["CNI_IFNAME"] for call in node.calls("ADD")] == ["eth0", "eth1"]
 
 
-def test_an_add_whose_record_cannot_be_written_is_undone_differs_from_libcni(node: Node) -> None:
+def test_an_add_whose_record_cannot_be_written_is_undone_differs_from_libcni(node: ConformanceNode) -> None:
     errors: list[CniError] = []
     with node.plugins.gate() as gate:
-        node.write("a", ADD=Answer(hold=gate))
+        node.write("a", ADD=ScriptedAnswer(hold=gate))
         network = node.network("a")
         adding = threading.Thread(target=lambda: errors.append(error_of(node.runtime.add, network, node.attachment())))
         adding.start()
@@ -137,8 +137,8 @@ def test_an_add_whose_record_cannot_be_written_is_undone_differs_from_libcni(nod
 
 
 @pytest.mark.parametrize("stdout", ["", "{", "[]", '"x"', '{"cniVersion": "9.9.9"}', '{"ips": [{"address": "x"}]}'])
-def test_an_add_whose_result_cannot_be_read_is_undone_differs_from_libcni(node: Node, stdout: str) -> None:
-    node.write("b", ADD=Answer(stdout=stdout))
+def test_an_add_whose_result_cannot_be_read_is_undone_differs_from_libcni(node: ConformanceNode, stdout: str) -> None:
+    node.write("b", ADD=ScriptedAnswer(stdout=stdout))
     error = error_of(node.runtime.add, node.network("a", "b", "c"), node.attachment())
     assert "plugin b" in error.msg
     assert node.ran("DEL") == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]

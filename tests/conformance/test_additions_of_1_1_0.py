@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cni.node.tests.conformance.node import Json, Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 INTERFACE: Json = {"name": "eth0", "mtu": 1500, "socketPath": "/run/sock", "pciID": "0000:00:1f.6"}
 ROUTE: Json = {
@@ -25,8 +25,8 @@ ROUTE: Json = {
 
 @pytest.mark.parametrize("result", [{"interfaces": [INTERFACE]}, {"routes": [ROUTE]}])
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_new_fields_of_a_result_reach_every_plugin(node: Node, result: Json, command: str) -> None:
-    node.write("a", ADD=Answer(result=result))
+def test_new_fields_of_a_result_reach_every_plugin(node: ConformanceNode, result: Json, command: str) -> None:
+    node.write("a", ADD=ScriptedAnswer(result=result))
     node.runtime.add(node.network("a", "b"), node.attachment())
     node.runtime.check(node.record())
     node.runtime.delete(node.record())
@@ -36,8 +36,8 @@ def test_new_fields_of_a_result_reach_every_plugin(node: Node, result: Json, com
 
 
 @pytest.mark.parametrize("result", [{"interfaces": [INTERFACE]}, {"routes": [ROUTE]}])
-def test_between_1_0_0_and_1_1_0_nothing_is_lost(node: Node, result: Json) -> None:
-    node.write("a", ADD=Answer(result={"cniVersion": "1.1.0", **result}))
+def test_between_1_0_0_and_1_1_0_nothing_is_lost(node: ConformanceNode, result: Json) -> None:
+    node.write("a", ADD=ScriptedAnswer(result={"cniVersion": "1.1.0", **result}))
     assert node.runtime.add(node.network("a", version="1.0.0"), node.attachment()).keys == {
         "cniVersion": "1.0.0",
         **result,

@@ -13,17 +13,17 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.tests.conformance import appendix
-from ansible_collections.cni.node.tests.conformance.node import Json, Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Node:
+def node(tmp_path_factory: pytest.TempPathFactory) -> ConformanceNode:
     """The three operations done, by plugins that answer as printed."""
-    node = Node(pathlib.Path(tmp_path_factory.mktemp("node")))
+    node = ConformanceNode(pathlib.Path(tmp_path_factory.mktemp("node")))
     node.write("host-local", "portmap")
-    node.write("bridge", ADD=Answer(stdout=json.dumps(appendix.OF_BRIDGE)))
-    node.write("tuning", ADD=Answer(stdout=json.dumps(appendix.FINAL)))
+    node.write("bridge", ADD=ScriptedAnswer(stdout=json.dumps(appendix.OF_BRIDGE)))
+    node.write("tuning", ADD=ScriptedAnswer(stdout=json.dumps(appendix.FINAL)))
     network = config.parse(json.dumps(appendix.NETWORK).encode(), "dbnet.conflist")
     capability_args = {"portMappings": appendix.PORT_MAPPINGS, "mac": appendix.MAC}
     attachment = node.attachment(network="dbnet", args={"argA": "foo"}, capability_args=capability_args)
@@ -36,14 +36,14 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Node:
 @pytest.mark.parametrize(
     ("command", "printed"), [("ADD", appendix.ADD), ("CHECK", appendix.CHECK), ("DEL", appendix.DELETE)]
 )
-def test_requests_are_those_printed(node: Node, command: str, printed: list[Json]) -> None:
+def test_requests_are_those_printed(node: ConformanceNode, command: str, printed: list[Json]) -> None:
     assert node.requests(command) == printed
 
 
-def test_plugins_are_executed_in_the_printed_order(node: Node) -> None:
+def test_plugins_are_executed_in_the_printed_order(node: ConformanceNode) -> None:
     order = ["bridge", "tuning", "portmap"]
     assert [call.plugin for call in node.calls()] == [*order, *order, *reversed(order)]
 
 
-def test_the_generic_argument_is_given_to_every_plugin(node: Node) -> None:
+def test_the_generic_argument_is_given_to_every_plugin(node: ConformanceNode) -> None:
     assert {(call.env["CNI_ARGS"], call.env["CNI_IFNAME"]) for call in node.calls()} == {("argA=foo", "eth0")}

@@ -15,16 +15,16 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.noop import DebugFile
-from ansible_collections.cni.node.tests.support.plugins import Answer, busy
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, busy
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 BUSY_FOR = 0.4
 
 
 @pytest.fixture
-def binary(node: Node, noop: pathlib.Path) -> pathlib.Path:
+def binary(node: ConformanceNode, noop: pathlib.Path) -> pathlib.Path:
     """A plugin that is no script: the kernel looks at the file itself."""
     path = node.plugins.path / "noop"
     path.write_bytes(noop.read_bytes())
@@ -40,7 +40,7 @@ def free_later(path: pathlib.Path) -> threading.Timer:
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_one_that_gets_free_is_run_once_differs_from_libcni(node: Node, command: str) -> None:
+def test_one_that_gets_free_is_run_once_differs_from_libcni(node: ConformanceNode, command: str) -> None:
     network = node.network("a")
     if command != "ADD":
         node.added(network)
@@ -64,7 +64,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
-def test_one_that_stays_busy_is_an_error_at_add_and_nothing_is_recorded(node: Node) -> None:
+def test_one_that_stays_busy_is_an_error_at_add_and_nothing_is_recorded(node: ConformanceNode) -> None:
     network, runtime = node.network("a"), node.new_runtime()
     with busy(node.plugins.path / "a"):
         error = error_of(runtime.add, network, node.attachment())
@@ -76,7 +76,9 @@ def test_one_that_stays_busy_is_an_error_at_add_and_nothing_is_recorded(node: No
 
 
 @pytest.mark.usefixtures("hasty")
-def test_one_that_stays_busy_is_an_error_at_del_and_the_attachment_stays_known_differs_from_libcni(node: Node) -> None:
+def test_one_that_stays_busy_is_an_error_at_del_and_the_attachment_stays_known_differs_from_libcni(
+    node: ConformanceNode,
+) -> None:
     record = node.added(node.network("a", "b"))
     with busy(node.plugins.path / "b"):
         assert "Text file busy" in error_of(node.new_runtime().delete, record).msg
@@ -85,8 +87,8 @@ def test_one_that_stays_busy_is_an_error_at_del_and_the_attachment_stays_known_d
     assert node.leftovers() == ([], [])
 
 
-def test_the_time_spent_on_a_busy_one_is_bounded_whatever_the_time_limit(node: Node) -> None:
-    node.write("a", STATUS=Answer())
+def test_the_time_spent_on_a_busy_one_is_bounded_whatever_the_time_limit(node: ConformanceNode) -> None:
+    node.write("a", STATUS=ScriptedAnswer())
     network = node.network("a")
     started = time.monotonic()
     with busy(node.plugins.path / "a"):
@@ -94,7 +96,7 @@ def test_the_time_spent_on_a_busy_one_is_bounded_whatever_the_time_limit(node: N
     assert time.monotonic() - started < node.timeout / 2
 
 
-def test_a_binary_that_gets_free_is_run_once(node: Node, binary: pathlib.Path) -> None:
+def test_a_binary_that_gets_free_is_run_once(node: ConformanceNode, binary: pathlib.Path) -> None:
     debug = DebugFile(node.directory / "debug")
     debug.write(result={"cniVersion": "1.0.0"})
     timer = free_later(binary)

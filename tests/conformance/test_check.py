@@ -11,24 +11,24 @@ import dataclasses
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.conformance.node import Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
-def test_plugins_are_asked_in_the_order_of_the_list(node: Node) -> None:
+def test_plugins_are_asked_in_the_order_of_the_list(node: ConformanceNode) -> None:
     node.runtime.check(node.added(node.network("a", "b", "c")))
     assert node.ran() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
 
 
 @pytest.mark.parametrize("said", ["", "hello", "{"])
-def test_nothing_that_a_plugin_prints_on_success_matters(node: Node, said: str) -> None:
-    node.write("a", CHECK=Answer(stdout=said))
+def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, said: str) -> None:
+    node.write("a", CHECK=ScriptedAnswer(stdout=said))
     assert node.runtime.check(node.added(node.network("a", "b"))).asked
 
 
-def test_the_first_fault_stops_the_check_and_the_attachment_stays_known(node: Node) -> None:
-    node.write("b", CHECK=Answer(error={"code": 104, "msg": "route is gone"}))
+def test_the_first_fault_stops_the_check_and_the_attachment_stays_known(node: ConformanceNode) -> None:
+    node.write("b", CHECK=ScriptedAnswer(error={"code": 104, "msg": "route is gone"}))
     record = node.added(node.network("a", "b", "c"))
     error = error_of(node.runtime.check, record)
     assert (error.code, error.msg) == (104, "plugin b failed (CHECK): route is gone")
@@ -36,7 +36,7 @@ def test_the_first_fault_stops_the_check_and_the_attachment_stays_known(node: No
     assert node.record() == record
 
 
-def test_all_parameters_are_the_same_as_at_add(node: Node) -> None:
+def test_all_parameters_are_the_same_as_at_add(node: ConformanceNode) -> None:
     attachment = node.attachment(args={"K": "V"}, capability_args={"mac": "x"})
     node.runtime.add(node.network({"type": "a", "capabilities": {"mac": True}}), attachment)
     node.runtime.check(node.record())
@@ -45,26 +45,26 @@ def test_all_parameters_are_the_same_as_at_add(node: Node) -> None:
     assert {**add.request, "prevResult": {"cniVersion": "1.1.0"}} == check.request
 
 
-def test_the_recorded_configuration_is_checked_and_not_todays_differs_from_libcni(node: Node) -> None:
+def test_the_recorded_configuration_is_checked_and_not_todays_differs_from_libcni(node: ConformanceNode) -> None:
     record = node.added(node.network({"type": "a", "mtu": 1400}))
     node.network({"type": "a", "mtu": 9000})
     node.runtime.check(record)
     assert node.requests("CHECK")[0]["mtu"] == 1400
 
 
-def test_check_changes_nothing(node: Node) -> None:
+def test_check_changes_nothing(node: ConformanceNode) -> None:
     record = node.added(node.network("a"))
     node.runtime.check(record)
     assert node.leftovers() == ([record], [])
 
 
-def test_an_attachment_without_a_result_is_not_checked_differs_from_libcni(node: Node) -> None:
+def test_an_attachment_without_a_result_is_not_checked_differs_from_libcni(node: ConformanceNode) -> None:
     record = dataclasses.replace(node.added(node.network("a")), result=None)
     assert error_of(node.runtime.check, record).code == Code.DECODE_FAILURE
     assert node.ran() == []
 
 
-def test_a_missing_plugin_is_an_error(node: Node) -> None:
+def test_a_missing_plugin_is_an_error(node: ConformanceNode) -> None:
     record = node.added(node.network("a", "b"))
     (node.plugins.path / "b").unlink()
     assert "'b' is not installed" in error_of(node.runtime.check, record).msg

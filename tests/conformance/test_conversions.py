@@ -11,8 +11,8 @@ import itertools
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.conformance.node import VERSIONS, Json, Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode, Json
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 DNS: Json = {"nameservers": ["10.1.0.1"], "search": ["example.org"]}
@@ -71,8 +71,8 @@ def expected(own: str, wanted: str) -> Json:
 
 
 @pytest.mark.parametrize(("own", "wanted"), [*itertools.product(VERSIONS, repeat=2)])
-def test_a_result_of_every_version_is_taken_in_every_other(node: Node, own: str, wanted: str) -> None:
-    node.write("a", ADD=Answer(result={"cniVersion": own, **FORMS[own]}))
+def test_a_result_of_every_version_is_taken_in_every_other(node: ConformanceNode, own: str, wanted: str) -> None:
+    node.write("a", ADD=ScriptedAnswer(result={"cniVersion": own, **FORMS[own]}))
     record = node.added(node.network("a", version=wanted))
     assert record.result is not None
     assert record.result.keys == expected(own, wanted)
@@ -80,25 +80,30 @@ def test_a_result_of_every_version_is_taken_in_every_other(node: Node, own: str,
 
 @pytest.mark.parametrize("wanted", ["0.1.0", "0.2.0"])
 @pytest.mark.parametrize("own", ["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"])
-def test_a_result_without_an_address_has_no_form_in_the_first_versions(node: Node, own: str, wanted: str) -> None:
-    node.write("a", ADD=Answer(result={"cniVersion": own, "interfaces": [ETH0]}))
+def test_a_result_without_an_address_has_no_form_in_the_first_versions(
+    node: ConformanceNode, own: str, wanted: str
+) -> None:
+    node.write("a", ADD=ScriptedAnswer(result={"cniVersion": own, "interfaces": [ETH0]}))
     error = error_of(node.runtime.add, node.network("a", version=wanted), node.attachment())
     assert error.code == Code.INCOMPATIBLE_VERSION
     assert node.ran() == [("ADD", "a"), ("DEL", "a")]
 
 
 @pytest.mark.parametrize("own", ["0.1.0", "0.2.0"])
-def test_an_ipam_plugins_result_may_name_no_address_in_the_first_versions_either(node: Node, own: str) -> None:
-    node.write("a", ADD=Answer(result={"cniVersion": own, "dns": DNS}))
+def test_an_ipam_plugins_result_may_name_no_address_in_the_first_versions_either(
+    node: ConformanceNode, own: str
+) -> None:
+    node.write("a", ADD=ScriptedAnswer(result={"cniVersion": own, "dns": DNS}))
     final = node.runtime.add(node.network("a", version="1.0.0"), node.attachment())
     assert final.keys == {"cniVersion": "1.0.0", "ips": [], "dns": DNS}
 
 
 @pytest.mark.parametrize(("own", "wanted"), [("1.0.0", "0.2.0"), ("0.4.0", "0.1.0")])
-def test_routes_of_a_family_without_an_address_are_left_out(node: Node, own: str, wanted: str) -> None:
+def test_routes_of_a_family_without_an_address_are_left_out(node: ConformanceNode, own: str, wanted: str) -> None:
     v6 = {"address": "2001:db8::5/64", **({"version": "6"} if own == "0.4.0" else {})}
     node.write(
-        "a", ADD=Answer(result={"cniVersion": own, "ips": [v6], "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]})
+        "a",
+        ADD=ScriptedAnswer(result={"cniVersion": own, "ips": [v6], "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}),
     )
     final = node.runtime.add(node.network("a", version=wanted), node.attachment())
     assert final.keys == {"cniVersion": wanted, "ip6": {"ip": "2001:db8::5/64", "routes": [{"dst": "::/0"}]}}

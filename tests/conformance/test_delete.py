@@ -11,34 +11,34 @@ import json
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.conformance.node import Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
-def test_plugins_are_run_in_reverse_order_and_the_attachment_is_forgotten(node: Node) -> None:
+def test_plugins_are_run_in_reverse_order_and_the_attachment_is_forgotten(node: ConformanceNode) -> None:
     node.runtime.delete(node.added(node.network("a", "b", "c")))
     assert node.ran() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
     assert node.leftovers() == ([], [])
 
 
 @pytest.mark.parametrize("said", ["", "hello", "{"])
-def test_nothing_that_a_plugin_prints_on_success_matters(node: Node, said: str) -> None:
-    node.write("a", DEL=Answer(stdout=said))
+def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, said: str) -> None:
+    node.write("a", DEL=ScriptedAnswer(stdout=said))
     node.runtime.delete(node.added(node.network("a")))
     assert node.leftovers() == ([], [])
 
 
-def test_a_failing_plugin_does_not_keep_the_others_from_del_differs_from_libcni(node: Node) -> None:
-    node.write("c", DEL=Answer(error={"code": 5, "msg": "no disk"}))
+def test_a_failing_plugin_does_not_keep_the_others_from_del_differs_from_libcni(node: ConformanceNode) -> None:
+    node.write("c", DEL=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
     error = error_of(node.runtime.delete, node.added(node.network("a", "b", "c")))
     assert node.ran() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
     assert (error.code, "no disk" in error.msg) == (5, True)
 
 
-def test_every_failure_is_told_differs_from_libcni(node: Node) -> None:
-    node.write("a", DEL=Answer(error={"code": 5, "msg": "no disk"}))
-    node.write("c", DEL=Answer(exit=3, stderr="a complaint"))
+def test_every_failure_is_told_differs_from_libcni(node: ConformanceNode) -> None:
+    node.write("a", DEL=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
+    node.write("c", DEL=ScriptedAnswer(exit=3, stderr="a complaint"))
     error = error_of(node.runtime.delete, node.added(node.network("a", "b", "c")))
     assert all(
         words in str(error)
@@ -46,8 +46,8 @@ def test_every_failure_is_told_differs_from_libcni(node: Node) -> None:
     )
 
 
-def test_the_attachment_stays_known_until_all_have_succeeded(node: Node) -> None:
-    node.write("b", DEL=[Answer(exit=3), Answer()])
+def test_the_attachment_stays_known_until_all_have_succeeded(node: ConformanceNode) -> None:
+    node.write("b", DEL=[ScriptedAnswer(exit=3), ScriptedAnswer()])
     record = node.added(node.network("a", "b"))
     error_of(node.runtime.delete, record)
     assert node.record() == record
@@ -55,27 +55,29 @@ def test_the_attachment_stays_known_until_all_have_succeeded(node: Node) -> None
     assert node.leftovers() == ([], [])
 
 
-def test_del_may_be_followed_by_additional_dels(node: Node) -> None:
+def test_del_may_be_followed_by_additional_dels(node: ConformanceNode) -> None:
     record = node.added(node.network("a"))
     for dummy in range(3):
         node.runtime.delete(record)
     assert node.ran() == [("DEL", "a")] * 3
 
 
-def test_a_container_that_a_plugin_does_not_know_needs_no_cleaning_up_differs_from_libcni(node: Node) -> None:
-    node.write("b", DEL=Answer(error={"code": Code.UNKNOWN_CONTAINER, "msg": "no such container"}))
+def test_a_container_that_a_plugin_does_not_know_needs_no_cleaning_up_differs_from_libcni(
+    node: ConformanceNode,
+) -> None:
+    node.write("b", DEL=ScriptedAnswer(error={"code": Code.UNKNOWN_CONTAINER, "msg": "no such container"}))
     node.runtime.delete(node.added(node.network("a", "b")))
     assert (node.ran(), node.leftovers()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
 
 
-def test_a_missing_plugin_is_an_error_and_the_others_are_run_differs_from_libcni(node: Node) -> None:
+def test_a_missing_plugin_is_an_error_and_the_others_are_run_differs_from_libcni(node: ConformanceNode) -> None:
     record = node.added(node.network("a", "b", "c"))
     (node.plugins.path / "b").unlink()
     assert "'b' is not installed" in error_of(node.runtime.delete, record).msg
     assert (node.ran(), node.record()) == ([("DEL", "c"), ("DEL", "a")], record)
 
 
-def test_the_recorded_configuration_and_arguments_are_used_differs_from_libcni(node: Node) -> None:
+def test_the_recorded_configuration_and_arguments_are_used_differs_from_libcni(node: ConformanceNode) -> None:
     plugin = {"type": "a", "capabilities": {"mac": True}, "mtu": 1400}
     node.added(node.network(plugin), node.attachment(args={"K": "V"}, capability_args={"mac": "x"}))
     node.new_runtime().delete(node.record())
@@ -84,21 +86,23 @@ def test_the_recorded_configuration_and_arguments_are_used_differs_from_libcni(n
     assert (call.request["mtu"], call.request["runtimeConfig"]) == (1400, {"mac": "x"})
 
 
-def test_a_record_from_before_a_plugin_was_taken_out_of_the_list_still_runs_it_differs_from_libcni(node: Node) -> None:
+def test_a_record_from_before_a_plugin_was_taken_out_of_the_list_still_runs_it_differs_from_libcni(
+    node: ConformanceNode,
+) -> None:
     record = node.added(node.network("a", "b"))
     node.network("a")
     node.runtime.delete(record)
     assert node.ran() == [("DEL", "b"), ("DEL", "a")]
 
 
-def test_the_version_of_add_is_used_whatever_the_plugins_say_by_now(node: Node) -> None:
+def test_the_version_of_add_is_used_whatever_the_plugins_say_by_now(node: ConformanceNode) -> None:
     record = node.added(node.network("a", cniVersions=["0.4.0", "1.0.0", "1.1.0"]))
     node.plugins.write("a", versions=["0.4.0"])
     node.runtime.delete(record)
     assert node.requests("DEL")[0]["cniVersion"] == "1.1.0"
 
 
-def test_a_result_that_only_the_record_knows_is_handed_on_as_it_is(node: Node) -> None:
+def test_a_result_that_only_the_record_knows_is_handed_on_as_it_is(node: ConformanceNode) -> None:
     record = node.added(node.network("a"))
     path = node.cache / "results" / "net-blue-eth0"
     kept = json.loads(path.read_bytes())
@@ -112,7 +116,7 @@ def test_a_result_that_only_the_record_knows_is_handed_on_as_it_is(node: Node) -
     }
 
 
-def test_other_attachments_of_the_container_stay(node: Node) -> None:
+def test_other_attachments_of_the_container_stay(node: ConformanceNode) -> None:
     network = node.network("a")
     for ifname in ("eth0", "eth1"):
         node.runtime.add(network, node.attachment(ifname=ifname))

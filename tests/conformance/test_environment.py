@@ -12,14 +12,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
 @pytest.fixture(scope="module")
-def operated(tmp_path_factory: pytest.TempPathFactory) -> Node:
+def operated(tmp_path_factory: pytest.TempPathFactory) -> ConformanceNode:
     """A node on which every operation was run once."""
-    node = Node(tmp_path_factory.mktemp("node"))
+    node = ConformanceNode(tmp_path_factory.mktemp("node"))
     network = node.network("a", cniVersions=["1.0.0"])
     node.runtime.add(network, node.attachment(args={"IgnoreUnknown": "1", "IP": "10.1.0.9"}))
     node.runtime.check(node.record())
@@ -30,7 +30,7 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> Node:
 
 
 @pytest.fixture(scope="module")
-def environments(operated: Node) -> dict[str, dict[str, str]]:
+def environments(operated: ConformanceNode) -> dict[str, dict[str, str]]:
     """What a plugin found at each operation, the protocol's variables only."""
     return {
         call.command: {key: value for key, value in call.env.items() if key.startswith("CNI_")}
@@ -40,7 +40,7 @@ def environments(operated: Node) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
 def test_operations_on_an_attachment_have_all_its_parameters(
-    operated: Node, environments: dict[str, dict[str, str]], command: str
+    operated: ConformanceNode, environments: dict[str, dict[str, str]], command: str
 ) -> None:
     assert environments[command] == {
         "CNI_COMMAND": command,
@@ -54,7 +54,7 @@ def test_operations_on_an_attachment_have_all_its_parameters(
 
 @pytest.mark.parametrize("command", ["GC", "STATUS"])
 def test_operations_on_a_network_have_no_parameters_of_an_attachment_differs_from_libcni(
-    operated: Node, environments: dict[str, dict[str, str]], command: str
+    operated: ConformanceNode, environments: dict[str, dict[str, str]], command: str
 ) -> None:
     assert environments[command] == {"CNI_COMMAND": command, "CNI_PATH": str(operated.plugins.path)}
 
@@ -81,14 +81,14 @@ def test_what_plugins_insist_on_is_there_and_not_empty(
     assert {key for key, value in environments[command].items() if value} >= required | {"CNI_COMMAND"}
 
 
-def test_plugin_directories_are_joined_in_their_order(node: Node) -> None:
+def test_plugin_directories_are_joined_in_their_order(node: ConformanceNode) -> None:
     network = node.network("a")
     directories = [str(node.plugins.path), "/nowhere", "/at/all"]
     Runtime(ProcessExecutor(directories, 30), str(node.cache), 0).add(network, node.attachment())
     assert node.calls("ADD")[0].env["CNI_PATH"].split(":") == directories
 
 
-def test_what_every_user_can_replace_is_not_run_differs_from_libcni(node: Node) -> None:
+def test_what_every_user_can_replace_is_not_run_differs_from_libcni(node: ConformanceNode) -> None:
     node.network("a")
     node.plugins.path.chmod(0o777)
     try:
@@ -99,14 +99,14 @@ def test_what_every_user_can_replace_is_not_run_differs_from_libcni(node: Node) 
     assert node.calls("ADD") == []
 
 
-def test_no_variable_is_given_twice(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_variable_is_given_twice(node: ConformanceNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CNI_COMMAND", "DEL")
     node.new_runtime().add(node.network("a"), node.attachment())
     names = [entry.split("=", 1)[0] for entry in node.calls("ADD")[0].environ]
     assert sorted(names) == sorted(set(names))
 
 
-def test_the_environment_of_the_runtime_is_passed_on(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_the_runtime_is_passed_on(node: ConformanceNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "x")
     monkeypatch.setenv("CNI_NETNS_OVERRIDE", "true")
     node.new_runtime().add(node.network("a"), node.attachment())
@@ -116,14 +116,16 @@ def test_the_environment_of_the_runtime_is_passed_on(node: Node, monkeypatch: py
 
 @pytest.mark.parametrize("name", ["CNI_ARGS", "CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_MADE_UP"])
 def test_the_protocols_variables_are_not_inherited_differs_from_libcni(
-    node: Node, monkeypatch: pytest.MonkeyPatch, name: str
+    node: ConformanceNode, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, "inherited")
     node.new_runtime().status(node.network("a"))
     assert name not in node.calls("STATUS")[0].env
 
 
-def test_the_systems_directories_are_in_path_differs_from_libcni(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_systems_directories_are_in_path_differs_from_libcni(
+    node: ConformanceNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", "/opt/own")
     node.new_runtime().add(node.network("a"), node.attachment())
     found = node.calls("ADD")[0].env["PATH"].split(":")
@@ -133,26 +135,26 @@ def test_the_systems_directories_are_in_path_differs_from_libcni(node: Node, mon
 
 @pytest.mark.parametrize("args", [{"K;X": "V"}, {"K": "V;W"}, {"K=X": "V"}, {"K": "V=W"}, {"": "V"}])
 def test_arguments_that_could_not_be_told_apart_again_are_refused_differs_from_libcni(
-    node: Node, args: dict[str, str]
+    node: ConformanceNode, args: dict[str, str]
 ) -> None:
     network = node.network("a")
     assert error_of(node.runtime.add, network, node.attachment(args=args)).code == Code.INVALID_ENVIRONMENT
     assert node.ran() == []
 
 
-def test_arguments_are_empty_where_there_are_none(node: Node) -> None:
+def test_arguments_are_empty_where_there_are_none(node: ConformanceNode) -> None:
     node.runtime.add(node.network("a"), node.attachment())
     assert node.calls("ADD")[0].env["CNI_ARGS"] == ""
 
 
-def test_del_has_an_empty_namespace_where_that_of_add_is_gone_differs_from_libcni(node: Node) -> None:
+def test_del_has_an_empty_namespace_where_that_of_add_is_gone_differs_from_libcni(node: ConformanceNode) -> None:
     record = node.added(node.network("a"))
     node.netns().unlink()
     node.runtime.delete(record)
     assert node.calls("DEL")[0].env["CNI_NETNS"] == ""
 
 
-def test_del_never_names_the_namespace_of_another_container_differs_from_libcni(node: Node) -> None:
+def test_del_never_names_the_namespace_of_another_container_differs_from_libcni(node: ConformanceNode) -> None:
     record = node.added(node.network("a"))
     node.netns("new").replace(node.netns())
     node.runtime.delete(record)
@@ -160,6 +162,6 @@ def test_del_never_names_the_namespace_of_another_container_differs_from_libcni(
 
 
 @pytest.mark.parametrize("netns", ["relative/path", "/a\0b"])
-def test_a_namespace_that_is_no_absolute_path_is_refused_differs_from_libcni(node: Node, netns: str) -> None:
+def test_a_namespace_that_is_no_absolute_path_is_refused_differs_from_libcni(node: ConformanceNode, netns: str) -> None:
     error = error_of(node.runtime.add, node.network("a"), Attachment("net", "blue", "eth0", netns))
     assert (error.code, "CNI_NETNS" in error.msg, node.ran()) == (Code.INVALID_ENVIRONMENT, True, [])

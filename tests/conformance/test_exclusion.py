@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.conformance.other_process import begun, held
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import let_go
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
@@ -21,7 +21,7 @@ OPERATIONS = ("ADD", "CHECK", "DEL")
 
 
 @pytest.fixture
-def impatient(node: Node) -> Runtime:
+def impatient(node: ConformanceNode) -> Runtime:
     """Of this process; it waits for nobody. Blue has an attachment to each of two networks, red to none."""
     for name in ("net", "other"):
         node.added(node.network("a", "b", name=name), node.attachment(network=name))
@@ -29,7 +29,9 @@ def impatient(node: Node) -> Runtime:
     return node.new_runtime()
 
 
-def refused(node: Node, runtime: Runtime, command: str, container: str = "blue", network: str = "net") -> CniError:
+def refused(
+    node: ConformanceNode, runtime: Runtime, command: str, container: str = "blue", network: str = "net"
+) -> CniError:
     """The error of an operation that nothing of was run."""
     before = len(node.ran(command))
     attachment, configuration = node.attachment(container, network=network), node.network("a", "b", name=network)
@@ -45,7 +47,7 @@ def refused(node: Node, runtime: Runtime, command: str, container: str = "blue",
 
 @pytest.mark.parametrize("command", OPERATIONS)
 def test_gc_is_not_run_while_an_operation_on_its_network_is_differs_from_libcni(
-    node: Node, impatient: Runtime, command: str
+    node: ConformanceNode, impatient: Runtime, command: str
 ) -> None:
     with held(node, command, "red" if command == "ADD" else "blue"):
         error = refused(node, impatient, "GC")
@@ -55,14 +57,14 @@ def test_gc_is_not_run_while_an_operation_on_its_network_is_differs_from_libcni(
 
 @pytest.mark.parametrize("command", OPERATIONS)
 def test_no_operation_on_a_network_is_run_while_its_gc_is_differs_from_libcni(
-    node: Node, impatient: Runtime, command: str
+    node: ConformanceNode, impatient: Runtime, command: str
 ) -> None:
     with held(node, "GC"):
         error = refused(node, impatient, command, "red" if command == "ADD" else "blue")
     assert (error.code, "network net is in use" in error.msg) == (Code.TRY_AGAIN, True)
 
 
-def test_an_add_waits_for_gc_to_complete_differs_from_libcni(node: Node) -> None:
+def test_an_add_waits_for_gc_to_complete_differs_from_libcni(node: ConformanceNode) -> None:
     node.network("a", "b")
     with contextlib.ExitStack() as processes:
         with held(node, "GC"):
@@ -72,14 +74,14 @@ def test_an_add_waits_for_gc_to_complete_differs_from_libcni(node: Node) -> None
     assert len([time for time in ended if time and time <= node.calls("ADD")[0].started]) == 2
 
 
-def test_gc_of_one_network_holds_up_no_other(node: Node, impatient: Runtime) -> None:
+def test_gc_of_one_network_holds_up_no_other(node: ConformanceNode, impatient: Runtime) -> None:
     with held(node, "GC"):
         impatient.add(node.network("a", "b", name="other"), node.attachment("red", network="other"))
 
 
 @pytest.mark.parametrize("command", OPERATIONS)
 def test_operations_on_one_container_are_not_run_in_parallel_differs_from_libcni(
-    node: Node, impatient: Runtime, command: str
+    node: ConformanceNode, impatient: Runtime, command: str
 ) -> None:
     with held(node, "CHECK"):
         network = "other" if command != "ADD" else "third"
@@ -88,7 +90,7 @@ def test_operations_on_one_container_are_not_run_in_parallel_differs_from_libcni
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_operations_on_different_containers_are(node: Node, impatient: Runtime, command: str) -> None:
+def test_operations_on_different_containers_are(node: ConformanceNode, impatient: Runtime, command: str) -> None:
     node.added(node.network("a", "b"), node.attachment("green"))
     with held(node, command, "red" if command == "ADD" else "green"):
         if command == "CHECK":
@@ -96,7 +98,7 @@ def test_operations_on_different_containers_are(node: Node, impatient: Runtime, 
         impatient.check(node.record())
 
 
-def test_a_killed_process_holds_up_nobody(node: Node, impatient: Runtime) -> None:
+def test_a_killed_process_holds_up_nobody(node: ConformanceNode, impatient: Runtime) -> None:
     with held(node, "CHECK") as process:
         process.kill()
         process.wait()

@@ -10,13 +10,13 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.tests.conformance.node import Json, Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
 @pytest.fixture
-def network(node: Node) -> NetworkConfiguration:
+def network(node: ConformanceNode) -> NetworkConfiguration:
     """With attachments of blue and red."""
     made = node.network("a", "b")
     for container in ("blue", "red"):
@@ -32,7 +32,9 @@ def told(request: Json) -> tuple[list[str], list[str]]:
     return first, second
 
 
-def test_plugins_are_told_what_is_valid_by_container_and_interface(node: Node, network: NetworkConfiguration) -> None:
+def test_plugins_are_told_what_is_valid_by_container_and_interface(
+    node: ConformanceNode, network: NetworkConfiguration
+) -> None:
     node.runtime.gc(network, [("blue", "eth0"), ("red", "eth0"), ("foreign", "net1")])
     entries = [
         {"containerID": name, "ifname": ifname}
@@ -41,27 +43,29 @@ def test_plugins_are_told_what_is_valid_by_container_and_interface(node: Node, n
     assert [request["cni.dev/valid-attachments"] for request in node.requests("GC")] == [entries] * 2
 
 
-def test_the_list_goes_by_both_names_that_1_1_0_has_given_it(node: Node, network: NetworkConfiguration) -> None:
+def test_the_list_goes_by_both_names_that_1_1_0_has_given_it(
+    node: ConformanceNode, network: NetworkConfiguration
+) -> None:
     node.runtime.gc(network)
     assert told(node.requests("GC")[0]) == (["blue", "red"], ["blue", "red"])
 
 
 def test_the_list_is_there_without_being_asked_for_differs_from_libcni(
-    node: Node, network: NetworkConfiguration
+    node: ConformanceNode, network: NetworkConfiguration
 ) -> None:
     node.runtime.gc(network, None)
     assert [told(request)[0] for request in node.requests("GC")] == [["blue", "red"]] * 2
     assert node.ran("DEL") == []
 
 
-def test_what_is_not_valid_gets_its_del_first(node: Node, network: NetworkConfiguration) -> None:
+def test_what_is_not_valid_gets_its_del_first(node: ConformanceNode, network: NetworkConfiguration) -> None:
     node.runtime.gc(network, [("red", "eth0")])
     assert node.ran() == [("DEL", "b"), ("DEL", "a"), ("GC", "a"), ("GC", "b")]
     assert {call.env["CNI_CONTAINERID"] for call in node.calls("DEL")} == {"blue"}
     assert [record.attachment.container_id for record in node.leftovers()[0]] == ["red"]
 
 
-def test_that_del_is_run_as_recorded_differs_from_libcni(node: Node) -> None:
+def test_that_del_is_run_as_recorded_differs_from_libcni(node: ConformanceNode) -> None:
     attachment = node.attachment(args={"K": "V"}, capability_args={"mac": "x"})
     node.added(node.network({"type": "a", "capabilities": {"mac": True}, "mtu": 1400}, "b"), attachment)
     node.runtime.gc(node.network("a"), [])
@@ -74,7 +78,7 @@ def test_that_del_is_run_as_recorded_differs_from_libcni(node: Node) -> None:
     )
 
 
-def test_attachments_to_other_networks_stay(node: Node, network: NetworkConfiguration) -> None:
+def test_attachments_to_other_networks_stay(node: ConformanceNode, network: NetworkConfiguration) -> None:
     other = node.network("a", name="other")
     node.added(other, node.attachment("green", network="other"))
     node.runtime.gc(network, [])
@@ -82,17 +86,19 @@ def test_attachments_to_other_networks_stay(node: Node, network: NetworkConfigur
 
 
 def test_a_plugin_that_fails_does_not_keep_the_others_from_collecting(
-    node: Node, network: NetworkConfiguration
+    node: ConformanceNode, network: NetworkConfiguration
 ) -> None:
-    node.write("a", GC=Answer(error={"code": 5, "msg": "no disk"}))
-    node.write("b", GC=Answer(error={"code": 11, "msg": "later"}))
+    node.write("a", GC=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
+    node.write("b", GC=ScriptedAnswer(error={"code": 11, "msg": "later"}))
     error = error_of(node.runtime.gc, network)
     assert node.ran("GC") == [("GC", "a"), ("GC", "b")]
     assert all(words in str(error) for words in ("plugin a failed (GC): no disk", "plugin b failed (GC): later"))
 
 
-def test_a_del_that_fails_does_not_keep_plugins_from_collecting(node: Node, network: NetworkConfiguration) -> None:
-    node.write("a", DEL=Answer(exit=3))
+def test_a_del_that_fails_does_not_keep_plugins_from_collecting(
+    node: ConformanceNode, network: NetworkConfiguration
+) -> None:
+    node.write("a", DEL=ScriptedAnswer(exit=3))
     assert "exit status 3" in str(error_of(node.runtime.gc, network, []))
     assert node.ran("GC") == [("GC", "a"), ("GC", "b")]
     assert len(node.leftovers()[0]) == 2
@@ -100,7 +106,7 @@ def test_a_del_that_fails_does_not_keep_plugins_from_collecting(node: Node, netw
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"kind": "other"}'])
 def test_nothing_is_collected_while_a_record_cannot_be_read_differs_from_libcni(
-    node: Node, network: NetworkConfiguration, content: bytes
+    node: ConformanceNode, network: NetworkConfiguration, content: bytes
 ) -> None:
     broken = node.cache / "results" / "net-black-eth0"
     broken.write_bytes(content)
@@ -109,7 +115,7 @@ def test_nothing_is_collected_while_a_record_cannot_be_read_differs_from_libcni(
     assert len(node.leftovers()[0]) == 2
 
 
-def test_libcnis_own_attachments_are_valid_too(node: Node, network: NetworkConfiguration) -> None:
+def test_libcnis_own_attachments_are_valid_too(node: ConformanceNode, network: NetworkConfiguration) -> None:
     foreign = node.record().encode().replace(b'"cni.node"', b'"other"').replace(b'"blue"', b'"foreign"')
     (node.cache / "results" / "net-foreign-eth0").write_bytes(foreign)
     node.runtime.gc(network)
@@ -117,6 +123,8 @@ def test_libcnis_own_attachments_are_valid_too(node: Node, network: NetworkConfi
 
 
 @pytest.mark.parametrize("said", ["", "hello"])
-def test_nothing_that_a_plugin_prints_on_success_matters(node: Node, network: NetworkConfiguration, said: str) -> None:
-    node.write("a", GC=Answer(stdout=said))
+def test_nothing_that_a_plugin_prints_on_success_matters(
+    node: ConformanceNode, network: NetworkConfiguration, said: str
+) -> None:
+    node.write("a", GC=ScriptedAnswer(stdout=said))
     assert node.runtime.gc(network)

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.tests.conformance.node import Json, Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 CONTAINER_IDS = ("", "../x", "a/b", ".a", "-a", "_a", "a b", "a\n", "ä", "a\0")
@@ -28,7 +28,7 @@ def files(directory: pathlib.Path) -> set[pathlib.Path]:
     return {path for path in directory.rglob("*") if path.is_file() and "locks" not in path.parts}
 
 
-def refused(node: Node, operation: str, attachment: Attachment) -> tuple[int, list[tuple[str, str]], bool]:
+def refused(node: ConformanceNode, operation: str, attachment: Attachment) -> tuple[int, list[tuple[str, str]], bool]:
     """The error's code, which plugins ran, and that no file came or went."""
     network = node.network("a")
     record = Record(attachment, network.content, version="1.1.0")
@@ -39,43 +39,47 @@ def refused(node: Node, operation: str, attachment: Attachment) -> tuple[int, li
 
 
 @pytest.mark.parametrize("container_id", CONTAINER_IDS)
-def test_a_container_id_that_is_none_is_refused_at_add(node: Node, container_id: str) -> None:
+def test_a_container_id_that_is_none_is_refused_at_add(node: ConformanceNode, container_id: str) -> None:
     assert refused(node, "add", Attachment("net", container_id, "eth0")) == (Code.INVALID_ENVIRONMENT, [], True)
 
 
 @pytest.mark.parametrize("ifname", IFNAMES)
-def test_an_interface_name_that_is_none_is_refused_at_add(node: Node, ifname: str) -> None:
+def test_an_interface_name_that_is_none_is_refused_at_add(node: ConformanceNode, ifname: str) -> None:
     assert refused(node, "add", Attachment("net", "blue", ifname)) == (Code.INVALID_ENVIRONMENT, [], True)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_network_name_that_is_none_is_refused_at_add(node: Node, name: str) -> None:
+def test_a_network_name_that_is_none_is_refused_at_add(node: ConformanceNode, name: str) -> None:
     assert refused(node, "add", Attachment(name, "blue", "eth0")) == (Code.INVALID_CONFIG, [], True)
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
 @pytest.mark.parametrize("container_id", CONTAINER_IDS)
 def test_a_container_id_that_is_none_is_refused_differs_from_libcni(
-    node: Node, operation: str, container_id: str
+    node: ConformanceNode, operation: str, container_id: str
 ) -> None:
     assert refused(node, operation, Attachment("net", container_id, "eth0")) == (Code.INVALID_ENVIRONMENT, [], True)
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
 @pytest.mark.parametrize("ifname", IFNAMES)
-def test_an_interface_name_that_is_none_is_refused_differs_from_libcni(node: Node, operation: str, ifname: str) -> None:
+def test_an_interface_name_that_is_none_is_refused_differs_from_libcni(
+    node: ConformanceNode, operation: str, ifname: str
+) -> None:
     assert refused(node, operation, Attachment("net", "blue", ifname)) == (Code.INVALID_ENVIRONMENT, [], True)
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_network_name_that_is_none_is_refused_differs_from_libcni(node: Node, operation: str, name: str) -> None:
+def test_a_network_name_that_is_none_is_refused_differs_from_libcni(
+    node: ConformanceNode, operation: str, name: str
+) -> None:
     assert refused(node, operation, Attachment(name, "blue", "eth0")) == (Code.INVALID_CONFIG, [], True)
 
 
 @pytest.mark.parametrize("names", [("../x", "eth0"), ("", "eth0"), ("blue", "a/b"), ("blue", "")])
 def test_a_valid_attachment_that_cannot_be_one_is_refused_at_gc_differs_from_libcni(
-    node: Node, names: tuple[str, str]
+    node: ConformanceNode, names: tuple[str, str]
 ) -> None:
     network = node.network("a")
     assert error_of(node.runtime.gc, network, [names]).code == Code.INVALID_ENVIRONMENT
@@ -84,7 +88,7 @@ def test_a_valid_attachment_that_cannot_be_one_is_refused_at_gc_differs_from_lib
 
 @pytest.mark.parametrize("container_id", ["a", "0", "A_b.c-d", "a" * 64])
 @pytest.mark.parametrize("ifname", ["eth0", "...", "a" * 15, "é" * 7, "wlan0.1@x"])
-def test_what_the_grammar_allows_is_used_as_it_is(node: Node, container_id: str, ifname: str) -> None:
+def test_what_the_grammar_allows_is_used_as_it_is(node: ConformanceNode, container_id: str, ifname: str) -> None:
     attachment = node.attachment(container_id, ifname=ifname)
     node.added(node.network("a"), attachment)
     node.runtime.check(node.record(attachment))
@@ -94,7 +98,9 @@ def test_what_the_grammar_allows_is_used_as_it_is(node: Node, container_id: str,
     ] * 2
 
 
-def test_names_too_long_for_a_record_are_refused_before_anything_runs_differs_from_libcni(node: Node) -> None:
+def test_names_too_long_for_a_record_are_refused_before_anything_runs_differs_from_libcni(
+    node: ConformanceNode,
+) -> None:
     attachment = Attachment("net", "c" * 250, "eth0", str(node.netns()))
     assert error_of(node.runtime.add, node.network("a"), attachment).code == Code.INVALID_ENVIRONMENT
     assert node.ran() == []
@@ -113,6 +119,6 @@ def test_a_plugin_type_never_leaves_the_plugin_directories(plugin: Json) -> None
 
 
 @pytest.mark.parametrize("plugin_type", ["", *TYPES])
-def test_a_plugin_type_is_validated_where_it_is_run_too(node: Node, plugin_type: str) -> None:
+def test_a_plugin_type_is_validated_where_it_is_run_too(node: ConformanceNode, plugin_type: str) -> None:
     executor = ProcessExecutor([str(node.plugins.path)], 30)
     assert error_of(executor.execute, plugin_type, b"{}", Parameters("STATUS")).code == Code.INVALID_CONFIG

@@ -9,13 +9,13 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.tests.conformance.node import Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.conformance.other_process import begun, held
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import wait_until_dead
 
 
-def killed_at(node: Node, command: str, plugin: str) -> None:
+def killed_at(node: ConformanceNode, command: str, plugin: str) -> None:
     """Another process is killed while a plugin of its operation runs."""
     with held(node, command, plugin=plugin) as process:
         process.kill()
@@ -25,14 +25,14 @@ def killed_at(node: Node, command: str, plugin: str) -> None:
     node.write(plugin)
 
 
-def the_intent(node: Node) -> Record:
+def the_intent(node: ConformanceNode) -> Record:
     (intent,) = node.leftovers()[1]
     return intent
 
 
 @pytest.mark.parametrize(("plugin", "has_result"), [("a", False), ("b", True)])
 def test_an_intent_tells_of_an_add_that_was_killed_differs_from_libcni(
-    node: Node, plugin: str, has_result: bool
+    node: ConformanceNode, plugin: str, has_result: bool
 ) -> None:
     node.network("a", "b")
     killed_at(node, "ADD", plugin)
@@ -44,7 +44,7 @@ def test_an_intent_tells_of_an_add_that_was_killed_differs_from_libcni(
 
 @pytest.mark.parametrize("plugin", ["a", "b"])
 def test_the_next_run_cleans_up_with_del_of_the_whole_list_and_finishes_differs_from_libcni(
-    node: Node, plugin: str
+    node: ConformanceNode, plugin: str
 ) -> None:
     network = node.network("a", "b")
     killed_at(node, "ADD", plugin)
@@ -56,14 +56,14 @@ def test_the_next_run_cleans_up_with_del_of_the_whole_list_and_finishes_differs_
 
 
 @pytest.mark.parametrize("plugin", ["a", "b"])
-def test_an_attachment_whose_del_was_killed_is_still_known(node: Node, plugin: str) -> None:
+def test_an_attachment_whose_del_was_killed_is_still_known(node: ConformanceNode, plugin: str) -> None:
     record = node.added(node.network("a", "b"))
     killed_at(node, "DEL", plugin)
     assert (node.record(), the_intent(node).command) == (record, "DEL")
 
 
 @pytest.mark.parametrize("plugin", ["a", "b"])
-def test_the_next_run_repeats_the_whole_del(node: Node, plugin: str) -> None:
+def test_the_next_run_repeats_the_whole_del(node: ConformanceNode, plugin: str) -> None:
     node.added(node.network("a", "b"))
     killed_at(node, "DEL", plugin)
     node.plugins.forget()
@@ -71,11 +71,13 @@ def test_the_next_run_repeats_the_whole_del(node: Node, plugin: str) -> None:
     assert (node.ran(), node.leftovers()) == ([("DEL", "b"), ("DEL", "a")], ([], []))
 
 
-def test_a_run_that_was_killed_while_it_undid_a_failed_add_leaves_the_intent_differs_from_libcni(node: Node) -> None:
+def test_a_run_that_was_killed_while_it_undid_a_failed_add_leaves_the_intent_differs_from_libcni(
+    node: ConformanceNode,
+) -> None:
     network = node.network("a", "b")
     with node.plugins.gate() as gate:
-        node.write("a", DEL=Answer(hold=gate))
-        node.write("b", ADD=Answer(exit=1))
+        node.write("a", DEL=ScriptedAnswer(hold=gate))
+        node.write("b", ADD=ScriptedAnswer(exit=1))
         with begun(node, "ADD") as process:
             node.plugins.wait_for_held(1)
             process.kill()
@@ -88,13 +90,13 @@ def test_a_run_that_was_killed_while_it_undid_a_failed_add_leaves_the_intent_dif
     assert node.leftovers() == ([node.record()], [])
 
 
-def test_a_check_that_was_killed_leaves_everything_as_it_was(node: Node) -> None:
+def test_a_check_that_was_killed_leaves_everything_as_it_was(node: ConformanceNode) -> None:
     record = node.added(node.network("a", "b"))
     killed_at(node, "CHECK", "b")
     assert node.leftovers() == ([record], [])
 
 
-def test_nothing_that_a_killed_run_leaves_is_where_other_runtimes_look(node: Node) -> None:
+def test_nothing_that_a_killed_run_leaves_is_where_other_runtimes_look(node: ConformanceNode) -> None:
     node.network("a", "b")
     killed_at(node, "ADD", "b")
     assert {path.relative_to(node.cache).parts[0] for path in node.cache.rglob("*") if path.is_file()} == {"cni.node"}

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
-from ansible_collections.cni.node.tests.conformance.node import Json, Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
@@ -151,7 +151,7 @@ def test_keys_of_a_plugin_have_one_spelling_differs_from_libcni() -> None:
         ({}, "0.1.0"),
     ],
 )
-def test_the_highest_version_that_both_know_is_selected(node: Node, versions: Json, selected: str) -> None:
+def test_the_highest_version_that_both_know_is_selected(node: ConformanceNode, versions: Json, selected: str) -> None:
     network = node.network("a", version=None, **versions)
     assert node.runtime.versions.select(network) == selected
 
@@ -161,7 +161,7 @@ def test_a_network_without_a_known_version_is_refused_differs_from_libcni(versio
     assert error_of(parse, {"name": "n", "plugins": [{"type": "a"}], **versions}).code == Code.INCOMPATIBLE_VERSION
 
 
-def test_a_version_that_was_never_released_is_passed_over_differs_from_libcni(node: Node) -> None:
+def test_a_version_that_was_never_released_is_passed_over_differs_from_libcni(node: ConformanceNode) -> None:
     network = node.network("a", version=None, cniVersions=["1.0.1", "1.2", "1.0.0"])
     assert node.runtime.versions.select(network) == "1.0.0"
 
@@ -209,7 +209,7 @@ class TestPluginDirectory:
         found = load(tmp_path, {"10-n.conflist": listed("n", "a"), "n/10.conf": content})
         assert str(tmp_path / "n" / "10.conf") in found.broken[str(tmp_path / "10-n.conflist")].msg
 
-    def test_appended_plugins_are_recorded_and_get_their_del_differs_from_libcni(self, node: Node) -> None:
+    def test_appended_plugins_are_recorded_and_get_their_del_differs_from_libcni(self, node: ConformanceNode) -> None:
         node.write("a", "b")
         files = {"10-net.conflist": listed("net", "a"), "net/10.conf": '{"type": "b"}'}
         network = load(node.directory / "net.d", files).get("net")

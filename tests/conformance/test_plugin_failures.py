@@ -18,14 +18,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUTPUT_LIMIT
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.tests.conformance.node import Json, Node
-from ansible_collections.cni.node.tests.support.plugins import Answer, Call
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedCall
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 MIB = 1024 * 1024
 
 
-def failed(node: Node, answer: Answer) -> CniError:
+def failed(node: ConformanceNode, answer: ScriptedAnswer) -> CniError:
     """The error of a CHECK that one plugin answers so, and is not asked again."""
     node.lock_timeout = 0
     node.runtime = node.new_runtime()
@@ -34,37 +34,37 @@ def failed(node: Node, answer: Answer) -> CniError:
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 4, 5, 6, 7, 11, 50, 51, 99, 100, 999])
-def test_code_message_and_details_are_the_plugins_own(node: Node, code: int) -> None:
-    error = failed(node, Answer(error={"code": code, "msg": "no", "details": "because"}))
+def test_code_message_and_details_are_the_plugins_own(node: ConformanceNode, code: int) -> None:
+    error = failed(node, ScriptedAnswer(error={"code": code, "msg": "no", "details": "because"}))
     assert (error.code, error.msg) == (code, "plugin a failed (CHECK): no")
     assert error.details.splitlines()[0] == "because"
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "1.0.0", "9.9.9", "", None, 5])
-def test_an_error_is_one_whatever_version_it_names(node: Node, version: object) -> None:
-    assert failed(node, Answer(error={"cniVersion": version, "code": 7, "msg": "no"})).code == 7
+def test_an_error_is_one_whatever_version_it_names(node: ConformanceNode, version: object) -> None:
+    assert failed(node, ScriptedAnswer(error={"cniVersion": version, "code": 7, "msg": "no"})).code == 7
 
 
 @pytest.mark.parametrize("status", [1, 3, 255])
-def test_a_plugin_that_says_nothing_is_told_by_its_exit_status_and_path(node: Node, status: int) -> None:
-    error = failed(node, Answer(exit=status))
+def test_a_plugin_that_says_nothing_is_told_by_its_exit_status_and_path(node: ConformanceNode, status: int) -> None:
+    error = failed(node, ScriptedAnswer(exit=status))
     assert (error.code, error.msg) == (Code.UNKNOWN, f"plugin a failed (CHECK): exit status {status}")
     assert error.details == f"CHECK by {node.plugins.path}/a: exit status {status}"
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
-def test_a_signal_is_told_by_its_name(node: Node, number: signal.Signals) -> None:
-    assert failed(node, Answer(signal=number)).msg == f"plugin a failed (CHECK): killed by {number.name}"
+def test_a_signal_is_told_by_its_name(node: ConformanceNode, number: signal.Signals) -> None:
+    assert failed(node, ScriptedAnswer(signal=number)).msg == f"plugin a failed (CHECK): killed by {number.name}"
 
 
-def test_complaints_are_told_with_the_exit_status(node: Node) -> None:
-    error = failed(node, Answer(exit=4, stderr="first\noops\n"))
+def test_complaints_are_told_with_the_exit_status(node: ConformanceNode) -> None:
+    error = failed(node, ScriptedAnswer(exit=4, stderr="first\noops\n"))
     assert error.msg == "plugin a failed (CHECK): exit status 4"
     assert error.details.endswith("its last words: first\noops")
 
 
-def test_complaints_are_told_beside_the_plugins_own_error_differs_from_libcni(node: Node) -> None:
-    error = failed(node, Answer(error={"code": 7, "msg": "no", "details": "because"}, stderr="oops"))
+def test_complaints_are_told_beside_the_plugins_own_error_differs_from_libcni(node: ConformanceNode) -> None:
+    error = failed(node, ScriptedAnswer(error={"code": 7, "msg": "no", "details": "because"}, stderr="oops"))
     assert error.details.splitlines() == [
         "because",
         f"CHECK by {node.plugins.path}/a: exit status 1",
@@ -73,51 +73,51 @@ def test_complaints_are_told_beside_the_plugins_own_error_differs_from_libcni(no
 
 
 @pytest.mark.parametrize("stdout", ["hello", "{", "[1]", "null", '{"other": 1}', "\udcff\udcfe"])
-def test_output_that_is_no_error_is_shown(node: Node, stdout: str) -> None:
-    error = failed(node, Answer(stdout=stdout, exit=1))
+def test_output_that_is_no_error_is_shown(node: ConformanceNode, stdout: str) -> None:
+    error = failed(node, ScriptedAnswer(stdout=stdout, exit=1))
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): exit status 1")
     assert "it printed, and not as the specification's error: " in error.details
 
 
-def test_a_code_that_is_no_number_does_not_hide_the_message_differs_from_libcni(node: Node) -> None:
-    error = failed(node, Answer(stdout='{"code": "7", "msg": "no lease", "details": "because"}', exit=1))
+def test_a_code_that_is_no_number_does_not_hide_the_message_differs_from_libcni(node: ConformanceNode) -> None:
+    error = failed(node, ScriptedAnswer(stdout='{"code": "7", "msg": "no lease", "details": "because"}', exit=1))
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): no lease")
 
 
 @pytest.mark.parametrize("said", [{"code": 7}, {"msg": "no"}, {"code": 7, "msg": 5, "details": []}])
-def test_what_an_error_lacks_is_made_up_for(node: Node, said: Json) -> None:
-    error = failed(node, Answer(error=said))
+def test_what_an_error_lacks_is_made_up_for(node: ConformanceNode, said: Json) -> None:
+    error = failed(node, ScriptedAnswer(error=said))
     assert (error.code, "no" in error.msg or "exit status 1" in error.msg) == (said.get("code", 0), True)
 
 
 @pytest.mark.parametrize(
     "said", [{"code": True, "msg": "no"}, {"code": 0, "msg": "no", "details": {"why": 1}}], ids=str
 )
-def test_what_of_an_error_is_of_another_type_is_shown_as_it_is(node: Node, said: Json) -> None:
-    error = failed(node, Answer(error=said))
+def test_what_of_an_error_is_of_another_type_is_shown_as_it_is(node: ConformanceNode, said: Json) -> None:
+    error = failed(node, ScriptedAnswer(error=said))
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): no")
     assert "it printed, and not as the specification's error: " in error.details
     assert json.dumps(said)[1:-1] in error.details
 
 
-def test_an_error_with_exit_status_0_is_no_failure(node: Node) -> None:
-    node.write("a", CHECK=Answer(error={"code": 7, "msg": "no"}, exit=0))
+def test_an_error_with_exit_status_0_is_no_failure(node: ConformanceNode) -> None:
+    node.write("a", CHECK=ScriptedAnswer(error={"code": 7, "msg": "no"}, exit=0))
     assert node.runtime.check(node.added(node.network("a"))).asked
 
 
-def test_complaints_of_a_plugin_that_succeeds_are_no_failure(node: Node) -> None:
-    node.write("a", ADD=Answer(stderr="working"), CHECK=Answer(stderr="working"))
+def test_complaints_of_a_plugin_that_succeeds_are_no_failure(node: ConformanceNode) -> None:
+    node.write("a", ADD=ScriptedAnswer(stderr="working"), CHECK=ScriptedAnswer(stderr="working"))
     assert node.runtime.check(node.added(node.network("a"))).asked
 
 
-def test_no_output_at_add_is_a_failure(node: Node) -> None:
-    node.write("a", ADD=Answer(stdout=""))
+def test_no_output_at_add_is_a_failure(node: ConformanceNode) -> None:
+    node.write("a", ADD=ScriptedAnswer(stdout=""))
     error = error_of(node.runtime.add, node.network("a"), node.attachment())
     assert (error.code, error.msg) == (Code.DECODE_FAILURE, "the result of plugin a is not valid JSON: it is empty")
 
 
-def test_null_is_a_result_that_says_nothing(node: Node) -> None:
-    node.write("a", ADD=Answer(stdout="null"))
+def test_null_is_a_result_that_says_nothing(node: ConformanceNode) -> None:
+    node.write("a", ADD=ScriptedAnswer(stdout="null"))
     assert node.runtime.add(node.network("a"), node.attachment()).keys == {"cniVersion": "1.1.0"}
 
 
@@ -129,62 +129,62 @@ def test_null_is_a_result_that_says_nothing(node: Node) -> None:
         {"routes": [{"dst": "0.0.0.0/0", "table": "main"}]},
     ],
 )
-def test_a_result_that_no_plugin_could_read_at_del_is_a_failure_of_add(node: Node, unreadable: Json) -> None:
-    node.write("a", ADD=Answer(result={"cniVersion": "1.1.0", **unreadable}))
+def test_a_result_that_no_plugin_could_read_at_del_is_a_failure_of_add(node: ConformanceNode, unreadable: Json) -> None:
+    node.write("a", ADD=ScriptedAnswer(result={"cniVersion": "1.1.0", **unreadable}))
     error = error_of(node.runtime.add, node.network("a"), node.attachment())
     assert error.code == Code.DECODE_FAILURE
     assert node.ran() == [("ADD", "a"), ("DEL", "a")]
 
 
 @pytest.mark.parametrize("version", ["9.9.9", "1.2.0"])
-def test_a_result_in_an_unknown_version_is_a_failure(node: Node, version: str) -> None:
-    node.write("a", ADD=Answer(result={"cniVersion": version}))
+def test_a_result_in_an_unknown_version_is_a_failure(node: ConformanceNode, version: str) -> None:
+    node.write("a", ADD=ScriptedAnswer(result={"cniVersion": version}))
     error = error_of(node.runtime.add, node.network("a"), node.attachment())
     assert (error.code, f"'{version}'" in error.msg) == (Code.INCOMPATIBLE_VERSION, True)
 
 
 @pytest.mark.parametrize("stream", ["stdout_bytes", "stderr_bytes"])
-def test_megabytes_in_an_error_do_not_come_into_the_message(node: Node, stream: str) -> None:
+def test_megabytes_in_an_error_do_not_come_into_the_message(node: ConformanceNode, stream: str) -> None:
     said: dict[str, t.Any] = {stream: MIB - 1}
-    error = failed(node, Answer(stdout="", exit=1, **said))
+    error = failed(node, ScriptedAnswer(stdout="", exit=1, **said))
     assert error.msg == "plugin a failed (CHECK): exit status 1"
     assert len(str(error)) < 10_000
 
 
-def test_a_result_of_nearly_the_limit_is_read(node: Node) -> None:
-    node.write("a", ADD=Answer(result={"vendor": "x" * (OUTPUT_LIMIT - 1000)}))
+def test_a_result_of_nearly_the_limit_is_read(node: ConformanceNode) -> None:
+    node.write("a", ADD=ScriptedAnswer(result={"vendor": "x" * (OUTPUT_LIMIT - 1000)}))
     final = node.runtime.add(node.network("a"), node.attachment())
     assert len(final.keys["vendor"]) == OUTPUT_LIMIT - 1000
 
 
 @pytest.mark.parametrize("size", [OUTPUT_LIMIT + 1, 50 * MIB])
-def test_output_has_a_limit_differs_from_libcni(node: Node, size: int) -> None:
-    node.write("a", ADD=Answer(stdout="", stdout_bytes=size))
+def test_output_has_a_limit_differs_from_libcni(node: ConformanceNode, size: int) -> None:
+    node.write("a", ADD=ScriptedAnswer(stdout="", stdout_bytes=size))
     error = error_of(node.runtime.add, node.network("a"), node.attachment())
     assert error.msg.startswith(f"plugin a failed (ADD): printed more than {OUTPUT_LIMIT} bytes")
 
 
-def test_complaints_without_end_are_no_failure(node: Node) -> None:
-    node.write("a", ADD=Answer(stderr_bytes=50 * MIB))
+def test_complaints_without_end_are_no_failure(node: ConformanceNode) -> None:
+    node.write("a", ADD=ScriptedAnswer(stderr_bytes=50 * MIB))
     assert node.runtime.add(node.network("a"), node.attachment()).keys == {"cniVersion": "1.1.0"}
 
 
-def test_garbage_in_complaints_is_shown_as_text(node: Node) -> None:
-    details = failed(node, Answer(exit=1, stderr="\x1b[31mred\0\udcff")).details
+def test_garbage_in_complaints_is_shown_as_text(node: ConformanceNode) -> None:
+    details = failed(node, ScriptedAnswer(exit=1, stderr="\x1b[31mred\0\udcff")).details
     assert "\\x1b[31mred\\x00\ufffd" in details
 
 
-def test_a_plugin_that_does_not_read_its_request_is_no_failure(node: Node) -> None:
-    node.write("a", ADD=Answer(read_stdin=False, stdout="{}"))
+def test_a_plugin_that_does_not_read_its_request_is_no_failure(node: ConformanceNode) -> None:
+    node.write("a", ADD=ScriptedAnswer(read_stdin=False, stdout="{}"))
     huge = {"type": "a", "x": "y" * 3 * MIB}
     assert node.runtime.add(node.network(huge), node.attachment()).keys == {"cniVersion": "1.1.0"}
 
 
 @pytest.mark.parametrize("grandchild", ["same group", "own session"])
 def test_a_grandchild_that_holds_the_output_does_not_hold_up_the_runtime_differs_from_libcni(
-    node: Node, grandchild: t.Literal["same group", "own session"]
+    node: ConformanceNode, grandchild: t.Literal["same group", "own session"]
 ) -> None:
-    node.write("a", ADD=Answer(result={"dns": {"domain": "a"}}, grandchild=grandchild))
+    node.write("a", ADD=ScriptedAnswer(result={"dns": {"domain": "a"}}, grandchild=grandchild))
     started = time.monotonic()
     final = node.runtime.add(node.network("a"), node.attachment())
     end_grandchild(node.calls("ADD")[0])
@@ -192,12 +192,12 @@ def test_a_grandchild_that_holds_the_output_does_not_hold_up_the_runtime_differs
     assert time.monotonic() - started < node.timeout / 2
 
 
-def end_grandchild(call: Call) -> None:
+def end_grandchild(call: ScriptedCall) -> None:
     assert call.grandchild is not None
     os.kill(call.grandchild, signal.SIGKILL)
 
 
-def test_a_file_that_is_no_program_is_an_error(node: Node) -> None:
+def test_a_file_that_is_no_program_is_an_error(node: ConformanceNode) -> None:
     network = node.network("a")
     (node.plugins.path / "a").write_bytes(b"")
     error = error_of(node.runtime.add, network, node.attachment())
@@ -208,7 +208,7 @@ def test_a_file_that_is_no_program_is_an_error(node: Node) -> None:
 
 
 def test_standard_error_of_a_plugin_that_succeeds_goes_to_a_listener_differs_from_libcni(
-    node: Node, capfd: pytest.CaptureFixture[str]
+    node: ConformanceNode, capfd: pytest.CaptureFixture[str]
 ) -> None:
     heard: list[tuple[str, str, bytes]] = []
     executor = ProcessExecutor(
@@ -216,8 +216,8 @@ def test_standard_error_of_a_plugin_that_succeeds_goes_to_a_listener_differs_fro
         node.timeout,
         listener=lambda plugin, parameters, stderr: heard.append((plugin, parameters.command, stderr)),
     )
-    node.write("a", ADD=Answer(stderr="no IPv6\n"))
-    node.write("b", ADD=Answer(stderr="out of order\n", exit=1))
+    node.write("a", ADD=ScriptedAnswer(stderr="no IPv6\n"))
+    node.write("b", ADD=ScriptedAnswer(stderr="out of order\n", exit=1))
     error = error_of(Runtime(executor, str(node.cache), 0).add, node.network("a", "b"), node.attachment())
     assert "out of order" in error.details
     assert heard == [("a", "ADD", b"no IPv6\n")]

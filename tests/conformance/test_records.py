@@ -16,7 +16,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.tests.conformance.node import Json, Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 CONFIG: Json = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "a", "capabilities": {"mac": True}}]}
@@ -30,18 +30,18 @@ FOREIGN = (
 BROKEN = (b"", b"\0" * 4096, FOREIGN.encode()[:150], FOREIGN.encode()[:-1], b"[]", b"null")
 
 
-def put(node: Node, content: bytes, name: str = "net-blue-eth0") -> pathlib.Path:
+def put(node: ConformanceNode, content: bytes, name: str = "net-blue-eth0") -> pathlib.Path:
     path = node.cache / "results" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
 
 
-def foreign(node: Node) -> bytes:
+def foreign(node: ConformanceNode) -> bytes:
     return (FOREIGN % node.netns()).encode()
 
 
-def test_a_record_has_the_reference_runtimes_place_name_and_keys(node: Node) -> None:
+def test_a_record_has_the_reference_runtimes_place_name_and_keys(node: ConformanceNode) -> None:
     node.runtime.add(node.network("a"), node.attachment(args={"K": "V"}, capability_args={"mac": "x"}))
     path = node.cache / "results" / "net-blue-eth0"
     kept = json.loads(path.read_bytes())
@@ -60,14 +60,16 @@ def test_a_record_has_the_reference_runtimes_place_name_and_keys(node: Node) -> 
     assert [entry.stat().st_mode & 0o777 for entry in (path.parent, path)] == [0o700, 0o600]
 
 
-def test_arguments_that_there_are_none_of_are_left_out(node: Node) -> None:
+def test_arguments_that_there_are_none_of_are_left_out(node: ConformanceNode) -> None:
     node.runtime.add(node.network("a"), node.attachment())
     assert (
         not {"cniArgs", "capabilityArgs"} & json.loads((node.cache / "results" / "net-blue-eth0").read_bytes()).keys()
     )
 
 
-def test_an_attachment_of_the_reference_runtime_is_checked_and_deleted_as_its_record_says(node: Node) -> None:
+def test_an_attachment_of_the_reference_runtime_is_checked_and_deleted_as_its_record_says(
+    node: ConformanceNode,
+) -> None:
     node.write("a")
     put(node, foreign(node))
     node.runtime.check(node.record())
@@ -80,12 +82,12 @@ def test_an_attachment_of_the_reference_runtime_is_checked_and_deleted_as_its_re
     assert node.leftovers() == ([], [])
 
 
-def test_an_attachment_of_the_reference_runtime_is_not_added_again(node: Node) -> None:
+def test_an_attachment_of_the_reference_runtime_is_not_added_again(node: ConformanceNode) -> None:
     put(node, foreign(node))
     assert "exists already" in error_of(node.runtime.add, node.network("a"), node.attachment()).msg
 
 
-def test_arguments_that_cannot_be_handed_over_do_not_hide_whose_a_record_is(node: Node) -> None:
+def test_arguments_that_cannot_be_handed_over_do_not_hide_whose_a_record_is(node: ConformanceNode) -> None:
     document = {**json.loads(foreign(node)), "containerId": "red", "cniArgs": [["TOKEN", "YWJj=="]]}
     put(node, json.dumps(document).encode(), "net-red-eth0")
     records, broken = node.runtime.records.read_all()
@@ -94,7 +96,7 @@ def test_arguments_that_cannot_be_handed_over_do_not_hide_whose_a_record_is(node
     assert node.ran() == []
 
 
-def test_a_record_in_the_version_of_an_older_runtime_is_spoken_in_that_version(node: Node) -> None:
+def test_a_record_in_the_version_of_an_older_runtime_is_spoken_in_that_version(node: ConformanceNode) -> None:
     several = {**CONFIG, "cniVersions": ["0.4.0", "1.0.0", "1.1.0"]}
     config = base64.b64encode(json.dumps(several).encode()).decode()
     document = {**json.loads(foreign(node)), "config": config}
@@ -105,13 +107,13 @@ def test_a_record_in_the_version_of_an_older_runtime_is_spoken_in_that_version(n
     assert [call.request["cniVersion"] for call in node.calls()] == ["1.0.0", "1.0.0"]
 
 
-def test_unknown_keys_are_no_harm(node: Node) -> None:
+def test_unknown_keys_are_no_harm(node: ConformanceNode) -> None:
     put(node, json.dumps({**json.loads(foreign(node)), "future": [1]}).encode())
     assert node.record().attachment.args == {"K": "V"}
 
 
 @pytest.mark.parametrize("content", BROKEN)
-def test_a_broken_record_is_found_and_reported_differs_from_libcni(node: Node, content: bytes) -> None:
+def test_a_broken_record_is_found_and_reported_differs_from_libcni(node: ConformanceNode, content: bytes) -> None:
     path = put(node, content)
     error = error_of(node.runtime.records.read, ("net", "blue", "eth0"))
     assert (error.code, str(path) in error.msg) == (Code.DECODE_FAILURE, True)
@@ -119,13 +121,15 @@ def test_a_broken_record_is_found_and_reported_differs_from_libcni(node: Node, c
 
 
 @pytest.mark.parametrize("content", BROKEN)
-def test_nothing_is_added_over_a_broken_record_unseen_differs_from_libcni(node: Node, content: bytes) -> None:
+def test_nothing_is_added_over_a_broken_record_unseen_differs_from_libcni(
+    node: ConformanceNode, content: bytes
+) -> None:
     path = put(node, content)
     assert error_of(node.runtime.add, node.network("a"), node.attachment()).code == Code.DECODE_FAILURE
     assert (node.ran(), path.read_bytes()) == ([], content)
 
 
-def test_a_broken_record_is_survived_by_all_others(node: Node) -> None:
+def test_a_broken_record_is_survived_by_all_others(node: ConformanceNode) -> None:
     put(node, b"", "net-red-eth0")
     record = node.added(node.network("a"))
     node.runtime.check(record)
@@ -133,12 +137,12 @@ def test_a_broken_record_is_survived_by_all_others(node: Node) -> None:
     assert node.ran() == [("CHECK", "a"), ("DEL", "a")]
 
 
-def test_a_record_of_another_kind_is_no_record_differs_from_libcni(node: Node) -> None:
+def test_a_record_of_another_kind_is_no_record_differs_from_libcni(node: ConformanceNode) -> None:
     put(node, b'{"cniVersion": "0.4.0", "ips": []}')
     assert "the key 'kind' is missing" in error_of(node.runtime.records.read, ("net", "blue", "eth0")).msg
 
 
-def test_names_that_join_to_the_same_file_are_told_apart_differs_from_libcni(node: Node) -> None:
+def test_names_that_join_to_the_same_file_are_told_apart_differs_from_libcni(node: ConformanceNode) -> None:
     one, other = node.attachment("c", network="a-b"), node.attachment("b-c", network="a")
     for attachment in (one, other):
         node.runtime.add(node.network("a", name=attachment.network), attachment)
@@ -149,13 +153,13 @@ def test_names_that_join_to_the_same_file_are_told_apart_differs_from_libcni(nod
     assert node.leftovers() == ([], [])
 
 
-def test_a_record_of_another_attachment_is_not_taken_for_ones_own_differs_from_libcni(node: Node) -> None:
+def test_a_record_of_another_attachment_is_not_taken_for_ones_own_differs_from_libcni(node: ConformanceNode) -> None:
     record = node.added(node.network("a", name="a-b"), node.attachment("c", network="a-b"))
     assert node.runtime.records.read(("a", "b-c", "eth0")) is None
     assert node.leftovers() == ([record], [])
 
 
-def test_another_process_sees_what_is_recorded(node: Node) -> None:
+def test_another_process_sees_what_is_recorded(node: ConformanceNode) -> None:
     node.runtime.add(node.network("a"), node.attachment())
     script = "import json, sys; print(json.load(open(sys.argv[1]))['containerId'])"
     path = str(node.cache / "results" / "net-blue-eth0")
@@ -172,7 +176,7 @@ def test_the_place_of_records_may_be_anywhere(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["9.9.9", "0.4567.0"])
-def test_a_record_with_a_result_in_an_unknown_version_is_reported(node: Node, version: str) -> None:
+def test_a_record_with_a_result_in_an_unknown_version_is_reported(node: ConformanceNode, version: str) -> None:
     put(node, json.dumps({**json.loads(foreign(node)), "result": {"cniVersion": version}}).encode())
     error = error_of(node.runtime.records.read, ("net", "blue", "eth0"))
     assert (error.code, version in error.msg) == (Code.DECODE_FAILURE, True)

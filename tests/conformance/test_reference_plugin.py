@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.tests.conformance.node import VERSIONS, Json, Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode, Json
 from ansible_collections.cni.node.tests.support.noop import INJECT_DNS, PASSTHROUGH, DebugFile
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
@@ -28,7 +28,7 @@ RESULT: Json = {"interfaces": [{"name": "eth0"}], "ips": [{"address": "10.1.0.5/
 class Noop:
     """The test double under two names, each with a debug file."""
 
-    node: Node
+    node: ConformanceNode
     first: DebugFile
     second: DebugFile
 
@@ -59,7 +59,7 @@ class Noop:
 
 
 @pytest.fixture
-def double(node: Node, noop: pathlib.Path) -> Noop:
+def double(node: ConformanceNode, noop: pathlib.Path) -> Noop:
     for number in range(2):
         shutil.copy(noop, node.plugins.path / f"noop{number}")
     made = Noop(node, DebugFile(node.directory / "first"), DebugFile(node.directory / "second"))

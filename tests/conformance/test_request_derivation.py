@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.tests.conformance.node import VERSIONS, Json, Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode, Json
 
 FIELDS = {
     "keyA": ["some more", {"plugin": "specific"}],
@@ -21,7 +21,7 @@ FIELDS = {
 
 
 def request_of(
-    node: Node, *, version: str | None = "1.1.0", capability_args: Json | None = None, **plugin: object
+    node: ConformanceNode, *, version: str | None = "1.1.0", capability_args: Json | None = None, **plugin: object
 ) -> Json:
     """What the one plugin of a network reads at ADD."""
     node.write("ipam")
@@ -31,22 +31,22 @@ def request_of(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_name_and_version_are_inserted(node: Node, version: str) -> None:
+def test_name_and_version_are_inserted(node: ConformanceNode, version: str) -> None:
     assert request_of(node, version=version) == {"type": "a", "name": "net", "cniVersion": version}
 
 
-def test_the_version_is_the_selected_one_and_not_the_files(node: Node) -> None:
+def test_the_version_is_the_selected_one_and_not_the_files(node: ConformanceNode) -> None:
     node.plugins.write("a", versions=["0.4.0", "1.0.0"])
     node.runtime.add(node.network("a", cniVersions=["0.4.0", "1.0.0", "1.1.0"]), node.attachment())
     assert node.requests("ADD")[0]["cniVersion"] == "1.0.0"
 
 
-def test_a_network_without_a_version_is_sent_as_0_1_0_differs_from_libcni(node: Node) -> None:
+def test_a_network_without_a_version_is_sent_as_0_1_0_differs_from_libcni(node: ConformanceNode) -> None:
     assert request_of(node, version=None)["cniVersion"] == "0.1.0"
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL", "GC", "STATUS"])
-def test_other_fields_pass_through_unaltered(node: Node, command: str) -> None:
+def test_other_fields_pass_through_unaltered(node: ConformanceNode, command: str) -> None:
     node.write("ipam")
     network = node.network({"type": "a", **FIELDS})
     node.runtime.add(network, node.attachment())
@@ -59,7 +59,7 @@ def test_other_fields_pass_through_unaltered(node: Node, command: str) -> None:
 
 
 @pytest.mark.parametrize("number", [9007199254740993, -9223372036854775808, 18446744073709551615])
-def test_integers_keep_every_digit_differs_from_libcni(node: Node, number: int) -> None:
+def test_integers_keep_every_digit_differs_from_libcni(node: ConformanceNode, number: int) -> None:
     request_of(node, mark=number, capabilities={"mac": True}, capability_args={"mac": number})
     assert node.calls("ADD")[0].stdin.count(str(number)) == 2
 
@@ -68,7 +68,7 @@ def test_integers_keep_every_digit_differs_from_libcni(node: Node, number: int) 
     ("command", "is_sent"), [("ADD", False), ("CHECK", False), ("DEL", False), ("GC", True), ("STATUS", True)]
 )
 def test_capabilities_are_not_sent_for_an_attachment_differs_from_libcni(
-    node: Node, command: str, is_sent: bool
+    node: ConformanceNode, command: str, is_sent: bool
 ) -> None:
     network = node.network({"type": "a", "capabilities": {"mac": True}})
     node.runtime.add(network, node.attachment(capability_args={"mac": "x"}))
@@ -79,12 +79,12 @@ def test_capabilities_are_not_sent_for_an_attachment_differs_from_libcni(
     assert ("capabilities" in node.requests(command)[0]) == is_sent
 
 
-def test_reserved_keys_of_the_file_are_not_sent_differs_from_libcni(node: Node) -> None:
+def test_reserved_keys_of_the_file_are_not_sent_differs_from_libcni(node: ConformanceNode) -> None:
     reserved: Json = {"cni.dev/valid-attachments": [], "cni.dev/x": 1, "runtimeConfig": {"mac": "x"}, "prevResult": {}}
     assert request_of(node, **reserved) == {"type": "a", "name": "net", "cniVersion": "1.1.0"}
 
 
-def test_runtime_config_is_the_union_of_what_is_declared_and_given(node: Node) -> None:
+def test_runtime_config_is_the_union_of_what_is_declared_and_given(node: ConformanceNode) -> None:
     declared = {"mac": True, "bandwidth": True, "ips": False}
     given = {"mac": "00:11:22:33:44:66", "ips": ["10.1.0.9/16"], "portMappings": []}
     assert request_of(node, capabilities=declared, capability_args=given)["runtimeConfig"] == {
@@ -93,17 +93,19 @@ def test_runtime_config_is_the_union_of_what_is_declared_and_given(node: Node) -
 
 
 @pytest.mark.parametrize("given", [{}, {"ips": []}])
-def test_there_is_no_runtime_config_without_a_capability_declared_and_given(node: Node, given: Json) -> None:
+def test_there_is_no_runtime_config_without_a_capability_declared_and_given(node: ConformanceNode, given: Json) -> None:
     assert "runtimeConfig" not in request_of(node, capabilities={"mac": True, "ips": False}, capability_args=given)
 
 
 @pytest.mark.parametrize("value", [None, 0, "", [], {"deep": [1.5, {"a": None}]}])
-def test_a_capability_argument_is_any_json(node: Node, value: object) -> None:
+def test_a_capability_argument_is_any_json(node: ConformanceNode, value: object) -> None:
     assert request_of(node, capabilities={"x": True}, capability_args={"x": value})["runtimeConfig"] == {"x": value}
 
 
 @pytest.mark.parametrize("command", ["CHECK", "DEL"])
-def test_runtime_config_is_sent_again_with_every_operation_of_the_attachment(node: Node, command: str) -> None:
+def test_runtime_config_is_sent_again_with_every_operation_of_the_attachment(
+    node: ConformanceNode, command: str
+) -> None:
     record = node.added(
         node.network({"type": "a", "capabilities": {"mac": True}}), node.attachment(capability_args={"mac": "x"})
     )
@@ -113,7 +115,7 @@ def test_runtime_config_is_sent_again_with_every_operation_of_the_attachment(nod
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_every_plugin_gets_args_cni_of_the_attachment_differs_from_libcni(node: Node, command: str) -> None:
+def test_every_plugin_gets_args_cni_of_the_attachment_differs_from_libcni(node: ConformanceNode, command: str) -> None:
     network = node.network({"type": "a", "args": {"cni": {"mac": "x"}}}, "b")
     given = {"labels": [{"key": "a", "value": "b"}], "ips": ["10.1.0.9"]}
     node.runtime.add(network, node.attachment(config_args=given))
@@ -124,7 +126,9 @@ def test_every_plugin_gets_args_cni_of_the_attachment_differs_from_libcni(node: 
 
 
 @pytest.mark.parametrize("command", ["GC", "STATUS"])
-def test_operations_on_a_network_have_neither_runtime_config_nor_a_previous_result(node: Node, command: str) -> None:
+def test_operations_on_a_network_have_neither_runtime_config_nor_a_previous_result(
+    node: ConformanceNode, command: str
+) -> None:
     network = node.network({"type": "a", "capabilities": {"mac": True}})
     node.added(network, node.attachment(capability_args={"mac": "x"}))
     node.runtime.gc(network)
@@ -132,7 +136,7 @@ def test_operations_on_a_network_have_neither_runtime_config_nor_a_previous_resu
     assert not {"runtimeConfig", "prevResult"} & node.requests(command)[0].keys()
 
 
-def test_a_request_is_one_json_text_in_ascii(node: Node) -> None:
+def test_a_request_is_one_json_text_in_ascii(node: ConformanceNode) -> None:
     request_of(node, text="ä\u2028")
     stdin = node.calls("ADD")[0].stdin
     assert stdin.isascii()

@@ -10,33 +10,33 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.tests.conformance.node import Json, Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 CHOICE = ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]
 REFUSAL: Json = {"code": Code.INCOMPATIBLE_VERSION, "msg": "incompatible CNI versions"}
 # Of a plugin that does not speak the first call's version, and speaks the next one's.
-REFUSES_ONCE = [Answer(error=REFUSAL), Answer()]
+REFUSES_ONCE = [ScriptedAnswer(error=REFUSAL), ScriptedAnswer()]
 RESULT: Json = {"ips": [{"address": "10.1.0.5/16"}]}
 
 
-def _added(node: Node, *plugins: str | Json, versions: list[str] | None = None) -> Record:
-    node.plugins.write("a", ADD=Answer(result=RESULT))
+def _added(node: ConformanceNode, *plugins: str | Json, versions: list[str] | None = None) -> Record:
+    node.plugins.write("a", ADD=ScriptedAnswer(result=RESULT))
     record = node.added(node.network(*plugins, version="1.1.0", cniVersions=versions or CHOICE))
     assert record.version == "1.1.0"
     return record
 
 
-def _roll_back(node: Node, name: str, *spoken: str) -> None:
+def _roll_back(node: ConformanceNode, name: str, *spoken: str) -> None:
     node.plugins.write(name, versions=spoken, CHECK=REFUSES_ONCE, DEL=REFUSES_ONCE)
 
 
-def _sent(node: Node, command: str) -> list[tuple[str, str]]:
+def _sent(node: ConformanceNode, command: str) -> list[tuple[str, str]]:
     return [(call.plugin, call.request["cniVersion"]) for call in node.calls(command)]
 
 
-def test_check_goes_on_in_a_version_that_the_older_plugins_speak_differs_from_libcni(node: Node) -> None:
+def test_check_goes_on_in_a_version_that_the_older_plugins_speak_differs_from_libcni(node: ConformanceNode) -> None:
     record = _added(node, "a", "b", "c")
     _roll_back(node, "b", "0.4.0", "1.0.0")
     assert node.runtime.check(record).asked
@@ -45,7 +45,7 @@ def test_check_goes_on_in_a_version_that_the_older_plugins_speak_differs_from_li
     assert node.record() == record
 
 
-def test_del_goes_on_in_a_version_that_the_older_plugins_speak_differs_from_libcni(node: Node) -> None:
+def test_del_goes_on_in_a_version_that_the_older_plugins_speak_differs_from_libcni(node: ConformanceNode) -> None:
     record = _added(node, "a", "b", "c")
     _roll_back(node, "b", "0.4.0", "1.0.0")
     node.runtime.delete(record)
@@ -54,7 +54,7 @@ def test_del_goes_on_in_a_version_that_the_older_plugins_speak_differs_from_libc
     assert node.leftovers() == ([], [])
 
 
-def test_the_previous_result_has_the_form_of_the_version_that_is_spoken(node: Node) -> None:
+def test_the_previous_result_has_the_form_of_the_version_that_is_spoken(node: ConformanceNode) -> None:
     record = _added(node, "a")
     _roll_back(node, "a", "0.4.0")
     node.runtime.delete(record)
@@ -62,7 +62,7 @@ def test_the_previous_result_has_the_form_of_the_version_that_is_spoken(node: No
     assert node.requests("DEL")[-1]["prevResult"] == expected
 
 
-def test_a_version_before_0_4_0_has_no_previous_result_at_del_and_no_check(node: Node) -> None:
+def test_a_version_before_0_4_0_has_no_previous_result_at_del_and_no_check(node: ConformanceNode) -> None:
     record = _added(node, "a", "b")
     _roll_back(node, "a", "0.3.1")
     assert not node.runtime.check(record).asked
@@ -71,7 +71,7 @@ def test_a_version_before_0_4_0_has_no_previous_result_at_del_and_no_check(node:
     assert [request.get("prevResult") is None for request in node.requests("DEL")] == [False, False, True]
 
 
-def test_what_a_delegated_plugin_refuses_is_asked_for_in_its_version(node: Node) -> None:
+def test_what_a_delegated_plugin_refuses_is_asked_for_in_its_version(node: ConformanceNode) -> None:
     node.write("ipam")
     record = _added(node, {"type": "a", "ipam": {"type": "ipam"}})
     _roll_back(node, "a", *CHOICE)
@@ -81,14 +81,14 @@ def test_what_a_delegated_plugin_refuses_is_asked_for_in_its_version(node: Node)
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
-def test_plugins_that_take_the_version_are_not_asked_what_they_speak(node: Node, operation: str) -> None:
+def test_plugins_that_take_the_version_are_not_asked_what_they_speak(node: ConformanceNode, operation: str) -> None:
     record = _added(node, "a", "b")
     getattr(node.new_runtime(), operation)(record)
     assert node.calls("VERSION") == []
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
-def test_a_record_of_one_version_leaves_no_choice(node: Node, operation: str) -> None:
+def test_a_record_of_one_version_leaves_no_choice(node: ConformanceNode, operation: str) -> None:
     record = _added(node, "a", versions=["1.1.0"])
     _roll_back(node, "a", "1.0.0")
     error = error_of(getattr(node.runtime, operation), record)
@@ -97,7 +97,7 @@ def test_a_record_of_one_version_leaves_no_choice(node: Node, operation: str) ->
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
-def test_without_a_version_in_common_the_error_says_what_each_speaks(node: Node, operation: str) -> None:
+def test_without_a_version_in_common_the_error_says_what_each_speaks(node: ConformanceNode, operation: str) -> None:
     record = _added(node, "a")
     _roll_back(node, "a", "0.1.0")
     error = error_of(getattr(node.runtime, operation), record)
@@ -106,7 +106,7 @@ def test_without_a_version_in_common_the_error_says_what_each_speaks(node: Node,
     assert node.record() == record
 
 
-def test_a_plugin_that_refuses_what_it_says_to_speak_is_not_asked_again(node: Node) -> None:
+def test_a_plugin_that_refuses_what_it_says_to_speak_is_not_asked_again(node: ConformanceNode) -> None:
     record = _added(node, "a")
     _roll_back(node, "a", *CHOICE)
     assert error_of(node.runtime.check, record).code == Code.INCOMPATIBLE_VERSION

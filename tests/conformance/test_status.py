@@ -9,32 +9,32 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.conformance.node import Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
-def test_every_plugin_is_asked_in_the_order_of_the_list(node: Node) -> None:
+def test_every_plugin_is_asked_in_the_order_of_the_list(node: ConformanceNode) -> None:
     assert node.runtime.status(node.network("a", "b"))
     assert node.ran() == [("STATUS", "a"), ("STATUS", "b")]
 
 
 @pytest.mark.parametrize("code", [Code.NOT_AVAILABLE, Code.LIMITED_CONNECTIVITY, Code.TRY_AGAIN])
-def test_one_that_is_not_ready_says_so_with_its_own_code(node: Node, code: Code) -> None:
-    node.write("b", STATUS=Answer(error={"code": code, "msg": "daemon is down"}))
+def test_one_that_is_not_ready_says_so_with_its_own_code(node: ConformanceNode, code: Code) -> None:
+    node.write("b", STATUS=ScriptedAnswer(error={"code": code, "msg": "daemon is down"}))
     error = error_of(node.runtime.status, node.network("a", "b", "c"))
     assert (error.code, error.msg) == (code, "plugin b failed (STATUS): daemon is down")
     assert node.ran() == [("STATUS", "a"), ("STATUS", "b")]
 
 
-def test_one_that_is_not_ready_is_asked_to_add_all_the_same(node: Node) -> None:
-    node.write("a", STATUS=Answer(error={"code": 50, "msg": "no"}))
+def test_one_that_is_not_ready_is_asked_to_add_all_the_same(node: ConformanceNode) -> None:
+    node.write("a", STATUS=ScriptedAnswer(error={"code": 50, "msg": "no"}))
     network = node.network("a")
     error_of(node.runtime.status, network)
     node.runtime.add(network, node.attachment())
     assert node.ran("ADD") == [("ADD", "a")]
 
 
-def test_nothing_is_left_behind(node: Node) -> None:
+def test_nothing_is_left_behind(node: ConformanceNode) -> None:
     node.runtime.status(node.network("a"))
     assert node.leftovers() == ([], [])

@@ -15,20 +15,22 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.conformance.node import Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import wait_until_dead
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
 @pytest.fixture
-def hasty(tmp_path: pathlib.Path) -> Node:
-    return Node(tmp_path, timeout=3)
+def hasty(tmp_path: pathlib.Path) -> ConformanceNode:
+    return ConformanceNode(tmp_path, timeout=3)
 
 
 @pytest.mark.parametrize("hang", ["yes", "deaf"])
-def test_a_plugin_that_hangs_is_killed_and_the_limit_is_told(hasty: Node, hang: t.Literal["yes", "deaf"]) -> None:
-    hasty.write("a", STATUS=Answer(hang=hang, stderr="waiting for the daemon"))
+def test_a_plugin_that_hangs_is_killed_and_the_limit_is_told(
+    hasty: ConformanceNode, hang: t.Literal["yes", "deaf"]
+) -> None:
+    hasty.write("a", STATUS=ScriptedAnswer(hang=hang, stderr="waiting for the daemon"))
     error = error_of(hasty.runtime.status, hasty.network("a"))
     assert (error.code, error.msg) == (
         Code.IO_FAILURE,
@@ -38,22 +40,22 @@ def test_a_plugin_that_hangs_is_killed_and_the_limit_is_told(hasty: Node, hang: 
     wait_until_dead(hasty.calls()[0].pid)
 
 
-def test_what_the_plugin_has_started_is_killed_with_it_differs_from_libcni(hasty: Node) -> None:
-    hasty.write("a", STATUS=Answer(hang="yes", grandchild="same group"))
+def test_what_the_plugin_has_started_is_killed_with_it_differs_from_libcni(hasty: ConformanceNode) -> None:
+    hasty.write("a", STATUS=ScriptedAnswer(hang="yes", grandchild="same group"))
     error_of(hasty.runtime.status, hasty.network("a"))
     (call,) = hasty.calls()
     assert call.grandchild is not None
     wait_until_dead(call.grandchild)
 
 
-def test_a_plugin_that_has_closed_its_output_and_hangs_is_killed_too(hasty: Node) -> None:
-    hasty.write("a", STATUS=Answer(hang="yes", close=True))
+def test_a_plugin_that_has_closed_its_output_and_hangs_is_killed_too(hasty: ConformanceNode) -> None:
+    hasty.write("a", STATUS=ScriptedAnswer(hang="yes", close=True))
     assert "ran out of time" in error_of(hasty.runtime.status, hasty.network("a")).msg
     wait_until_dead(hasty.calls()[0].pid)
 
 
-def test_a_grandchild_in_a_session_of_its_own_does_not_hold_up_the_runtime(hasty: Node) -> None:
-    hasty.write("a", STATUS=Answer(hang="yes", grandchild="own session"))
+def test_a_grandchild_in_a_session_of_its_own_does_not_hold_up_the_runtime(hasty: ConformanceNode) -> None:
+    hasty.write("a", STATUS=ScriptedAnswer(hang="yes", grandchild="own session"))
     started = time.monotonic()
     error_of(hasty.runtime.status, hasty.network("a"))
     taken = time.monotonic() - started
@@ -61,14 +63,14 @@ def test_a_grandchild_in_a_session_of_its_own_does_not_hold_up_the_runtime(hasty
     assert taken < 10
 
 
-def test_the_limit_is_each_plugins_own(hasty: Node) -> None:
-    hasty.write("b", DEL=Answer(hang="yes"))
+def test_the_limit_is_each_plugins_own(hasty: ConformanceNode) -> None:
+    hasty.write("b", DEL=ScriptedAnswer(hang="yes"))
     record = hasty.added(hasty.network("a", "b", "c"))
     assert "plugin b failed (DEL): ran out of time" in error_of(hasty.runtime.delete, record).msg
     assert [call.plugin for call in hasty.calls("DEL") if call.ended] == ["c", "a"]
 
 
-def test_what_a_killed_plugin_has_printed_is_not_taken_for_its_result(hasty: Node) -> None:
-    hasty.write("a", ADD=Answer(result={"dns": {}}, hang="yes"))
+def test_what_a_killed_plugin_has_printed_is_not_taken_for_its_result(hasty: ConformanceNode) -> None:
+    hasty.write("a", ADD=ScriptedAnswer(result={"dns": {}}, hang="yes"))
     assert "ran out of time" in error_of(hasty.runtime.add, hasty.network("a"), hasty.attachment()).msg
     assert hasty.leftovers() == ([], [])

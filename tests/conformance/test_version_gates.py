@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cni.node.tests.conformance.node import VERSIONS, Json, Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode, Json
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 SINCE_0_4_0 = ("0.4.0", "1.0.0", "1.1.0")
 OLD: Json = {"ip4": {"ip": "10.1.0.5/16"}}
@@ -19,57 +19,57 @@ FORM = dict(zip(VERSIONS, (OLD, OLD, NUMBERED, NUMBERED, NUMBERED, PLAIN, PLAIN)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_add_is_run_at_every_version(node: Node, version: str) -> None:
+def test_add_is_run_at_every_version(node: ConformanceNode, version: str) -> None:
     node.runtime.add(node.network("a", "b", version=version), node.attachment())
     assert node.ran() == [("ADD", "a"), ("ADD", "b")]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_results_are_handed_on_and_recorded_in_the_form_of_the_version(node: Node, version: str) -> None:
+def test_results_are_handed_on_and_recorded_in_the_form_of_the_version(node: ConformanceNode, version: str) -> None:
     from_plugin = {"cniVersion": version, **FORM[version]}
-    node.plugins.write("a", ADD=Answer(result=FORM[version]))
+    node.plugins.write("a", ADD=ScriptedAnswer(result=FORM[version]))
     record = node.added(node.network("a", version=version))
     assert record.result is not None
     assert (record.result.keys, record.version) == (from_plugin, version)
 
 
 @pytest.mark.parametrize("version", SINCE_0_4_0)
-def test_check_is_run_since_0_4_0(node: Node, version: str) -> None:
+def test_check_is_run_since_0_4_0(node: ConformanceNode, version: str) -> None:
     record = node.added(node.network("a", "b", version=version))
     assert node.runtime.check(record).asked
     assert node.ran() == [("CHECK", "a"), ("CHECK", "b")]
 
 
 @pytest.mark.parametrize("version", [version for version in VERSIONS if version not in SINCE_0_4_0])
-def test_check_before_0_4_0_is_not_run_and_no_error_differs_from_libcni(node: Node, version: str) -> None:
+def test_check_before_0_4_0_is_not_run_and_no_error_differs_from_libcni(node: ConformanceNode, version: str) -> None:
     record = node.added(node.network("a", version=version))
     assert not node.runtime.check(record).asked
     assert node.ran() == []
 
 
 @pytest.mark.parametrize("version", SINCE_0_4_0)
-def test_check_is_not_run_where_it_is_disabled(node: Node, version: str) -> None:
+def test_check_is_not_run_where_it_is_disabled(node: ConformanceNode, version: str) -> None:
     record = node.added(node.network("a", version=version, disableCheck=True))
     assert not node.runtime.check(record).asked
     assert node.ran() == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_del_is_run_at_every_version(node: Node, version: str) -> None:
+def test_del_is_run_at_every_version(node: ConformanceNode, version: str) -> None:
     node.runtime.delete(node.added(node.network("a", "b", version=version)))
     assert node.ran() == [("DEL", "b"), ("DEL", "a")]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_del_has_a_previous_result_since_0_4_0(node: Node, version: str) -> None:
-    node.plugins.write("a", ADD=Answer(result=FORM[version]))
+def test_del_has_a_previous_result_since_0_4_0(node: ConformanceNode, version: str) -> None:
+    node.plugins.write("a", ADD=ScriptedAnswer(result=FORM[version]))
     node.runtime.delete(node.added(node.network("a", version=version)))
     expected = {"cniVersion": version, **FORM[version]} if version in SINCE_0_4_0 else None
     assert node.requests("DEL")[0].get("prevResult") == expected
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_gc_is_run_at_1_1_0_and_deletes_at_every_version(node: Node, version: str) -> None:
+def test_gc_is_run_at_1_1_0_and_deletes_at_every_version(node: ConformanceNode, version: str) -> None:
     network = node.network("a", version=version)
     node.added(network)
     assert node.runtime.gc(network, []) is (version == "1.1.0")
@@ -77,7 +77,7 @@ def test_gc_is_run_at_1_1_0_and_deletes_at_every_version(node: Node, version: st
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_gc_is_not_run_where_it_is_disabled(node: Node, version: str) -> None:
+def test_gc_is_not_run_where_it_is_disabled(node: ConformanceNode, version: str) -> None:
     network = node.network("a", version=version, disableGC=True)
     node.added(network)
     assert node.runtime.gc(network, []) is False
@@ -85,6 +85,6 @@ def test_gc_is_not_run_where_it_is_disabled(node: Node, version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_status_is_run_at_1_1_0(node: Node, version: str) -> None:
+def test_status_is_run_at_1_1_0(node: ConformanceNode, version: str) -> None:
     assert node.runtime.status(node.network("a", version=version)) is (version == "1.1.0")
     assert node.ran() == ([("STATUS", "a")] if version == "1.1.0" else [])

@@ -19,7 +19,7 @@ import platform
 import tarfile
 import typing as t
 
-from ansible_collections.cni.node.tests.fleet.place import Refused
+from ansible_collections.cni.node.tests.fleet.place import FleetRefused
 
 INSTALLED = ("/usr/lib/cni", "/usr/libexec/cni")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -47,7 +47,7 @@ def installed() -> list[pathlib.Path]:
     for directory in map(pathlib.Path, INSTALLED):
         if os.access(directory / "bridge", os.X_OK):
             return sorted(path for path in directory.iterdir() if path.is_file() and os.access(path, os.X_OK))
-    raise Refused("the reference plugins are missing: install containernetworking-plugins")
+    raise FleetRefused("the reference plugins are missing: install containernetworking-plugins")
 
 
 def _archive(version: str, plugins: t.Sequence[pathlib.Path], added: bytes, cache: pathlib.Path) -> pathlib.Path:

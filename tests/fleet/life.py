@@ -15,12 +15,12 @@ import socket
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.tests.fleet import node
+from ansible_collections.cni.node.tests.fleet import fleet_node
 from ansible_collections.cni.node.tests.fleet.place import (
     BRIDGE,
     SUBNET,
+    FleetRefused,
     Place,
-    Refused,
     client_key,
     known_hosts,
     machine,
@@ -35,9 +35,9 @@ MAXIMUM = 1000  # a bridge of Linux has 1024 ports
 def up(fleet: pathlib.Path, count: int) -> None:
     """`count` nodes that have never been used; nothing is left of them where one of them cannot be made."""
     if not 0 < count <= MAXIMUM:
-        raise Refused(f"a fleet of {count} nodes is not possible: ask for 1 to {MAXIMUM}")
+        raise FleetRefused(f"a fleet of {count} nodes is not possible: ask for 1 to {MAXIMUM}")
     if fleet.exists():
-        raise Refused(f"a fleet is there already, in {fleet}: take it down first")
+        raise FleetRefused(f"a fleet is there already, in {fleet}: take it down first")
     try:
         _prepare(fleet)
         nodes = [Place(fleet, number) for number in range(1, count + 1)]
@@ -105,7 +105,7 @@ class _Running(t.NamedTuple):
     def expect(self, word: str) -> None:
         said = os.read(self.report, 4096).decode()
         if said != word:
-            raise Refused(said or f"{self.name} ended at once: see its log")
+            raise FleetRefused(said or f"{self.name} ended at once: see its log")
 
     def close(self) -> None:
         os.close(self.wired)
@@ -121,7 +121,7 @@ def _fork(place: Place) -> _Running:
     os.close(wait)
     os.close(tell)
     if os.waitpid(child, 0)[1] != 0:
-        raise Refused(os.read(report, 4096).decode() or f"{place.name} could not be started")
+        raise FleetRefused(os.read(report, 4096).decode() or f"{place.name} could not be started")
     return _Running(place.name, wired, report)
 
 
@@ -134,10 +134,10 @@ def _become(place: Place, wait: int, tell: int, *others: int) -> t.NoReturn:
         sandbox.call("unshare", sandbox.CLONE_NEWPID, doing="make the namespaces of a node")
         pid = os.fork()
         if pid == 0:
-            node.start(place, wait, tell)
+            fleet_node.start(place, wait, tell)
         place.process.write_text(f"{pid} {os.stat(f'/proc/{pid}/ns/pid').st_ino}", encoding="utf-8")
         os._exit(0)
-    except (sandbox.Refused, OSError) as error:
+    except (sandbox.SandboxRefused, OSError) as error:
         os.write(tell, f"{place.name}: {error}".encode())
         os._exit(1)
 
@@ -166,7 +166,7 @@ def _unmount(path: pathlib.Path) -> None:
 
 def _make_key(path: pathlib.Path, comment: str) -> None:
     if not shutil.which("ssh-keygen"):
-        raise Refused("ssh-keygen is missing: install openssh-client")
+        raise FleetRefused("ssh-keygen is missing: install openssh-client")
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path], check=True)
 
 
@@ -199,16 +199,16 @@ def _is_link(name: str) -> bool:
 def _ip(lines: t.Sequence[str]) -> None:
     """`ip` commands, done as one."""
     if not shutil.which("ip"):
-        raise Refused("ip is missing: install iproute2")
+        raise FleetRefused("ip is missing: install iproute2")
     done = subprocess.run(["ip", "-batch", "-"], input="\n".join(lines), check=False, capture_output=True, text=True)
     if done.returncode != 0:
         told = re.sub(r"Command failed -:(\d+)", lambda line: f"in: ip {lines[int(line[1]) - 1]}", done.stderr)
-        raise Refused(f"the nodes cannot be wired: {' '.join(told.split())}")
+        raise FleetRefused(f"the nodes cannot be wired: {' '.join(told.split())}")
 
 
 def _answers(place: Place) -> bool | None:
     if not pid_of(place):
-        raise Refused(f"{place.name}: its sshd ended: {place.log.read_text(encoding='utf-8').strip()}")
+        raise FleetRefused(f"{place.name}: its sshd ended: {place.log.read_text(encoding='utf-8').strip()}")
     try:
         with socket.create_connection((place.address, 22), timeout=1) as connection:
             return True if connection.recv(4) == b"SSH-" else None

@@ -17,8 +17,8 @@ import typing as t
 from ansible_collections.cni.node.tests.fleet import archives, life, snapshot
 from ansible_collections.cni.node.tests.fleet.place import (
     DIRECTORY,
+    FleetRefused,
     Place,
-    Refused,
     client_key,
     known_hosts,
     place,
@@ -116,9 +116,9 @@ def main(argv: t.Sequence[str]) -> int:
     arguments = _parser().parse_args(argv)
     try:
         if "CNI_SANDBOX" not in os.environ:
-            raise Refused("it makes links and mounts: run it inside tests/support/sandbox")
+            raise FleetRefused("it makes links and mounts: run it inside tests/support/sandbox")
         return run(arguments)
-    except (Refused, sandbox.Refused, TimeoutError) as error:
+    except (FleetRefused, sandbox.SandboxRefused, TimeoutError) as error:
         print(f"fleet: {error}", file=sys.stderr)
     except subprocess.CalledProcessError as error:
         print(f"fleet: {error}: {error.stderr or ''}".rstrip(": "), file=sys.stderr)

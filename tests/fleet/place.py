@@ -16,7 +16,7 @@ BRIDGE = "fleet0"
 DIRECTORY = pathlib.Path("/run/fleet")
 
 
-class Refused(Exception):
+class FleetRefused(Exception):
     """The fleet cannot do it; the text is one sentence for a person."""
 
 
@@ -92,4 +92,4 @@ def place(fleet: pathlib.Path, name: str) -> Place:
         if one.name == name:
             return one
     there = ", ".join(one.name for one in places(fleet)) or "none"
-    raise Refused(f"there is no node {name!r}: there are {there}")
+    raise FleetRefused(f"there is no node {name!r}: there are {there}")

@@ -14,9 +14,9 @@ import re
 import stat
 import typing as t
 
+from ansible_collections.cni.node.tests.fleet.fleet_node import UNSEEN
 from ansible_collections.cni.node.tests.fleet.life import pid_of
-from ansible_collections.cni.node.tests.fleet.node import UNSEEN
-from ansible_collections.cni.node.tests.fleet.place import Place, Refused, machine
+from ansible_collections.cni.node.tests.fleet.place import FleetRefused, Place, machine
 from ansible_collections.cni.node.tests.support import sandbox
 from ansible_collections.cni.node.tests.support.state import State, file_line, node_state
 
@@ -39,7 +39,7 @@ def compare(nodes: t.Sequence[Place], ignored: t.Sequence[str] = (), without: t.
     told = []
     for node in nodes:
         if not _kept(node).exists():
-            raise Refused(f"there is no snapshot of {node.name}: take one first")
+            raise FleetRefused(f"there is no snapshot of {node.name}: take one first")
         before = State(json.loads(_kept(node).read_text(encoding="utf-8")))
         difference = _counting(before, pattern, without).difference(_counting(state(node), pattern, without))
         told += [f"{node.name}:\n{difference}\n"] if difference else []
@@ -102,7 +102,7 @@ def _inside(node: Place) -> dict[str, list[str]]:
     """What a process on the node sees of its network, mounts and sysctls."""
     pid = pid_of(node)
     if not pid:
-        raise Refused(f"{node.name} is not up")
+        raise FleetRefused(f"{node.name} is not up")
     handles = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in NAMESPACES]
     told, tell = os.pipe()
     child = os.fork()
@@ -114,7 +114,7 @@ def _inside(node: Place) -> dict[str, list[str]]:
     with os.fdopen(told, encoding="utf-8") as stream:
         text = stream.read()
     if os.waitpid(child, 0)[1] != 0:
-        raise Refused(f"{node.name} does not show its state: {text}")
+        raise FleetRefused(f"{node.name} does not show its state: {text}")
     return t.cast("dict[str, list[str]]", json.loads(text))
 
 

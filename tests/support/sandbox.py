@@ -67,7 +67,7 @@ ADVICE = {
 }
 
 
-class Refused(Exception):
+class SandboxRefused(Exception):
     """The sandbox cannot be made; the text is one sentence for a person."""
 
 
@@ -75,7 +75,7 @@ def call(name: str, *arguments: object, doing: str) -> None:
     """One function of the C library that returns 0 on success."""
     if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
         number = ctypes.get_errno()
-        raise Refused(f"cannot {doing} ({os.strerror(number)}){ADVICE.get(number, '')}")
+        raise SandboxRefused(f"cannot {doing} ({os.strerror(number)}){ADVICE.get(number, '')}")
 
 
 def mount(source: str, target: str, kind: str | None = None, flags: int = 0, data: str | None = None) -> None:
@@ -149,7 +149,7 @@ def kept_directory() -> tuple[str, int] | None:
     if not path:
         return None
     if not os.path.isdir(path):
-        raise Refused(f"CNI_SANDBOX_OUT is {path!r}, which is not a directory: make it first")
+        raise SandboxRefused(f"CNI_SANDBOX_OUT is {path!r}, which is not a directory: make it first")
     return os.path.realpath(path), os.open(path, os.O_PATH)
 
 
@@ -242,7 +242,7 @@ def init(command: list[str], mask: t.Iterable[int], parent: int, report: int) ->
         if child == 0:
             run(command, mask)
         os.write(report, struct.pack("i", wait(child)))
-    except (Refused, OSError) as error:
+    except (SandboxRefused, OSError) as error:
         print(f"sandbox: {error}", file=sys.stderr, flush=True)
         os._exit(125)
     os._exit(0)
@@ -278,16 +278,16 @@ def end_like(status: int) -> t.NoReturn:
 def main(arguments: list[str]) -> t.NoReturn:
     try:
         if not arguments:
-            raise Refused("no command is given: sandbox COMMAND [ARG...]")
+            raise SandboxRefused("no command is given: sandbox COMMAND [ARG...]")
         if not sys.platform.startswith("linux"):
-            raise Refused(f"it is made of Linux namespaces, and this is {sys.platform}: use a Linux machine")
+            raise SandboxRefused(f"it is made of Linux namespaces, and this is {sys.platform}: use a Linux machine")
         if os.geteuid() != 0:
-            raise Refused("it makes namespaces and mounts, which needs root: run it with sudo")
+            raise SandboxRefused("it makes namespaces and mounts, which needs root: run it with sudo")
         for name in CNI_VARIABLES:
             os.environ.pop(name, None)
         os.environ["CNI_SANDBOX"] = "1"
         end_like(sandboxed(arguments))
-    except Refused as error:
+    except SandboxRefused as error:
         print(f"sandbox: {error}", file=sys.stderr)
         sys.exit(125)
 

@@ -16,19 +16,19 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory, busy
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins, busy
 from ansible_collections.cni.node.tests.support.until import until
 
 REQUEST = {"cniVersion": "1.0.0", "name": "n", "type": "p"}
 
 
 @pytest.fixture
-def plugins(tmp_path: pathlib.Path) -> PluginDirectory:
-    return PluginDirectory(tmp_path / "bin")
+def plugins(tmp_path: pathlib.Path) -> ScriptedPlugins:
+    return ScriptedPlugins(tmp_path / "bin")
 
 
 def call(
-    plugins: PluginDirectory, command: str, request: t.Mapping[str, t.Any] | None = None, plugin: str = "p"
+    plugins: ScriptedPlugins, command: str, request: t.Mapping[str, t.Any] | None = None, plugin: str = "p"
 ) -> subprocess.CompletedProcess[str]:
     environment = {"CNI_COMMAND": command, "CNI_ARGS": "A=1"}
     text = json.dumps(REQUEST if request is None else request)
@@ -36,14 +36,14 @@ def call(
     return subprocess.run(argv, env=environment, input=text, check=False, capture_output=True, text=True)
 
 
-def test_an_add_hands_on_what_came_before(plugins: PluginDirectory) -> None:
+def test_an_add_hands_on_what_came_before(plugins: ScriptedPlugins) -> None:
     plugins.write("p")
     done = call(plugins, "ADD", {**REQUEST, "prevResult": {"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.2/8"}]}})
     assert json.loads(done.stdout) == {"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.2/8"}]}
     assert call(plugins, "DEL").stdout == ""
 
 
-def test_a_call_that_is_only_half_written_down_is_none_yet(plugins: PluginDirectory) -> None:
+def test_a_call_that_is_only_half_written_down_is_none_yet(plugins: ScriptedPlugins) -> None:
     plugins.write("p")
     call(plugins, "CHECK")
     log = plugins.path / ".calls"
@@ -54,29 +54,29 @@ def test_a_call_that_is_only_half_written_down_is_none_yet(plugins: PluginDirect
     assert plugins.calls() == []
 
 
-def test_an_empty_result_takes_the_place_of_what_came_before(plugins: PluginDirectory) -> None:
-    plugins.write("p", ADD=Answer(result={}))
+def test_an_empty_result_takes_the_place_of_what_came_before(plugins: ScriptedPlugins) -> None:
+    plugins.write("p", ADD=ScriptedAnswer(result={}))
     done = call(plugins, "ADD", {**REQUEST, "prevResult": {"ips": []}})
     assert json.loads(done.stdout) == {"cniVersion": "1.0.0"}
 
 
-def test_a_version_answer_lists_what_was_asked_for(plugins: PluginDirectory) -> None:
+def test_a_version_answer_lists_what_was_asked_for(plugins: ScriptedPlugins) -> None:
     plugins.write("p", versions=["0.3.1", "0.4.0"])
     answer = json.loads(call(plugins, "VERSION").stdout)
     assert answer == {"cniVersion": "0.4.0", "supportedVersions": ["0.3.1", "0.4.0"]}
 
 
-def test_answers_are_given_in_turn_and_the_last_is_repeated(plugins: PluginDirectory) -> None:
-    plugins.write("p", ADD=[Answer(error={"code": 11, "msg": "later"}), Answer(result={"ips": []})])
+def test_answers_are_given_in_turn_and_the_last_is_repeated(plugins: ScriptedPlugins) -> None:
+    plugins.write("p", ADD=[ScriptedAnswer(error={"code": 11, "msg": "later"}), ScriptedAnswer(result={"ips": []})])
     calls = [call(plugins, "ADD") for dummy in range(3)]
     assert [done.returncode for done in calls] == [1, 0, 0]
     assert json.loads(calls[0].stdout) == {"cniVersion": "1.0.0", "code": 11, "msg": "later"}
     assert json.loads(calls[2].stdout) == {"cniVersion": "1.0.0", "ips": []}
 
 
-def test_the_log_has_every_call_of_the_directory_in_order(plugins: PluginDirectory) -> None:
+def test_the_log_has_every_call_of_the_directory_in_order(plugins: ScriptedPlugins) -> None:
     plugins.write("p")
-    plugins.write("q", DEL=Answer(signal=signal.SIGKILL))
+    plugins.write("q", DEL=ScriptedAnswer(signal=signal.SIGKILL))
     call(plugins, "ADD")
     call(plugins, "DEL", plugin="q")
     calls = plugins.calls()
@@ -92,24 +92,24 @@ def test_the_log_has_every_call_of_the_directory_in_order(plugins: PluginDirecto
 @pytest.mark.parametrize(
     ("answer", "status", "stdout", "stderr"),
     [
-        (Answer(exit=3, stderr="oops"), 3, "", "oops"),
-        (Answer(signal=signal.SIGSEGV), -signal.SIGSEGV, "", ""),
-        (Answer(stdout="{not json"), 0, "{not json", ""),
-        (Answer(stdout_bytes=3 << 20), 0, "x" * (3 << 20), ""),
-        (Answer(stderr="last words: ", stderr_bytes=1 << 20), 0, "", "last words: ".ljust(1 << 20, "x")),
+        (ScriptedAnswer(exit=3, stderr="oops"), 3, "", "oops"),
+        (ScriptedAnswer(signal=signal.SIGSEGV), -signal.SIGSEGV, "", ""),
+        (ScriptedAnswer(stdout="{not json"), 0, "{not json", ""),
+        (ScriptedAnswer(stdout_bytes=3 << 20), 0, "x" * (3 << 20), ""),
+        (ScriptedAnswer(stderr="last words: ", stderr_bytes=1 << 20), 0, "", "last words: ".ljust(1 << 20, "x")),
     ],
 )
 def test_a_plugin_ends_and_prints_as_told(
-    plugins: PluginDirectory, answer: Answer, status: int, stdout: str, stderr: str
+    plugins: ScriptedPlugins, answer: ScriptedAnswer, status: int, stdout: str, stderr: str
 ) -> None:
     plugins.write("p", DEL=answer)
     done = call(plugins, "DEL")
     assert (done.returncode, done.stdout == stdout, done.stderr == stderr) == (status, True, True)
 
 
-def test_plugins_wait_at_a_gate_until_it_opens(plugins: PluginDirectory) -> None:
+def test_plugins_wait_at_a_gate_until_it_opens(plugins: ScriptedPlugins) -> None:
     with plugins.gate() as gate:
-        plugins.write("p", DEL=Answer(hold=gate))
+        plugins.write("p", DEL=ScriptedAnswer(hold=gate))
         argv, environment = [str(plugins.path / "p")], {"CNI_COMMAND": "DEL"}
         running = [subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL) for dummy in range(3)]
         assert len(plugins.wait_for_held(3)) == 3
@@ -120,9 +120,9 @@ def test_plugins_wait_at_a_gate_until_it_opens(plugins: PluginDirectory) -> None
 
 @pytest.mark.parametrize("kind", ["same group", "own session"])
 def test_a_grandchild_keeps_the_streams_open(
-    plugins: PluginDirectory, kind: t.Literal["same group", "own session"]
+    plugins: ScriptedPlugins, kind: t.Literal["same group", "own session"]
 ) -> None:
-    plugins.write("p", DEL=Answer(stdout="said", grandchild=kind))
+    plugins.write("p", DEL=ScriptedAnswer(stdout="said", grandchild=kind))
     argv, pipe = [str(plugins.path / "p")], subprocess.PIPE
     with subprocess.Popen(argv, env={"CNI_COMMAND": "DEL"}, stdin=subprocess.DEVNULL, stdout=pipe) as running:
         assert running.wait() == 0
@@ -137,8 +137,8 @@ def test_a_grandchild_keeps_the_streams_open(
         os.kill(grandchild, signal.SIGKILL)
 
 
-def test_a_plugin_that_hangs_deaf_ends_by_a_kill_only(plugins: PluginDirectory) -> None:
-    plugins.write("p", DEL=Answer(stdout="said", hang="deaf", close=True))
+def test_a_plugin_that_hangs_deaf_ends_by_a_kill_only(plugins: ScriptedPlugins) -> None:
+    plugins.write("p", DEL=ScriptedAnswer(stdout="said", hang="deaf", close=True))
     argv, pipe = [str(plugins.path / "p")], subprocess.PIPE
     with subprocess.Popen(argv, env={"CNI_COMMAND": "DEL"}, stdin=subprocess.DEVNULL, stdout=pipe) as running:
         assert running.stdout is not None
@@ -157,13 +157,13 @@ def ignored(pid: int, number: signal.Signals) -> bool:
     return bool(int(mask, 16) >> (number - 1) & 1)
 
 
-def test_a_plugin_may_leave_its_request_unread(plugins: PluginDirectory) -> None:
-    plugins.write("p", DEL=Answer(read_stdin=False))
+def test_a_plugin_may_leave_its_request_unread(plugins: ScriptedPlugins) -> None:
+    plugins.write("p", DEL=ScriptedAnswer(read_stdin=False))
     call(plugins, "DEL")
     assert plugins.calls()[0].stdin == ""
 
 
-def test_a_busy_plugin_cannot_be_run(plugins: PluginDirectory) -> None:
+def test_a_busy_plugin_cannot_be_run(plugins: ScriptedPlugins) -> None:
     with busy(plugins.write("p")), pytest.raises(OSError, match="busy") as raised:
         call(plugins, "DEL")
     assert raised.value.errno == errno.ETXTBSY

@@ -18,7 +18,7 @@ CACHE = pathlib.Path(__file__).resolve().parents[2] / ".cache" / "vm"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
-class Refused(Exception):
+class ImageRefused(Exception):
     """The machine cannot be made or run; the text is one sentence for a person."""
 
 
@@ -64,7 +64,7 @@ def mirror() -> str:
         suite, component, address = line.split()
         if (suite, component) == (recipe.SUITE, "main"):
             return address
-    raise Refused(f"this machine's apt knows no source of Debian {recipe.SUITE}: add one to /etc/apt")
+    raise ImageRefused(f"this machine's apt knows no source of Debian {recipe.SUITE}: add one to /etc/apt")
 
 
 def _proxy() -> dict[str, str]:
@@ -109,7 +109,9 @@ def _told(argv: t.Sequence[str]) -> str:
     try:
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     except OSError as error:
-        raise Refused(f"{argv[0]} cannot be run ({error.strerror}): the image is made on a Debian machine") from error
+        raise ImageRefused(
+            f"{argv[0]} cannot be run ({error.strerror}): the image is made on a Debian machine"
+        ) from error
 
 
 def _run(argv: t.Sequence[str | pathlib.Path], env: t.Mapping[str, str] | None = None) -> None:
@@ -124,4 +126,4 @@ def _run(argv: t.Sequence[str | pathlib.Path], env: t.Mapping[str, str] | None =
     )
     if done.returncode != 0:
         last = "\n".join(done.stdout.splitlines()[-20:])
-        raise Refused(f"{argv[0]} ended with {done.returncode} while the image was made:\n{last}")
+        raise ImageRefused(f"{argv[0]} ended with {done.returncode} while the image was made:\n{last}")

@@ -11,7 +11,7 @@ import os
 import sys
 import typing as t
 
-from ansible_collections.cni.node.tests.vm import image, machine
+from ansible_collections.cni.node.tests.vm import image, virtual_machine
 
 
 def run(command: str) -> None:
@@ -19,8 +19,8 @@ def run(command: str) -> None:
         print(image.build())
         return
     if "CNI_SANDBOX" not in os.environ:
-        raise image.Refused("the machine takes a port: run it inside tests/support/sandbox")
-    machine.up() if command == "up" else machine.down()
+        raise image.ImageRefused("the machine takes a port: run it inside tests/support/sandbox")
+    virtual_machine.up() if command == "up" else virtual_machine.down()
 
 
 def main(argv: t.Sequence[str]) -> int:
@@ -31,7 +31,7 @@ def main(argv: t.Sequence[str]) -> int:
     commands.add_parser("down", help="switch off")
     try:
         run(parser.parse_args(argv).command)
-    except (image.Refused, TimeoutError) as error:
+    except (image.ImageRefused, TimeoutError) as error:
         print(f"vm: {error}", file=sys.stderr)
         return 125
     return 0

@@ -10,8 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import PROGRAM, Project
-from ansible_collections.cni.node.tests.integration.engine.node import PLUGIN_DIRS, Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PROGRAM, Project
+from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway import empty_node
 
 
@@ -26,11 +26,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture
-def node() -> t.Iterator[Node]:
+def node() -> t.Iterator[EngineNode]:
     with empty_node():
-        yield Node()
+        yield EngineNode()
 
 
 @pytest.fixture
-def project(node: Node, tmp_path: pathlib.Path) -> Project:
+def project(node: EngineNode, tmp_path: pathlib.Path) -> Project:
     return Project(tmp_path)

@@ -11,21 +11,21 @@ import json
 import pathlib
 import typing as t
 
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import RESULT, configuration, open_network
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import RESULT, configuration, open_network
 from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 
-def test_real_attachments_come_and_go(node: Node, project: Project) -> None:
-    node.write({**networks.full(), "name": "db"})
-    node.write({**networks.network(networks.PTP), "name": "nat"})
+def test_real_attachments_come_and_go(node: EngineNode, project: Project) -> None:
+    node.write({**reference_networks.full(), "name": "db"})
+    node.write({**reference_networks.network(reference_networks.PTP), "name": "nat"})
     items: list[Json] = [
         {"network": "db", "netns": "red"},
-        {"network": "db", "netns": "/run/netns/blue", "capability_args": networks.CAPABILITY_ARGS},
+        {"network": "db", "netns": "/run/netns/blue", "capability_args": reference_networks.CAPABILITY_ARGS},
         {"network": "nat", "netns": "blue", "ifname": "eth1"},
         {"network": "nat", "netns": "/run/netns/green", "container_id": "pod-1.a", "args": {"IgnoreUnknown": True}},
     ]
@@ -47,7 +47,7 @@ def test_real_attachments_come_and_go(node: Node, project: Project) -> None:
             assert one["result"]["cniVersion"] == "1.0.0"
             assert inside.addresses(one["ifname"]) == addresses
             assert 0 < one["seconds"] < 60
-        assert blue.links()["eth0"]["address"] == networks.MAC
+        assert blue.links()["eth0"]["address"] == reference_networks.MAC
         # Debian's portmap looks for rules of a family that the attachment has no address of.
         assert all("ipv6 dnat" in text for text in done.entries[1]["false_alarms"])
         assert [one["result"] for one in played["attach, again"].entries] == [one["result"] for one in done.entries]
@@ -61,21 +61,21 @@ def test_real_attachments_come_and_go(node: Node, project: Project) -> None:
         assert before.difference(node.state()) == ""
 
 
-def test_mapped_ports_are_of_tcp_unless_they_say_otherwise_and_may_be_text(node: Node, project: Project) -> None:
-    node.write({**networks.full(), "name": "db"})
-    port = {"hostPort": str(networks.HOST_PORT), "containerPort": str(networks.CONTAINER_PORT)}
+def test_mapped_ports_are_of_tcp_unless_they_say_otherwise_and_may_be_text(node: EngineNode, project: Project) -> None:
+    node.write({**reference_networks.full(), "name": "db"})
+    port = {"hostPort": str(reference_networks.HOST_PORT), "containerPort": str(reference_networks.CONTAINER_PORT)}
     ways: list[t.Any] = [[port], [{**port, "protocol": "TCP"}], json.dumps([port])]
     with namespaces("blue"):
         for number, ports in enumerate(ways):
             item: Json = {
                 "network": "db",
                 "netns": "blue",
-                "capability_args": {"portMappings": ports, "mac": networks.MAC},
+                "capability_args": {"portMappings": ports, "mac": reference_networks.MAC},
             }
             played = project.play([task("attach", ATTACHMENTS, {"attachments": [item]})]).succeeded()
             assert played["attach"].actions() == {"blue": "checked" if number else "added"}
         record = json.loads(pathlib.Path("/var/lib/cni/results/db-blue-eth0").read_bytes())
-        assert record["capabilityArgs"] == networks.CAPABILITY_ARGS
+        assert record["capabilityArgs"] == reference_networks.CAPABILITY_ARGS
         project.play([task("detach", ATTACHMENTS, {"attachments": [{**item, "state": "absent"}]})]).succeeded()
 
 
@@ -94,9 +94,14 @@ def _complete(items: list[Json]) -> list[Json]:
     ]
 
 
-def test_whatever_has_changed_since_add_makes_it_anew_by_del_as_it_was(node: Node, project: Project) -> None:
+def test_whatever_has_changed_since_add_makes_it_anew_by_del_as_it_was(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
-    first: Json = {"network": "lab", "netns": "red", "args": {"A": "1"}, "capability_args": {"mac": networks.MAC}}
+    first: Json = {
+        "network": "lab",
+        "netns": "red",
+        "args": {"A": "1"},
+        "capability_args": {"mac": reference_networks.MAC},
+    }
     port = {"hostPort": 8080, "containerPort": 80}
     steps: dict[str, Json] = {
         "add": first,
@@ -136,8 +141,8 @@ def test_whatever_has_changed_since_add_makes_it_anew_by_del_as_it_was(node: Nod
     assert [call.env["CNI_ARGS"] for call in deleted] == ["A=1", "A=2;B=7", "A=2;B=7", "", ""]
     given = [call.request.get("runtimeConfig") for call in deleted]
     assert given == [
-        {"mac": networks.MAC},
-        {"mac": networks.MAC},
+        {"mac": reference_networks.MAC},
+        {"mac": reference_networks.MAC},
         {"portMappings": [{**port, "protocol": "tcp"}]},
         None,
         None,
@@ -148,7 +153,7 @@ def test_whatever_has_changed_since_add_makes_it_anew_by_del_as_it_was(node: Nod
     assert all(call.request["prevResult"]["ips"] == RESULT["ips"] for call in deleted)
 
 
-def test_absent_needs_neither_namespace_nor_configuration(node: Node, project: Project) -> None:
+def test_absent_needs_neither_namespace_nor_configuration(node: EngineNode, project: Project) -> None:
     for name in ("one", "two"):
         open_network(node, name)
     items = [{"network": name, "netns": name} for name in ("one", "two")]
@@ -169,10 +174,12 @@ def test_absent_needs_neither_namespace_nor_configuration(node: Node, project: P
     assert played["never was"].did_nothing().result["summary"] == {"unchanged": 1}
 
 
-def test_an_attachment_that_fails_does_not_stop_the_others(node: Node, project: Project) -> None:
+def test_an_attachment_that_fails_does_not_stop_the_others(node: EngineNode, project: Project) -> None:
     for name in ("good", "bad-add"):
         open_network(node, name)
-    node.plugins.write("lab-bad-add", ADD=Answer(error={"code": 100, "msg": "no address left"}, stderr="tried all\n"))
+    node.plugins.write(
+        "lab-bad-add", ADD=ScriptedAnswer(error={"code": 100, "msg": "no address left"}, stderr="tried all\n")
+    )
     bad: dict[str, tuple[Json, int, str]] = {
         "no network": (
             {"network": "nowhere", "ifname": "eth1"},
@@ -215,7 +222,7 @@ def test_an_attachment_that_fails_does_not_stop_the_others(node: Node, project: 
     assert "the DEL that followed succeeded; nothing is left behind" in failed[-1]["error"]["details"]
 
 
-def test_purge_removes_what_this_collection_made_and_nothing_else(node: Node, project: Project) -> None:
+def test_purge_removes_what_this_collection_made_and_nothing_else(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     foreign = {
         "kind": "cniCacheV1",
@@ -253,9 +260,9 @@ def _identity(path: pathlib.Path) -> tuple[bytes, int, int, int]:
     return path.read_bytes(), status.st_ino, status.st_mode, status.st_mtime_ns
 
 
-def test_options_reach_the_engine(node: Node, project: Project) -> None:
+def test_options_reach_the_engine(node: EngineNode, project: Project) -> None:
     """Directories, the time limit and the number of workers, each of which changes what happens."""
-    node.plugins.write("lab-lab", ADD=Answer(hang="yes"))
+    node.plugins.write("lab-lab", ADD=ScriptedAnswer(hang="yes"))
     own = pathlib.Path("/etc/cni/mine")
     own.mkdir()
     (own / "lab.conflist").write_text(json.dumps(configuration("lab")), encoding="utf-8")
@@ -276,13 +283,13 @@ def test_options_reach_the_engine(node: Node, project: Project) -> None:
     assert (node.cache_dir / "mine" / "results" / "lab-c1-eth0").is_file()
 
 
-def _attach_with(workers: int, node: Node, project: Project, wanted: Json) -> None:
+def _attach_with(workers: int, node: EngineNode, project: Project, wanted: Json) -> None:
     """As many plugins as there are workers run at a time, and no more."""
     node.plugins.forget()
     anew = {**wanted, "attachments": [{**item, "args": {"N": str(workers)}} for item in wanted["attachments"]]}
     with concurrent.futures.ThreadPoolExecutor() as pool:
         with node.plugins.gate(f"gate{workers}") as gate:
-            node.plugins.write("lab-lab", ADD=Answer(result=RESULT, hold=gate))
+            node.plugins.write("lab-lab", ADD=ScriptedAnswer(result=RESULT, hold=gate))
             played = pool.submit(project.play, [task("attach", ATTACHMENTS, {**anew, "workers": workers})])
             held = node.plugins.wait_for_held(workers, 120)
         played.result().succeeded()

@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import json
 
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import COMPLAINS, WORKS, open_network
-from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import COMPLAINS, WORKS, open_network
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 ATTACHMENTS = "cni.node.attachments"
 CHECKS, DRIFTS = ("always", "changed", "never"), ("recreate", "fail", "report")
@@ -23,16 +23,16 @@ def _options(name: str) -> Json:
     return {"attachments": [{"network": name, "netns": name}], "check": check, "on_drift": on_drift}
 
 
-def _outcome(done: Done) -> tuple[str, str, bool]:
+def _outcome(done: TaskRun) -> tuple[str, str, bool]:
     (entry,) = done.entries
     return done.status, entry["action"], entry["changed"]
 
 
-def _calls(node: Node, name: str) -> list[str]:
+def _calls(node: EngineNode, name: str) -> list[str]:
     return [call.command for call in node.plugins.calls(f"lab-{name}") if call.command != "VERSION"]
 
 
-def test_a_failed_check_of_what_is_there(node: Node, project: Project) -> None:
+def test_a_failed_check_of_what_is_there(node: EngineNode, project: Project) -> None:
     """It fails twice: in check mode and in the run that follows."""
     always, others = [f"always-{drift}" for drift in DRIFTS], [f"{check}-fail" for check in CHECKS[1:]]
     for name in (*always, *others):
@@ -67,7 +67,7 @@ def test_a_failed_check_of_what_is_there(node: Node, project: Project) -> None:
         assert _calls(node, name) == ["ADD"]
 
 
-def test_a_failed_check_right_after_add(node: Node, project: Project) -> None:
+def test_a_failed_check_right_after_add(node: EngineNode, project: Project) -> None:
     names = [f"{check}-{drift}" for check, drift in itertools.product(CHECKS, DRIFTS)]
     for name in names:
         open_network(node, name, CHECK=COMPLAINS)
@@ -89,7 +89,7 @@ def test_a_failed_check_right_after_add(node: Node, project: Project) -> None:
             played[name].failed("CHECK fails right after ADD, so making it anew will not help: ", "the cable is out")
 
 
-def test_what_has_no_check_is_not_asked(node: Node, project: Project) -> None:
+def test_what_has_no_check_is_not_asked(node: EngineNode, project: Project) -> None:
     open_network(node, "disabled", CHECK=COMPLAINS)
     node.write({**_written(node, "disabled"), "disableCheck": True})
     open_network(node, "older", CHECK=COMPLAINS)
@@ -106,5 +106,5 @@ def _error(name: str) -> str:
     return f"plugin lab-{name} failed (CHECK): not as it was; the cable is out\nCHECK by {path}: exit status 1"
 
 
-def _written(node: Node, name: str) -> Json:
+def _written(node: EngineNode, name: str) -> Json:
     return dict(json.loads((node.conf_dir / f"10-{name}.conflist").read_text(encoding="utf-8")))

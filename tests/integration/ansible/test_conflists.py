@@ -10,9 +10,9 @@ import json
 import pathlib
 import stat
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task, thrice
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.state import tree_lines
 
 CONFLISTS = "cni.node.conflists"
@@ -20,17 +20,19 @@ LOOPBACK: Json = {"type": "loopback"}
 
 
 def named(name: str, *plugins: Json, **keys: object) -> Json:
-    return {**networks.network(*(plugins or (LOOPBACK,)), name=name), **keys}
+    return {**reference_networks.network(*(plugins or (LOOPBACK,)), name=name), **keys}
 
 
-def test_a_network_is_given_as_data_or_as_text_and_for_one_plugin_as_before_1_0_0(node: Node, project: Project) -> None:
+def test_a_network_is_given_as_data_or_as_text_and_for_one_plugin_as_before_1_0_0(
+    node: EngineNode, project: Project
+) -> None:
     text = '{"cniVersion": "1.0.0",   "name": "raw", "plugins": [{"type": "loopback", "big": 9007199254740993}]}'
     items: list[Json] = [
-        {"config": networks.full() | {"name": "db"}},
+        {"config": reference_networks.full() | {"name": "db"}},
         {"config": named("list"), "filename": "my-own.conflist", "priority": 99},
         {"content": text, "name": "raw", "priority": 5, "state": "present"},
-        {"config": networks.single(LOOPBACK, "0.4.0", "old")},
-        {"config": networks.single(LOOPBACK, "", "older"), "filename": "older.json"},
+        {"config": reference_networks.single(LOOPBACK, "0.4.0", "old")},
+        {"config": reference_networks.single(LOOPBACK, "", "older"), "filename": "older.json"},
     ]
     played = project.play(thrice("write", CONFLISTS, {"conflists": items}), "--diff").succeeded()
     done = played.settled("write")
@@ -50,7 +52,7 @@ def test_a_network_is_given_as_data_or_as_text_and_for_one_plugin_as_before_1_0_
     assert set(played["write" + ", again"].files.values()) == {"unchanged"}
 
 
-def test_priority_moves_a_file_and_content_changes_in_its_place(node: Node, project: Project) -> None:
+def test_priority_moves_a_file_and_content_changes_in_its_place(node: EngineNode, project: Project) -> None:
     changed = named("a", {"type": "loopback", "mtu": 1400})
     steps: dict[str, Json] = {
         "write": {"config": named("a")},
@@ -69,7 +71,7 @@ def test_priority_moves_a_file_and_content_changes_in_its_place(node: Node, proj
     assert [path.name for path in node.conf_dir.iterdir() if path.name[0] != "."] == ["zz.conflist"]
 
 
-def test_the_mode_is_kept_right_in_a_directory_of_ones_own(node: Node, project: Project) -> None:
+def test_the_mode_is_kept_right_in_a_directory_of_ones_own(node: EngineNode, project: Project) -> None:
     directory = pathlib.Path("/etc/cni/mine/net.d")
     wanted: Json = {"conflists": [{"config": named("a")}], "conf_dir": str(directory), "mode": "0600"}
     path = directory / "10-a.conflist"
@@ -81,9 +83,9 @@ def test_the_mode_is_kept_right_in_a_directory_of_ones_own(node: Node, project: 
     assert "0666" in played.output, "the diff does not show what has changed"
 
 
-def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: Node, project: Project) -> None:
+def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: EngineNode, project: Project) -> None:
     node.write(named("b"), "20-by-somebody-else.conflist")
-    node.write(networks.single(LOOPBACK, "0.4.0", "b"), "30-b.conf")
+    node.write(reference_networks.single(LOOPBACK, "0.4.0", "b"), "30-b.conf")
     node.write(named("c"))
     (node.conf_dir / "broken.conf").write_text("{", encoding="utf-8")
     node.run("conflists", conflists=[{"config": named(name)} for name in ("a", "b", "d")]).succeeded()
@@ -109,7 +111,7 @@ def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: Node, proj
     assert '-  "name": "a",' in played.output
 
 
-def test_purge_removes_only_what_this_collection_wrote_and_nobody_changed(node: Node, project: Project) -> None:
+def test_purge_removes_only_what_this_collection_wrote_and_nobody_changed(node: EngineNode, project: Project) -> None:
     node.write(named("foreign"), "00-foreign.conflist")
     (node.conf_dir / "README").write_text("keep me\n", encoding="utf-8")
     same = node.write(named("same"), "10-same.conflist")
@@ -142,7 +144,7 @@ def test_purge_removes_only_what_this_collection_wrote_and_nobody_changed(node: 
     ]
 
 
-def test_a_moved_file_that_somebody_has_changed_stays_and_one_is_told(node: Node, project: Project) -> None:
+def test_a_moved_file_that_somebody_has_changed_stays_and_one_is_told(node: EngineNode, project: Project) -> None:
     node.run("conflists", conflists=[{"config": named("a")}]).succeeded()
     old = node.conf_dir / "10-a.conflist"
     old.write_text(json.dumps(named("a", disableCheck=True)), encoding="utf-8")
@@ -155,7 +157,7 @@ def test_a_moved_file_that_somebody_has_changed_stays_and_one_is_told(node: Node
         assert told in warning
 
 
-def test_the_plugin_directory_beside_a_file_belongs_to_its_network(node: Node, project: Project) -> None:
+def test_the_plugin_directory_beside_a_file_belongs_to_its_network(node: EngineNode, project: Project) -> None:
     beside = node.conf_dir / "a"
     beside.mkdir()
     (beside / "10-more.conf").write_text('{"type": "no-such-plugin"}', encoding="utf-8")

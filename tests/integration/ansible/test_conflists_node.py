@@ -10,10 +10,10 @@ import subprocess
 import typing as t
 
 from ansible_collections.cni.node.plugins.filter.result_findings import result_findings
-from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, named
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 SETUP: t.Final = """
 link add lan0 mtu 1400 type veth peer name lan0-peer
@@ -37,7 +37,9 @@ def prepare() -> None:
 
 
 def routed(name: str, subnet: str, bridge: str = "") -> Json:
-    return named(name, networks.bridge(bridge=bridge or f"br-{name}", ipam=networks.host_local(subnet)))
+    return named(
+        name, reference_networks.bridge(bridge=bridge or f"br-{name}", ipam=reference_networks.host_local(subnet))
+    )
 
 
 def on_lan(name: str, plugin_type: str = "macvlan", **keys: t.Any) -> Json:
@@ -58,7 +60,7 @@ WRONG: t.Final[dict[str, Json]] = {
     "incompatible-plugin /plugins/0/type": named("b", {"type": "old"}),
     "missing-link /plugins/0/master": on_lan("c", master="lan7"),
     "mtu-above-master /plugins/0/mtu": on_lan("d", "ipvlan", mtu=1500),
-    "address-taken /plugins/0/ipam/ranges/0/0": on_lan("e", ipam=networks.host_local("192.168.7.0/24")),
+    "address-taken /plugins/0/ipam/ranges/0/0": on_lan("e", ipam=reference_networks.host_local("192.168.7.0/24")),
     "overlaps-route /plugins/0/ipam/ranges/0/0": routed("f", "172.17.0.0/16"),
     "overlaps-route /plugins/0/ipam/ranges/0/0 ": routed("g", "10.8.0.0/16"),
     "overlaps-network /plugins/0/ipam/ranges/0/0": routed("h", "10.50.0.0/16"),
@@ -77,7 +79,7 @@ LYING_ABOUT: t.Final = {
 }
 
 
-def litter(node: Node) -> None:
+def litter(node: EngineNode) -> None:
     node.plugins.write("old", versions=["0.4.0"])
     node.write(named("first"), "05-first.conflist")
     node.write(named("j"), "90-j.conflist")
@@ -86,7 +88,7 @@ def litter(node: Node) -> None:
     (node.conf_dir / ".ansible_tmpx1y2z3-net.conflist").write_text("", encoding="utf-8")
 
 
-def test_all_that_is_wrong_on_a_node_is_found_in_one_run_and_nothing_is_written(node: Node) -> None:
+def test_all_that_is_wrong_on_a_node_is_found_in_one_run_and_nothing_is_written(node: EngineNode) -> None:
     prepare()
     litter(node)
     items = [{"config": config} for config in (*WRONG.values(), *SUSPICIOUS.values())]
@@ -103,7 +105,7 @@ def test_all_that_is_wrong_on_a_node_is_found_in_one_run_and_nothing_is_written(
     assert codes(predicted.result) == {**codes(done.result), **dict.fromkeys(may_come, "warning")}
 
 
-def test_warnings_are_shown_once_beside_those_of_the_controller(node: Node, project: Project) -> None:
+def test_warnings_are_shown_once_beside_those_of_the_controller(node: EngineNode, project: Project) -> None:
     prepare()
     litter(node)
     odd = named("j", {"type": "loopback", "colour": "red"})
@@ -135,14 +137,14 @@ def test_warnings_are_shown_once_beside_those_of_the_controller(node: Node, proj
     assert codes(played["to come"].ok().result)["10-z.conflist missing-link /plugins/0/master"] == "warning"
 
 
-def _told(done: Done) -> int:
+def _told(done: TaskRun) -> int:
     assert len(set(done.warnings)) == len(done.warnings)
     return len(done.warnings)
 
 
-def test_what_networks_have_made_themselves_is_no_fault(node: Node) -> None:
+def test_what_networks_have_made_themselves_is_no_fault(node: EngineNode) -> None:
     prepare()
-    ptp = named("ptp", {**networks.PTP, "ipMasq": False})
+    ptp = named("ptp", {**reference_networks.PTP, "ipMasq": False})
     device = named("device", {"type": "host-device", "device": "spare0"})
     subprocess.run(["ip", "link", "add", "spare0", "type", "veth", "peer", "name", "other"], check=True)
     configs = [routed("bridge", "10.1.0.0/16"), ptp, device]

@@ -12,21 +12,21 @@ import textwrap
 
 from ansible.parsing.vault import VaultLib, VaultSecret
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task
 from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, named
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 
-def test_plugins_are_asked_before_a_file_is_written(node: Node, project: Project) -> None:
+def test_plugins_are_asked_before_a_file_is_written(node: EngineNode, project: Project) -> None:
     node.plugins.write("old", versions=["0.3.1", "0.4.0"])
-    node.plugins.write("hanging", VERSION=Answer(hang="yes"))
-    node.plugins.write("broken", VERSION=Answer(stdout="hello", exit=3))
+    node.plugins.write("hanging", VERSION=ScriptedAnswer(hang="yes"))
+    node.plugins.write("broken", VERSION=ScriptedAnswer(stdout="hello", exit=3))
     bad: dict[str, tuple[Json, tuple[str, ...]]] = {
         "missing": (named("a", {"type": "missing"}), ("plugin 'missing' is not installed", "/usr/libexec/cni")),
         "delegated": (
-            named("a", networks.bridge(ipam={"type": "my-ipam"})),
+            named("a", reference_networks.bridge(ipam={"type": "my-ipam"})),
             ("plugin 'my-ipam' is not installed",),
         ),
         "old": (
@@ -89,7 +89,7 @@ def test_one_bad_item_and_nothing_is_written(project: Project) -> None:
         played[name].did_nothing().failed(fragment)
 
 
-def test_text_from_a_variable_or_a_file_is_text(node: Node, project: Project) -> None:
+def test_text_from_a_variable_or_a_file_is_text(node: EngineNode, project: Project) -> None:
     text = '{"cniVersion": "1.0.0", "name": "a", "plugins": [{"type": "loopback", "flag": true}]}'
     project.write("files/b.conflist", text.replace('"a"', '"b"'))
     items = [{"content": "{{ text }}"}, {"content": "{{ lookup('ansible.builtin.file', 'b.conflist') }}"}]
@@ -116,7 +116,7 @@ PLAYBOOK = """\
 """
 
 
-def test_a_value_from_a_vault_is_written_as_it_was(node: Node, project: Project) -> None:
+def test_a_value_from_a_vault_is_written_as_it_was(node: EngineNode, project: Project) -> None:
     password = project.write("password", "secret\n")
     encrypted = VaultLib([("default", VaultSecret(b"secret"))]).encrypt("hunter2").decode()
     playbook = project.write("vault.yml", PLAYBOOK + textwrap.indent(encrypted, " " * 20))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, named
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 BUILTIN = "ansible.builtin.template"
 TEMPLATE = """\
@@ -31,7 +31,7 @@ def variables(who: str) -> Json:
     return {"name": f"{who}net", "mtus": [1400, 1500]}
 
 
-def test_it_is_found_and_rendered_as_ansible_does(node: Node, project: Project) -> None:
+def test_it_is_found_and_rendered_as_ansible_does(node: EngineNode, project: Project) -> None:
     """Beside the playbook, in its templates, in the role's own before both, and by an absolute path."""
     beside = project.write("beside.j2", TEMPLATE.replace("{{ place }}", "beside"))
     for directory in ("templates", "roles/lab/templates"):
@@ -78,13 +78,13 @@ def test_it_is_found_and_rendered_as_ansible_does(node: Node, project: Project) 
     assert '+  "name": "onenet",' in played.output
 
 
-def _comment(node: Node, filename: str) -> str:
+def _comment(node: EngineNode, filename: str) -> str:
     plugins = json.loads((node.conf_dir / filename).read_text(encoding="utf-8"))["plugins"]
     assert [plugin["mtu"] for plugin in plugins] == [1400, 1500]
     return str(plugins[0]["comment"])
 
 
-def test_the_vars_of_an_item_win_and_end_with_it(node: Node, project: Project) -> None:
+def test_the_vars_of_an_item_win_and_end_with_it(node: EngineNode, project: Project) -> None:
     project.write("templates/net.j2", TEMPLATE)
     items = [
         {"template": "net.j2", "vars": {"name": "a", "place": "of the item"}},

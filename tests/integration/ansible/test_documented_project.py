@@ -10,7 +10,7 @@ import re
 
 import yaml
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import PAGE
 
 _EXAMPLE = re.compile(r"```yaml\n# (\S+)\n(.*?)```", re.DOTALL)

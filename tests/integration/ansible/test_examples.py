@@ -9,9 +9,9 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.tests.integration.ansible import documentation
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import namespace
 
 # An example by its number or several by a slice, so that each finds what it works on.
@@ -55,7 +55,7 @@ def test_every_module_has_examples_in_this_order() -> None:
     assert len(listed) == sum(len(documentation.examples(module)) for module in documentation.NAMES)
 
 
-def test_the_examples_run_one_after_the_other(node: Node, project: Project) -> None:
+def test_the_examples_run_one_after_the_other(node: EngineNode, project: Project) -> None:
     project.write("templates/dbnet.conflist.j2", TEMPLATE)
     tasks = list(_tasks())
     played = project.play(tasks, ignore_errors=False, vars={"my_attachments": MINE}).succeeded()
@@ -71,9 +71,9 @@ def test_the_examples_run_one_after_the_other(node: Node, project: Project) -> N
     assert last["namespaces"] == ["green", "red"]
 
 
-def test_the_example_that_changes_nothing_does_not_attach_either(node: Node, project: Project) -> None:
+def test_the_example_that_changes_nothing_does_not_attach_either(node: EngineNode, project: Project) -> None:
     (example,) = [task for task in documentation.examples("attachments") if "change nothing" in task["name"]]
-    node.write(networks.network(networks.bridge(), name="dbnet"))
+    node.write(reference_networks.network(reference_networks.bridge(), name="dbnet"))
     with namespace("red") as red:
         played = project.play([example]).succeeded()
         assert played[example["name"]].result["summary"] == {"added": 1}

@@ -13,7 +13,7 @@ import shutil
 import pytest
 import yaml
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
     PROVISION,
     REMOVE,
@@ -21,7 +21,7 @@ from ansible_collections.cni.node.tests.integration.ansible.test_playbooks impor
     VERIFY,
     _own,
 )
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import ip
 
 NODES = ("one", "two", "three")
@@ -53,7 +53,7 @@ def _lan(project: Project, ipam: object, **hosts: Json) -> Json:
     return {**UNMANAGED, "cni_node_verify": False}
 
 
-def _refused_once(played: Played) -> str:
+def _refused_once(played: PlaybookRun) -> str:
     assert played.status != 0
     assert _own(played) == [], played.output
     assert played.output.count("fatal: [") == 1, played.output
@@ -91,7 +91,7 @@ def test_a_variable_that_cannot_be_evaluated_here_is_named_and_stops_nothing(pro
     assert second.startswith("two: ")
 
 
-def test_three_nodes_on_a_lan_give_out_addresses_of_their_own(node: Node, project: Project) -> None:
+def test_three_nodes_on_a_lan_give_out_addresses_of_their_own(node: EngineNode, project: Project) -> None:
     variables = _lan(project, CUT)
     kept = project.path / "inventory" / ASSIGNED
     project.run(PROVISION, "--check", **variables).succeeded()

@@ -15,12 +15,12 @@ import subprocess
 import time
 import typing as t
 
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import configuration, open_network
-from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node, remove, replace
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import configuration, open_network
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, remove, replace
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, namespace, namespaces
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.support.until import until
 
 GC = "cni.node.gc"
@@ -28,17 +28,17 @@ LEASES = pathlib.Path("/var/lib/cni/networks")
 NOW: Json = {"min_age": 0}
 
 
-def collected(project: Project, **arguments: t.Any) -> Done:
+def collected(project: Project, **arguments: t.Any) -> TaskRun:
     """The node's garbage, collected: check mode foretold it, and a second run finds none."""
     return project.play(thrice("gc", GC, arguments)).settled("gc").ok()
 
 
-def found(done: Done) -> dict[str, str]:
+def found(done: TaskRun) -> dict[str, str]:
     """What became of each thing that was found."""
     return {f"{one['kind']} {one['subject'].rpartition('/')[2]}": one["action"] for one in done.result["findings"]}
 
 
-def evidence(done: Done) -> str:
+def evidence(done: TaskRun) -> str:
     return "\n".join(one["evidence"] for one in done.result["findings"])
 
 
@@ -50,8 +50,8 @@ def lease(network: str, address: str, content: str, age: float = 3600) -> pathli
     return path
 
 
-def full_network(node: Node, **keys: t.Any) -> None:
-    node.write(networks.network(networks.bridge(ipMasq=True), networks.PORTMAP, **keys))
+def full_network(node: EngineNode, **keys: t.Any) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), reference_networks.PORTMAP, **keys))
 
 
 PORTS: Json = {"capability_args": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}
@@ -70,11 +70,11 @@ def foreign(record: pathlib.Path) -> None:
     record.write_text(json.dumps(document), encoding="utf-8")
 
 
-def begun(node: Node, item: Json, plugin: str = "stall") -> None:
+def begun(node: EngineNode, item: Json, plugin: str = "stall") -> None:
     """Kill a run while its last plugin is at ADD; what went before is done and nothing is recorded."""
     node.plugins.forget()
     with node.plugins.gate() as gate:
-        node.plugins.write(plugin, ADD=Answer(hold=gate))
+        node.plugins.write(plugin, ADD=ScriptedAnswer(hold=gate))
         running = node.start("attachments", attachments=[item])
         (call,) = node.plugins.wait_for_held(1)
         running.kill()
@@ -83,7 +83,7 @@ def begun(node: Node, item: Json, plugin: str = "stall") -> None:
     node.plugins.write(plugin)
 
 
-def test_a_node_that_is_in_use_has_no_leaks(node: Node, project: Project) -> None:
+def test_a_node_that_is_in_use_has_no_leaks(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespace("blue"):
         node.attach({"network": "net", "netns": "blue", **PORTS})
@@ -91,12 +91,12 @@ def test_a_node_that_is_in_use_has_no_leaks(node: Node, project: Project) -> Non
         assert (done.changed, done.result["findings"], done.msg) == (False, [], "nothing is left over")
 
 
-def test_a_virgin_node_stays_one(node: Node, project: Project) -> None:
+def test_a_virgin_node_stays_one(node: EngineNode, project: Project) -> None:
     node.conf_dir.rmdir()
     assert collected(project, **NOW).left_alone().msg == "nothing is left over"
 
 
-def test_an_attachment_whose_namespace_is_gone_is_deleted_with_all_it_had(node: Node, project: Project) -> None:
+def test_an_attachment_whose_namespace_is_gone_is_deleted_with_all_it_had(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespaces("blue", "red") as (blue, red):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
@@ -112,7 +112,7 @@ def test_an_attachment_whose_namespace_is_gone_is_deleted_with_all_it_had(node: 
         blue.run("ping", "-c1", "-W5", "10.1.0.1")
 
 
-def test_an_attachment_whose_namespace_is_another_one_now_is_deleted(node: Node, project: Project) -> None:
+def test_an_attachment_whose_namespace_is_another_one_now_is_deleted(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespace("blue") as blue:
         node.attach({"network": "net", "netns": "blue"})
@@ -124,7 +124,7 @@ def test_an_attachment_whose_namespace_is_another_one_now_is_deleted(node: Node,
 
 
 def test_an_attachment_whose_namespace_is_mounted_elsewhere_by_now_is_none(
-    node: Node, project: Project, tmp_path: pathlib.Path
+    node: EngineNode, project: Project, tmp_path: pathlib.Path
 ) -> None:
     full_network(node)
     path = tmp_path / "elsewhere"
@@ -141,8 +141,8 @@ def test_an_attachment_whose_namespace_is_mounted_elsewhere_by_now_is_none(
     assert node.leases("net") == []
 
 
-def test_what_a_killed_run_began_is_undone(node: Node, project: Project) -> None:
-    node.write(networks.network(networks.bridge(ipMasq=True), {"type": "stall"}))
+def test_what_a_killed_run_began_is_undone(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), {"type": "stall"}))
     node.plugins.write("stall")
     with namespace("blue") as blue:
         begun(node, {"network": "net", "netns": "blue"})
@@ -153,7 +153,9 @@ def test_what_a_killed_run_began_is_undone(node: Node, project: Project) -> None
         assert (node.leases("net"), node.intents(), "eth0" in blue.links(), chains()) == ([], [], False, "")
 
 
-def test_what_is_not_called_valid_is_deleted_unless_it_is_young_or_of_others(node: Node, project: Project) -> None:
+def test_what_is_not_called_valid_is_deleted_unless_it_is_young_or_of_others(
+    node: EngineNode, project: Project
+) -> None:
     full_network(node)
     names = ("blue", "red", "podman")
     with namespaces(*names):
@@ -169,7 +171,7 @@ def test_what_is_not_called_valid_is_deleted_unless_it_is_young_or_of_others(nod
         assert len(node.leases("net")) == 2
 
 
-def test_a_lease_of_nobody_is_removed_and_every_claim_protects_its_own(node: Node, project: Project) -> None:
+def test_a_lease_of_nobody_is_removed_and_every_claim_protects_its_own(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespaces("blue", "red"):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
@@ -210,7 +212,7 @@ def test_a_lease_of_nobody_is_removed_and_every_claim_protects_its_own(node: Nod
     assert sorted([*own, "10.1.9.3", "10.1.9.4", "10.1.9.5", "10.1.9.7", "10.1.9.8"]) == node.leases("net")
 
 
-def test_an_address_that_is_in_use_is_kept_whatever_its_container_is_called(node: Node, project: Project) -> None:
+def test_an_address_that_is_in_use_is_kept_whatever_its_container_is_called(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespace("blue"):
         node.attach({"network": "net", "netns": "blue", "container_id": "somebody", **PORTS})
@@ -226,7 +228,7 @@ def test_an_address_that_is_in_use_is_kept_whatever_its_container_is_called(node
     assert (node.leases("net"), chains()) == ([], "")
 
 
-def test_a_record_that_cannot_be_read_protects_what_it_may_claim(node: Node, project: Project) -> None:
+def test_a_record_that_cannot_be_read_protects_what_it_may_claim(node: EngineNode, project: Project) -> None:
     full_network(node)
     full_network(node, name="other")
     with namespace("blue"):
@@ -250,7 +252,7 @@ def test_a_record_that_cannot_be_read_protects_what_it_may_claim(node: Node, pro
     assert broken.exists()
 
 
-def test_the_directory_of_a_network_that_is_gone_is_removed(node: Node, project: Project) -> None:
+def test_the_directory_of_a_network_that_is_gone_is_removed(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespace("blue"):
         node.attach({"network": "net", "netns": "blue"})
@@ -265,7 +267,7 @@ def test_the_directory_of_a_network_that_is_gone_is_removed(node: Node, project:
     assert not (LEASES / "net").exists()
 
 
-def test_what_this_collection_leaves_goes_when_nothing_is_attached(node: Node, project: Project) -> None:
+def test_what_this_collection_leaves_goes_when_nothing_is_attached(node: EngineNode, project: Project) -> None:
     full_network(node)
     own = node.cache_dir / "cni.node"
     with namespace("blue"):
@@ -288,7 +290,7 @@ def test_what_this_collection_leaves_goes_when_nothing_is_attached(node: Node, p
     assert not own.exists()
 
 
-def test_locks_of_networks_that_stay_are_no_reason_to_keep_its_directory(node: Node, project: Project) -> None:
+def test_locks_of_networks_that_stay_are_no_reason_to_keep_its_directory(node: EngineNode, project: Project) -> None:
     full_network(node)
     own = node.cache_dir / "cni.node"
     with namespaces("blue", "red"):
@@ -301,7 +303,7 @@ def test_locks_of_networks_that_stay_are_no_reason_to_keep_its_directory(node: N
     assert not own.exists()
 
 
-def test_only_the_networks_that_are_named_are_looked_at(node: Node, project: Project) -> None:
+def test_only_the_networks_that_are_named_are_looked_at(node: EngineNode, project: Project) -> None:
     full_network(node)
     lease("net", "10.1.9.1", "nobody\r\neth0")
     lease("other", "10.1.9.1", "nobody\r\neth0")
@@ -310,12 +312,12 @@ def test_only_the_networks_that_are_named_are_looked_at(node: Node, project: Pro
     assert found(collected(project))["lease 10.1.9.1"] == "removed"
 
 
-def test_a_del_that_fails_is_told_and_the_others_are_collected(node: Node, project: Project) -> None:
+def test_a_del_that_fails_is_told_and_the_others_are_collected(node: EngineNode, project: Project) -> None:
     open_network(node, "broken")
     with namespaces("blue", "red"):
         node.attach(*({"network": "broken", "netns": name} for name in ("blue", "red")))
     error = {"code": 100, "msg": "out of order"}
-    node.plugins.write("lab-broken", DEL=[Answer(error=error), Answer()])
+    node.plugins.write("lab-broken", DEL=[ScriptedAnswer(error=error), ScriptedAnswer()])
     lease("broken", "10.1.9.1", "nobody\r\neth0")
     done = project.play([task("gc", GC, {})])["gc"]
     done.failed("plugin lab-broken failed (DEL): out of order")
@@ -323,7 +325,7 @@ def test_a_del_that_fails_is_told_and_the_others_are_collected(node: Node, proje
     assert found(collected(project)) == {"intent broken-blue-eth0": "deleted"}
 
 
-def test_plugins_of_1_1_0_are_told_what_is_valid(node: Node, project: Project) -> None:
+def test_plugins_of_1_1_0_are_told_what_is_valid(node: EngineNode, project: Project) -> None:
     node.plugins.write("lab-new")
     node.write({**configuration("new"), "cniVersion": "1.1.0"})
     with namespaces("blue", "red"):
@@ -343,7 +345,7 @@ def ports_of_the_bridge() -> list[str]:
     return sorted(link["ifname"] for link in ip("link", "show", "master", "cni0"))
 
 
-def test_a_port_whose_other_end_nobody_can_reach_is_removed(node: Node, project: Project) -> None:
+def test_a_port_whose_other_end_nobody_can_reach_is_removed(node: EngineNode, project: Project) -> None:
     """With the DEL of its record, or as what it is where it has none."""
     full_network(node)
     with namespaces("blue", "lost", "forgotten") as (blue, lost, forgotten):
@@ -364,13 +366,13 @@ def test_a_port_whose_other_end_nobody_can_reach_is_removed(node: Node, project:
         blue.run("ping", "-c1", "-W5", "10.1.0.1")
 
 
-def interfaces(node: Node, container: str, bridge: str) -> list[str]:
+def interfaces(node: EngineNode, container: str, bridge: str) -> list[str]:
     """The node's ends of what was attached."""
     record = json.loads((node.cache_dir / "results" / f"net-{container}-eth0").read_text(encoding="utf-8"))
     return [one["name"] for one in record["result"]["interfaces"] if not one.get("sandbox") and one["name"] != bridge]
 
 
-def test_a_port_without_a_record_is_kept_where_its_other_end_can_be_reached(node: Node, project: Project) -> None:
+def test_a_port_without_a_record_is_kept_where_its_other_end_can_be_reached(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespaces("blue", "red"):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
@@ -408,7 +410,7 @@ table ip cni_hostport { chain hostports { }; chain masquerading { type nat hook 
 """
 
 
-def test_rules_of_nftables_go_with_their_container(node: Node, project: Project) -> None:
+def test_rules_of_nftables_go_with_their_container(node: EngineNode, project: Project) -> None:
     full_network(node)
     long_id = "0123456789abcdef" * 4
     with namespaces("blue", "red"):
@@ -464,7 +466,7 @@ def address_of(container: Namespace) -> str:
     return address
 
 
-def test_chains_that_no_rule_leads_to_are_removed_unless_somebody_has_them(node: Node, project: Project) -> None:
+def test_chains_that_no_rule_leads_to_are_removed_unless_somebody_has_them(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespaces("blue", "red") as (dummy, red):
         node.attach({"network": "net", "netns": "blue", **PORTS}, {"network": "net", "netns": "red"})
@@ -493,7 +495,7 @@ def test_chains_that_no_rule_leads_to_are_removed_unless_somebody_has_them(node:
             assert f":{name} " in left
 
 
-def test_del_leaves_no_chain_behind_whose_rule_was_gone_before(node: Node, project: Project) -> None:
+def test_del_leaves_no_chain_behind_whose_rule_was_gone_before(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespace("lost") as lost:
         node.attach({"network": "net", "netns": "lost"})
@@ -504,8 +506,10 @@ def test_del_leaves_no_chain_behind_whose_rule_was_gone_before(node: Node, proje
     assert chains() == ""
 
 
-def test_rules_of_the_plugin_firewall_go_with_the_last_who_has_their_address(node: Node, project: Project) -> None:
-    node.write(networks.network(networks.bridge(), networks.FIREWALL))
+def test_rules_of_the_plugin_firewall_go_with_the_last_who_has_their_address(
+    node: EngineNode, project: Project
+) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), reference_networks.FIREWALL))
     with namespaces("blue", "red") as (blue, red):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
         of_blue, of_red = address_of(blue), address_of(red)
@@ -529,8 +533,8 @@ def test_rules_of_the_plugin_firewall_go_with_the_last_who_has_their_address(nod
         assert [left.count(one) for one in (of_blue, of_red, "192.0.2.1", "10.1.9.9")] == [2, 2, 1, 0]
 
 
-def test_a_link_of_the_plugin_bandwidth_goes_when_no_link_sends_to_it(node: Node, project: Project) -> None:
-    node.write(networks.network(networks.bridge(), networks.BANDWIDTH))
+def test_a_link_of_the_plugin_bandwidth_goes_when_no_link_sends_to_it(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), reference_networks.BANDWIDTH))
     with namespaces("blue", "red", "lost"):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red", "lost")))
         of = {name: f"bwp{hashlib.sha512(f'net{name}'.encode()).hexdigest()[:12]}" for name in ("blue", "red", "lost")}
@@ -547,16 +551,16 @@ def test_a_link_of_the_plugin_bandwidth_goes_when_no_link_sends_to_it(node: Node
         assert of["lost"] not in names
 
 
-def test_what_has_no_owner_may_have_one_soon_while_a_plugin_is_at_add(node: Node, project: Project) -> None:
+def test_what_has_no_owner_may_have_one_soon_while_a_plugin_is_at_add(node: EngineNode, project: Project) -> None:
     full_network(node)
     chain = nat_chain("CNI-", "netnobody")
     restore(f":{chain} - [0:0]")
-    node.write(networks.network({"type": "stall"}, name="slow"))
+    node.write(reference_networks.network({"type": "stall"}, name="slow"))
     node.plugins.write("stall")
     with namespace("blue"):
         node.plugins.forget()
         with node.plugins.gate() as gate:
-            node.plugins.write("stall", ADD=Answer(hold=gate))
+            node.plugins.write("stall", ADD=ScriptedAnswer(hold=gate))
             running = node.start("attachments", attachments=[{"network": "slow", "netns": "blue"}], timeout=300)
             (call,) = node.plugins.wait_for_held(1)
             done = project.play([task("gc", GC, {"networks": ["net"]})])["gc"].ok()
@@ -577,7 +581,7 @@ def test_arguments_that_are_none_are_refused(project: Project) -> None:
         project.play([task("gc", GC, arguments)])["gc"].left_alone().failed(words, "expected: ")
 
 
-def test_the_playbook_collects_and_says_how_it_is_known(node: Node, project: Project) -> None:
+def test_the_playbook_collects_and_says_how_it_is_known(node: EngineNode, project: Project) -> None:
     full_network(node)
     path = lease("net", "10.1.9.1", "nobody\r\neth0", age=10)
     text = {"cni_node_plugin_dirs": "/opt/cni/bin\n/usr/lib/cni"}

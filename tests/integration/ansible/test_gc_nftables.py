@@ -12,16 +12,16 @@ import pathlib
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, thrice
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, thrice
 from ansible_collections.cni.node.tests.integration.ansible.test_gc import GC, NOW, digest, evidence, found, nft
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node, remove
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, remove
 from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
 
 RESULTS = pathlib.Path("/var/lib/cni/results")
 
 
-def collected(project: Project, **arguments: t.Any) -> Done:
+def collected(project: Project, **arguments: t.Any) -> TaskRun:
     return project.play(thrice("gc", GC, arguments)).settled("gc").ok()
 
 
@@ -29,21 +29,21 @@ def ruleset() -> str:
     return subprocess.run(["nft", "list", "ruleset"], check=True, capture_output=True, text=True).stdout
 
 
-def checked_network(node: Node) -> None:
-    node.write(networks.network(networks.bridge(macspoofchk=True)))
+def checked_network(node: EngineNode) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(macspoofchk=True)))
 
 
 def item(name: str) -> Json:
     return {"network": "net", "netns": name}
 
 
-def attach_and_lose(node: Node, name: str) -> None:
+def attach_and_lose(node: EngineNode, name: str) -> None:
     with namespace(name) as lost:
         node.attach(item(name))
         remove(lost)
 
 
-def test_del_of_a_lost_namespace_leaves_no_check_of_macs(node: Node, project: Project) -> None:
+def test_del_of_a_lost_namespace_leaves_no_check_of_macs(node: EngineNode, project: Project) -> None:
     checked_network(node)
     with namespace("blue"):
         node.attach(item("blue"))
@@ -59,7 +59,7 @@ def test_del_of_a_lost_namespace_leaves_no_check_of_macs(node: Node, project: Pr
         assert ruleset() == of_blue
 
 
-def test_checks_of_macs_that_no_record_claims_are_removed(node: Node, project: Project) -> None:
+def test_checks_of_macs_that_no_record_claims_are_removed(node: EngineNode, project: Project) -> None:
     checked_network(node)
     with namespaces("blue", "reached") as (blue, dummy):
         node.attach(item("blue"), item("reached"))
@@ -108,8 +108,8 @@ def masquerading(network: str, container: str, address: str) -> str:
     return f'add rule inet cni_plugins_masquerade masq_checks {rule} comment "{comment}"\n'
 
 
-def test_del_of_a_lost_namespace_leaves_no_masquerading_in_nftables(node: Node, project: Project) -> None:
-    node.write(networks.network(networks.bridge(ipMasq=True, ipMasqBackend="nftables")))
+def test_del_of_a_lost_namespace_leaves_no_masquerading_in_nftables(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True, ipMasqBackend="nftables")))
     nft(MASQUERADING)
     with namespace("blue"):
         node.attach(item("blue"))
@@ -128,15 +128,15 @@ def test_del_of_a_lost_namespace_leaves_no_masquerading_in_nftables(node: Node, 
         assert ("lost" in left, "absent" in left, left.count("id: blue")) == (False, False, 1)
 
 
-def found_subject(done: Done, container: str) -> str:
+def found_subject(done: TaskRun, container: str) -> str:
     """What gc says of a rule that a test has made for a network that does not exist."""
     (subject,) = (one["subject"] for one in done.result["findings"] if one["subject"].endswith(f"id: {container}"))
     return str(subject)
 
 
-def test_a_rule_of_a_container_that_another_runtime_has_by_now_stays(node: Node) -> None:
+def test_a_rule_of_a_container_that_another_runtime_has_by_now_stays(node: EngineNode) -> None:
     """It has the same names, and a namespace that is there."""
-    node.write(networks.network(networks.bridge(ipMasq=True, macspoofchk=True)))
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True, macspoofchk=True)))
     attach_and_lose(node, "blue")
     nft(MASQUERADING + masquerading("net", "blue", "10.1.0.2"))
     before = ruleset()
@@ -155,10 +155,10 @@ TUNING: Json = {"type": "tuning", "mtu": 1400}
 SAVED = pathlib.Path("/run/cni/tuning")
 
 
-def test_del_of_a_lost_namespace_leaves_no_saved_values_of_tuning(node: Node, project: Project) -> None:
+def test_del_of_a_lost_namespace_leaves_no_saved_values_of_tuning(node: EngineNode, project: Project) -> None:
     own = pathlib.Path("/run/cni/own")
     for name, tuning in (("net", TUNING), ("other", {**TUNING, "dataDir": str(own)})):
-        node.write(networks.network(networks.bridge(), tuning, name=name))
+        node.write(reference_networks.network(reference_networks.bridge(), tuning, name=name))
     with namespaces("blue", "lost", "absent") as (dummy, lost, absent):
         for name in ("blue", "lost", "absent"):
             node.attach(item(name), {**item(name), "network": "other", "ifname": "eth1"})
@@ -171,8 +171,8 @@ def test_del_of_a_lost_namespace_leaves_no_saved_values_of_tuning(node: Node, pr
         assert (os.listdir(SAVED), os.listdir(own)) == (["blue_eth0.json"], ["blue_eth1.json"])
 
 
-def test_saved_values_that_no_record_claims_are_removed(node: Node, project: Project) -> None:
-    node.write(networks.network(networks.bridge(), TUNING))
+def test_saved_values_that_no_record_claims_are_removed(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), TUNING))
     with namespaces("blue", "lost", "reached") as (dummy, lost, dummy):
         node.attach(item("blue"), item("reached"), item("lost"))
         remove(lost)
@@ -193,6 +193,6 @@ def test_saved_values_that_no_record_claims_are_removed(node: Node, project: Pro
         assert set(os.listdir(SAVED)) == left
 
 
-def saved(done: Done) -> dict[str, str]:
+def saved(done: TaskRun) -> dict[str, str]:
     files = [one for one in done.result["findings"] if one["kind"] == "saved values"]
     return {os.path.basename(one["subject"]): one["action"] for one in files}

@@ -11,15 +11,15 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.ansible.test_gc import (
     collected,
     full_network,
     lease,
     ports_of_the_bridge,
 )
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node, remove
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, remove
 from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, links, namespaces, rename_link
 
@@ -37,7 +37,7 @@ def strange_links(stranger: Namespace) -> None:
 
 
 def test_links_of_any_name_in_namespaces_of_others_keep_nothing_from_being_collected(
-    node: Node, project: Project
+    node: EngineNode, project: Project
 ) -> None:
     full_network(node)
     with namespaces("stranger", "lost", "unrecorded") as (stranger, lost, unrecorded):
@@ -59,9 +59,9 @@ def test_links_of_any_name_in_namespaces_of_others_keep_nothing_from_being_colle
 
 
 @pytest.mark.parametrize("name", [*ODD, b"it's"])
-def test_links_of_the_node_of_any_name_keep_no_link_of_bandwidth(node: Node, name: bytes) -> None:
+def test_links_of_the_node_of_any_name_keep_no_link_of_bandwidth(node: EngineNode, name: bytes) -> None:
     """tc prints some of these names as no JSON."""
-    node.write(networks.network(networks.bridge(), networks.BANDWIDTH))
+    node.write(reference_networks.network(reference_networks.bridge(), reference_networks.BANDWIDTH))
     with namespaces("blue", "lost"):
         node.attach(*({"network": "net", "netns": one} for one in ("blue", "lost")))
         of = {one: f"bwp{hashlib.sha512(f'net{one}'.encode()).hexdigest()[:12]}" for one in ("blue", "lost")}

@@ -14,9 +14,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway import mounted, tmpfs
 
 KERNEL = "cni.node.kernel"
@@ -25,7 +25,7 @@ REDIRECTS = "net.ipv4.conf.all.accept_redirects"
 FILE = pathlib.Path("/etc/sysctl.d/90-cni.node.conf")
 MODULES_FILE = pathlib.Path("/etc/modules-load.d/cni.node.conf")
 BRIDGE: Json = {"type": "bridge", "isGateway": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}}
-NETWORK: Json = networks.network(BRIDGE, name="db")
+NETWORK: Json = reference_networks.network(BRIDGE, name="db")
 WRITTEN = """\
 # Kernel settings of container networks, written by the module cni.node.kernel: what is changed here gets lost.
 
@@ -41,7 +41,7 @@ net.ipv4.tcp_rmem = 4096 131072 6291456
 
 
 @pytest.fixture(autouse=True)
-def etc(node: Node) -> t.Iterator[None]:
+def etc(node: EngineNode) -> t.Iterator[None]:
     """Both directories begin empty, as the network namespace does."""
     with contextlib.ExitStack() as stack:
         for path in (FILE, MODULES_FILE):
@@ -65,7 +65,7 @@ def setting(key: str) -> str:
     return path_of(key).read_text(encoding="ascii").strip()
 
 
-def actions(done: Done, what: str) -> dict[str, str]:
+def actions(done: TaskRun, what: str) -> dict[str, str]:
     return {entry["name"]: entry["action"] for entry in done.result[what]}
 
 
@@ -105,7 +105,7 @@ def test_what_the_kernel_resets_with_another_setting_is_as_asked_for(project: Pr
     assert (setting(FORWARD), setting(REDIRECTS)) == ("0", "0")
 
 
-def test_drift_is_repaired(node: Node, project: Project) -> None:
+def test_drift_is_repaired(node: EngineNode, project: Project) -> None:
     wanted: Json = {"conflists": [{"config": NETWORK}]}
     node.run("kernel", **wanted).succeeded()
     set_to(FORWARD, "0")
@@ -115,7 +115,7 @@ def test_drift_is_repaired(node: Node, project: Project) -> None:
     assert (setting(FORWARD), "net.ipv4.ip_forward = 1\n" in FILE.read_text(encoding="ascii")) == ("1", True)
 
 
-def test_what_somebody_else_has_set_since_is_left(node: Node) -> None:
+def test_what_somebody_else_has_set_since_is_left(node: EngineNode) -> None:
     node.run("kernel", sysctls={"net.ipv4.conf.all.arp_ignore": 1}).succeeded()
     set_to("net.ipv4.conf.all.arp_ignore", "2")
     left = node.run("kernel", state="absent").succeeded().result["sysctls"]
@@ -134,10 +134,10 @@ def test_without_files_only_the_running_kernel_is_changed(project: Project) -> N
 @pytest.mark.skipif(
     pathlib.Path("/proc/modules").exists(), reason="this kernel loads modules, so that it may have what is missing here"
 )
-def test_all_that_the_kernel_lacks_is_said_at_once_with_the_reasons(node: Node, project: Project) -> None:
+def test_all_that_the_kernel_lacks_is_said_at_once_with_the_reasons(node: EngineNode, project: Project) -> None:
     plugins = [{"type": "ipvlan", "master": "eth0"}, {"type": "vrf", "vrfname": "red"}]
     wanted = {
-        "conflists": [{"config": NETWORK}, {"config": networks.network(*plugins, name="lan")}],
+        "conflists": [{"config": NETWORK}, {"config": reference_networks.network(*plugins, name="lan")}],
         "sysctls": {"net.ipv4.nothing": 1, "kernel.pid_max": 4194303},
         "modules": ["vxlan", "8021q"],
     }
@@ -154,7 +154,7 @@ def test_all_that_the_kernel_lacks_is_said_at_once_with_the_reasons(node: Node, 
     assert (setting(FORWARD), list(FILE.parent.iterdir()), list(node.cache_dir.iterdir())) == ("0", [], [])
 
 
-def test_a_value_that_the_kernel_refuses_leaves_all_settings_as_they_were(node: Node) -> None:
+def test_a_value_that_the_kernel_refuses_leaves_all_settings_as_they_were(node: EngineNode) -> None:
     """Routing is set before, and the kernel finds out only then."""
     done = node.run("kernel", sysctls={FORWARD: 1, "net.ipv4.ip_local_port_range": "5000 1000"})
     done.failed(
@@ -181,7 +181,7 @@ def test_a_word_for_a_number_is_refused_in_check_mode_as_in_the_run(project: Pro
     assert setting("net.ipv4.conf.all.arp_ignore") == "0"
 
 
-def test_where_settings_cannot_be_written_nothing_is_and_what_is_right_already_is_no_problem(node: Node) -> None:
+def test_where_settings_cannot_be_written_nothing_is_and_what_is_right_already_is_no_problem(node: EngineNode) -> None:
     """As in a container: /proc/sys is read-only there."""
     with mounted("--bind", "/proc/sys/net/ipv4", "/proc/sys/net/ipv4"):
         subprocess.run(["mount", "--options", "bind,remount,ro", "/proc/sys/net/ipv4"], check=True)
@@ -209,14 +209,14 @@ def test_all_is_put_back_without_the_templates_of_the_networks(project: Project)
 class TestRole:
     ROLE = "cni.node.cni_kernel"
 
-    def play(self, project: Project, *options: str, **variables: t.Any) -> list[Done]:
+    def play(self, project: Project, *options: str, **variables: t.Any) -> list[TaskRun]:
         """What it did, without what is only a look at variables."""
         played = project.play([], *options, roles=[self.ROLE], vars=variables, ignore_errors=False).succeeded()
         looks = {f"ansible.builtin.{name}" for name in ("validate_argument_spec", "assert", "include_tasks")}
         return [one for one in played.tasks if one.module not in looks]
 
     def test_a_node_that_has_its_programs_is_asked_once(self, project: Project) -> None:
-        items = [{"config": networks.network(BRIDGE, {"type": "firewall"}, name="db")}]
+        items = [{"config": reference_networks.network(BRIDGE, {"type": "firewall"}, name="db")}]
         predicted = self.play(project, "--check", cni_kernel_conflists=items)
         done = self.play(project, cni_kernel_conflists=items)
         again = self.play(project, cni_kernel_conflists=items)
@@ -263,7 +263,7 @@ class TestRole:
 
     def test_check_mode_says_which_packages_a_node_lacks(self, project: Project, tmp_path: pathlib.Path) -> None:
         """nft is taken away, by an empty file that nobody may execute."""
-        guarded = networks.network({"type": "bridge", "macspoofchk": True}, name="db")
+        guarded = reference_networks.network({"type": "bridge", "macspoofchk": True}, name="db")
         empty = tmp_path / "empty"
         empty.touch(0o644)
         with contextlib.ExitStack() as stack:

@@ -16,9 +16,9 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._linux.netns import is_namespace
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import open_network
-from ansible_collections.cni.node.tests.integration.ansible.playing import Project, task, thrice
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import open_network
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import links, namespaces
 
 NETNS = "cni.node.netns"
@@ -121,7 +121,7 @@ NO_NAMESPACES: dict[str, t.Callable[[pathlib.Path], object]] = {
 
 @pytest.mark.parametrize(("what", "make"), NO_NAMESPACES.items(), ids=NO_NAMESPACES)
 def test_what_is_no_namespace_and_no_leftover_of_one_is_refused_by_its_name(
-    node: Node, project: Project, what: str, make: t.Callable[[pathlib.Path], object]
+    node: EngineNode, project: Project, what: str, make: t.Callable[[pathlib.Path], object]
 ) -> None:
     path = pathlib.Path("/run/netns/odd")
     path.parent.mkdir()

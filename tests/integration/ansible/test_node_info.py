@@ -10,12 +10,12 @@ import json
 import os
 import subprocess
 
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import RESULT, configuration, open_network
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task
+from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import RESULT, configuration, open_network
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
-from ansible_collections.cni.node.tests.support.plugins import VERSIONS, Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import VERSIONS, ScriptedAnswer
 
 INFO = "cni.node.node_info"
 SECTIONS = ("plugins", "networks", "attachments", "leases", "netns")
@@ -32,9 +32,9 @@ def test_an_empty_node_and_each_part_by_itself(project: Project) -> None:
     assert played["in check mode"].plan() == played["all"].plan()
 
 
-def test_plugins_say_what_they_speak_or_why_not(node: Node, project: Project) -> None:
+def test_plugins_say_what_they_speak_or_why_not(node: EngineNode, project: Project) -> None:
     node.plugins.write("bridge", versions=["0.4.0"])
-    node.plugins.write("silent", VERSION=Answer(exit=4, stderr="no\n"))
+    node.plugins.write("silent", VERSION=ScriptedAnswer(exit=4, stderr="no\n"))
     (node.plugins.path / "README").write_text("not a plugin\n", encoding="utf-8")
     done = project.play([task("look", INFO, {"gather": ["plugins"]})]).succeeded()["look"]
     found = {plugin["path"]: plugin for plugin in done.result["plugins"]}
@@ -62,13 +62,15 @@ def test_plugins_say_what_they_speak_or_why_not(node: Node, project: Project) ->
 NOT_READY = {50: "unavailable", 51: "limited"}
 
 
-def test_networks_say_whether_their_plugins_are_ready_where_that_is_asked_for(node: Node, project: Project) -> None:
+def test_networks_say_whether_their_plugins_are_ready_where_that_is_asked_for(
+    node: EngineNode, project: Project
+) -> None:
     for code in NOT_READY:
-        node.plugins.write(f"lab-{code}", STATUS=Answer(error={"code": code, "msg": f"the agent says {code}"}))
-        node.write(networks.network({"type": f"lab-{code}"}, version="1.1.0", name=f"net{code}"))
+        node.plugins.write(f"lab-{code}", STATUS=ScriptedAnswer(error={"code": code, "msg": f"the agent says {code}"}))
+        node.write(reference_networks.network({"type": f"lab-{code}"}, version="1.1.0", name=f"net{code}"))
     node.plugins.write("lab-well")
-    node.write(networks.network({"type": "lab-well"}, version="1.1.0", name="well"))
-    node.write(networks.network({"type": "lab-well"}, version="1.0.0", name="old"))
+    node.write(reference_networks.network({"type": "lab-well"}, version="1.1.0", name="well"))
+    node.write(reference_networks.network({"type": "lab-well"}, version="1.0.0", name="old"))
     tasks = [
         task(name, INFO, {"gather": ["status"]}, check_mode=name == "in check mode")
         for name in ("look", "in check mode")
@@ -96,10 +98,10 @@ def _files(directory: str) -> list[str]:
     return [os.path.join(directory, name) for name in os.listdir(directory)] if os.path.isdir(directory) else []
 
 
-def test_networks_come_with_what_shadows_and_breaks_them(node: Node, project: Project) -> None:
+def test_networks_come_with_what_shadows_and_breaks_them(node: EngineNode, project: Project) -> None:
     flags = {"disableCheck": True, "disableGC": "true", "cniVersions": ["1.1.0", "0.4.0", "9.9.9"]}
-    node.write({**networks.full(), "name": "db", **flags})
-    node.write(networks.single({"type": "tuning"}, "0.4.0", "db"))
+    node.write({**reference_networks.full(), "name": "db", **flags})
+    node.write(reference_networks.single({"type": "tuning"}, "0.4.0", "db"))
     (node.conf_dir / "20-broken.conflist").write_text('{"name": "db"', encoding="utf-8")
     (node.conf_dir / "notes.txt").write_text("{", encoding="utf-8")
     done = project.play([task("look", INFO, {"gather": ["networks"]})]).succeeded()["look"]
@@ -125,7 +127,7 @@ def test_networks_come_with_what_shadows_and_breaks_them(node: Node, project: Pr
     assert done.msg == "3 networks (1 with an error)"
 
 
-def test_attachments_come_with_what_has_become_of_them(node: Node, project: Project) -> None:
+def test_attachments_come_with_what_has_become_of_them(node: EngineNode, project: Project) -> None:
     names = ["same", "changed", "unwritten", "moved", "left"]
     for name in names:
         open_network(node, name)
@@ -168,8 +170,12 @@ def test_attachments_come_with_what_has_become_of_them(node: Node, project: Proj
     assert looked["netns"] == [{"name": name, "path": f"/run/netns/{name}"} for name in sorted(names) if name != "left"]
 
 
-def test_a_range_that_is_full_is_the_first_thing_said(node: Node, project: Project) -> None:
-    node.write(networks.network(networks.bridge(ipam=networks.host_local("10.1.0.0/29", "fd00:1::/64")), name="small"))
+def test_a_range_that_is_full_is_the_first_thing_said(node: EngineNode, project: Project) -> None:
+    node.write(
+        reference_networks.network(
+            reference_networks.bridge(ipam=reference_networks.host_local("10.1.0.0/29", "fd00:1::/64")), name="small"
+        )
+    )
     names = [f"c{number}" for number in range(5)]
     with namespaces(*names):
         node.attach(*({"network": "small", "netns": name} for name in names))
@@ -185,7 +191,7 @@ def test_a_range_that_is_full_is_the_first_thing_said(node: Node, project: Proje
     assert played["only leases"].msg.splitlines()[1:] == ["2 leases"]
 
 
-def _spoil(node: Node) -> None:
+def _spoil(node: EngineNode) -> None:
     """Make of every attachment what its container is called."""
     node.write(configuration("changed", mtu=1400))
     (node.conf_dir / "10-unwritten.conflist").unlink()

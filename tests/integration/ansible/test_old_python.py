@@ -12,8 +12,8 @@ import shutil
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Project
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 TOO_OLD = ("3.6", "3.7", "3.8")
 PYENV = pathlib.Path(os.environ.get("PYENV_ROOT") or pathlib.Path.home() / ".pyenv")
@@ -27,7 +27,7 @@ def interpreter(version: str) -> str:
 
 @pytest.mark.parametrize("version", TOO_OLD)
 def test_a_role_says_in_one_sentence_that_the_nodes_python_is_too_old(
-    node: Node, project: Project, version: str
+    node: EngineNode, project: Project, version: str
 ) -> None:
     path = interpreter(version)
     if not path:

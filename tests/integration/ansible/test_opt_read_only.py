@@ -12,28 +12,28 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
 from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD
-from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.booting import UNIT, swept
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
 
 ELSEWHERE = pathlib.Path("/run/opt")
 
 
 @pytest.fixture
-def clean(node: Node) -> t.Iterator[Node]:
+def clean(node: EngineNode) -> t.Iterator[EngineNode]:
     """A node whose /opt is empty and read-only."""
     with swept(node), tmpfs("/opt", "ro"):
         yield node
 
 
 @NEEDS_SYSTEMD
-def test_one_variable_moves_all_that_would_be_below_opt(clean: Node, project: Project) -> None:
+def test_one_variable_moves_all_that_would_be_below_opt(clean: EngineNode, project: Project) -> None:
     variables: Json = {
         "cni_node_concerns": "plugins\nnetworks\nattachments",
-        "cni_node_conflists": [{"config": networks.network(networks.PTP, name="wire")}],
+        "cni_node_conflists": [{"config": reference_networks.network(reference_networks.PTP, name="wire")}],
         "cni_node_attachments": [{"network": "wire", "netns": "red", "persist": True}],
         "cni_node_plugins_source": str(releases.release(project.path / "source.tgz", "host-local", "ptp")),
     }

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
     PROVISION,
     UNMANAGED,
@@ -16,15 +16,15 @@ from ansible_collections.cni.node.tests.integration.ansible.test_playbooks impor
     _virgin,
     documented,
 )
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 # Names of this one node.
 THREE = "one,two,three,"
 MOST_LINES = 60
 
 
-def test_a_green_run_of_three_nodes_has_at_most_sixty_lines(node: Node, project: Project) -> None:
+def test_a_green_run_of_three_nodes_has_at_most_sixty_lines(node: EngineNode, project: Project) -> None:
     _virgin(node)
     project.inventory = THREE
     variables = {**documented(), **_release(project, "1.0.1")}
@@ -33,7 +33,7 @@ def test_a_green_run_of_three_nodes_has_at_most_sixty_lines(node: Node, project:
         assert len(output.splitlines()) <= MOST_LINES, output
 
 
-def test_what_differs_is_said_once_and_nothing_is_changed(node: Node, project: Project) -> None:
+def test_what_differs_is_said_once_and_nothing_is_changed(node: EngineNode, project: Project) -> None:
     variables = {**documented(), **UNMANAGED}
     project.run(PROVISION, **variables).succeeded()
     verified = project.run(VERIFY, **variables).succeeded()
@@ -49,12 +49,12 @@ def test_what_differs_is_said_once_and_nothing_is_changed(node: Node, project: P
     failed["Require that nothing would change"].failed("\nnothing was changed; run cni.node.provision")
 
 
-def test_a_failed_run_still_shows_what_each_node_has(node: Node, project: Project) -> None:
+def test_a_failed_run_still_shows_what_each_node_has(node: EngineNode, project: Project) -> None:
     """File and attachment disagree after a network that cannot be attached was written."""
     variables: Json = {**documented(), **UNMANAGED, "cni_node_verify": False}
     project.run(PROVISION, **variables).succeeded()
     (given,) = variables["cni_node_conflists"]
-    plugin = {**given["config"]["plugins"][0], "ipam": networks.host_local("10.9.0.0/16")}
+    plugin = {**given["config"]["plugins"][0], "ipam": reference_networks.host_local("10.9.0.0/16")}
     changed = {"config": {**given["config"], "plugins": [plugin]}}
     failed = project.run(
         PROVISION, **{**variables, "cni_node_conflists": [changed], "cni_node_validate_levels": "schema consistency"}

@@ -13,20 +13,20 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import RESULT, configuration, open_network
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import RESULT, configuration, open_network
 from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
 from ansible_collections.cni.node.tests.integration.engine.booting import FILES, LINK, PROGRAM, command, swept
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
 from ansible_collections.cni.node.tests.support.namespaces import namespaces
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 NEEDS_SYSTEMD = pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").exists(), reason="install systemd")
 
 
 @pytest.fixture
-def clean(node: Node) -> t.Iterator[Node]:
+def clean(node: EngineNode) -> t.Iterator[EngineNode]:
     with swept(node):
         yield node
 
@@ -40,7 +40,7 @@ def paths(*changes: tuple[pathlib.Path, str]) -> list[Json]:
 
 
 @NEEDS_SYSTEMD
-def test_it_is_turned_on_and_off_without_touching_the_attachment(clean: Node, project: Project) -> None:
+def test_it_is_turned_on_and_off_without_touching_the_attachment(clean: EngineNode, project: Project) -> None:
     open_network(clean, "lab")
     with namespaces("red"):
         played = project.play(
@@ -77,8 +77,8 @@ def test_it_is_turned_on_and_off_without_touching_the_attachment(clean: Node, pr
 
 
 @NEEDS_SYSTEMD
-def test_the_name_servers_of_what_is_not_made_anew_are_foretold(clean: Node, project: Project) -> None:
-    open_network(clean, "lab", ADD=Answer(result={**RESULT, "dns": {"nameservers": ["10.9.0.1"]}}))
+def test_the_name_servers_of_what_is_not_made_anew_are_foretold(clean: EngineNode, project: Project) -> None:
+    open_network(clean, "lab", ADD=ScriptedAnswer(result={**RESULT, "dns": {"nameservers": ["10.9.0.1"]}}))
     with namespaces("red"):
         played = project.play(
             [
@@ -96,7 +96,7 @@ def test_the_name_servers_of_what_is_not_made_anew_are_foretold(clean: Node, pro
 
 
 @NEEDS_SYSTEMD
-def test_what_a_module_leaves_is_the_program_that_the_collection_makes(clean: Node, project: Project) -> None:
+def test_what_a_module_leaves_is_the_program_that_the_collection_makes(clean: EngineNode, project: Project) -> None:
     """The module runs from Ansible's own archive, and yet its sources are there; any later Python runs them."""
     open_network(clean, "lab")
     with namespaces("red"):
@@ -113,7 +113,7 @@ def test_what_a_module_leaves_is_the_program_that_the_collection_makes(clean: No
         assert told == "unchanged: the attachment of red (eth0) to network lab, 10.9.0.2\n"
 
 
-def test_it_is_refused_where_it_could_not_be_kept(clean: Node, project: Project) -> None:
+def test_it_is_refused_where_it_could_not_be_kept(clean: EngineNode, project: Project) -> None:
     open_network(clean, "lab")
     elsewhere = item("/run/elsewhere/blue", persist=True)
     with namespaces("red"):
@@ -127,7 +127,7 @@ def test_it_is_refused_where_it_could_not_be_kept(clean: Node, project: Project)
 
 
 @NEEDS_SYSTEMD
-def test_the_roles_hand_it_on_and_take_all_of_it_away(clean: Node, project: Project) -> None:
+def test_the_roles_hand_it_on_and_take_all_of_it_away(clean: EngineNode, project: Project) -> None:
     open_network(clean, "lab")
     (clean.conf_dir / "10-lab.conflist").unlink()
     project.write("inventory/hosts", "node ansible_connection=local\n")

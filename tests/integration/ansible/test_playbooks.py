@@ -16,12 +16,12 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import configuration
-from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Played, Project
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project, TaskRun
+from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import configuration
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
-from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.support.state import State
 
 PLAYBOOKS = ("provision", "verify", "upgrade", "rollback", "report", "remove")
@@ -42,37 +42,37 @@ def documented() -> Json:
     return {name: value for name, value in variables.items() if name != "cni_node_plugins_version"}
 
 
-def _virgin(node: Node) -> None:
+def _virgin(node: EngineNode) -> None:
     node.plugins.path.rmdir()
     node.conf_dir.rmdir()
 
 
-def _own(played: Played) -> list[Done]:
+def _own(played: PlaybookRun) -> list[TaskRun]:
     return [one for one in played.tasks if one.module.startswith("cni.node.") and one.status != "skipped"]
 
 
-def _plans(played: Played, *modules: str) -> list[Json]:
+def _plans(played: PlaybookRun, *modules: str) -> list[Json]:
     return [one.plan() for one in _own(played) if one.module in {f"cni.node.{name}" for name in modules}]
 
 
-def _changed(played: Played) -> dict[str, bool]:
+def _changed(played: PlaybookRun) -> dict[str, bool]:
     """By module, of all that may change something."""
     done = _own(played.succeeded())
     return {one.module.rpartition(".")[2]: one.changed for one in done if one.module != "cni.node.node_info"}
 
 
-def _changing(played: Played) -> set[str]:
+def _changing(played: PlaybookRun) -> set[str]:
     return {module for module, changed in _changed(played).items() if changed}
 
 
 CONCERNS = ("conflists", "netns", "attachments")
 
 
-def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, project: Project) -> None:
+def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: EngineNode, project: Project) -> None:
     _virgin(node)
     variables = {**documented(), **UNMANAGED}
     variables["cni_node_conflists"].append(
-        {"config": {**networks.full("0.4.0"), "name": "mapped", "plugins": _mapped()}}
+        {"config": {**reference_networks.full("0.4.0"), "name": "mapped", "plugins": _mapped()}}
     )
     variables["cni_node_attachments"].append({"network": "mapped", "netns": "red", "ifname": "eth1", **_capabilities()})
     predicted = project.run(PROVISION, "--check", "--diff", **variables).succeeded()
@@ -119,9 +119,11 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: Node, pr
     assert _changing(project.run(REMOVE, **variables)) == set()
 
 
-def test_a_misspelled_variable_stops_every_playbook_before_the_node_is_asked(node: Node, project: Project) -> None:
+def test_a_misspelled_variable_stops_every_playbook_before_the_node_is_asked(
+    node: EngineNode, project: Project
+) -> None:
     """With purge, all attachments would go that the variable was to have."""
-    node.write(networks.network(networks.PTP, name="kept"))
+    node.write(reference_networks.network(reference_networks.PTP, name="kept"))
     variables = {**documented(), **UNMANAGED, "cni_node_purge": True}
     variables["cni_node_atachments"] = variables.pop("cni_node_attachments")
     for playbook in (*PLAYBOOKS, "gc"):
@@ -135,7 +137,7 @@ def test_a_misspelled_variable_stops_every_playbook_before_the_node_is_asked(nod
     assert "unknown variable: cni_verify_network (did you mean cni_verify_networks?)" in played.output
 
 
-def test_check_mode_foretells_the_attachments_that_follow_a_changed_network(node: Node, project: Project) -> None:
+def test_check_mode_foretells_the_attachments_that_follow_a_changed_network(node: EngineNode, project: Project) -> None:
     _virgin(node)
     variables = {**documented(), **UNMANAGED, "cni_node_verify": False}
     project.run(PROVISION, **variables).succeeded()
@@ -151,18 +153,21 @@ def test_check_mode_foretells_the_attachments_that_follow_a_changed_network(node
 
 
 def _mapped() -> list[Json]:
-    return [networks.bridge(bridge="cni1", ipam=networks.host_local("10.2.0.0/16"), ipMasq=True), networks.PORTMAP]
+    return [
+        reference_networks.bridge(bridge="cni1", ipam=reference_networks.host_local("10.2.0.0/16"), ipMasq=True),
+        reference_networks.PORTMAP,
+    ]
 
 
 def _capabilities() -> Json:
     return {"capability_args": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}
 
 
-def _drift(node: Node) -> None:
+def _drift(node: EngineNode) -> None:
     """An interface is lost, and there is one network and one attachment more of ours."""
     Namespace("red").run("ip", "link", "delete", "eth0")
-    leftover = networks.network(
-        networks.bridge(bridge="cni9", ipam=networks.host_local("10.9.0.0/16")), name="leftover"
+    leftover = reference_networks.network(
+        reference_networks.bridge(bridge="cni9", ipam=reference_networks.host_local("10.9.0.0/16")), name="leftover"
     )
     node.run("conflists", conflists=[{"config": leftover}]).succeeded()
     node.attach({"network": "leftover", "netns": "blue", "ifname": "eth9"})
@@ -180,9 +185,9 @@ def _is_as_before(before: State, after: State) -> None:
 
 
 def test_every_variable_of_networks_and_attachments_does_what_it_says_also_as_text(
-    node: Node, project: Project
+    node: EngineNode, project: Project
 ) -> None:
-    PluginDirectory(pathlib.Path("/opt/cni/mine")).write("lab-lab", ADD=Answer(result={}))
+    ScriptedPlugins(pathlib.Path("/opt/cni/mine")).write("lab-lab", ADD=ScriptedAnswer(result={}))
     item = {"network": "lab", "netns": "/run/netns/by-path", "container_id": "c1"}
     variables: Json = {
         "cni_node_hosts": "node",
@@ -232,12 +237,12 @@ def _release(project: Project, version: str, **keys: t.Any) -> Json:
     return {"cni_node_plugins_version": version, "cni_node_plugins_source": _archive(project, version, **keys)}
 
 
-def _table(played: Played) -> str:
+def _table(played: PlaybookRun) -> str:
     (line,) = [line for line in played["Show the report"].result["msg"] if line.startswith("node ")]
     return " ".join(line.split())
 
 
-def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: Node, project: Project) -> None:
+def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: EngineNode, project: Project) -> None:
     _virgin(node)
     variables = {**documented(), "cni_node_concerns": ["plugins", "networks", "attachments"]}
     virgin = project.run(REPORT).tasks[0].before
@@ -279,7 +284,7 @@ def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: N
     ],
 )
 def test_an_upgrade_that_fails_claims_no_rollback_that_did_not_happen(
-    node: Node, project: Project, before: str, keep: int, has: str
+    node: EngineNode, project: Project, before: str, keep: int, has: str
 ) -> None:
     node.plugins.path.rmdir()
     variables: Json = {"cni_node_concerns": "plugins\nnetworks", "cni_node_keep": keep}
@@ -290,7 +295,9 @@ def test_an_upgrade_that_fails_claims_no_rollback_that_did_not_happen(
     assert "rolled back" not in failed.output
 
 
-def test_networks_that_are_not_to_be_tried_fail_neither_an_upgrade_nor_a_rollback(node: Node, project: Project) -> None:
+def test_networks_that_are_not_to_be_tried_fail_neither_an_upgrade_nor_a_rollback(
+    node: EngineNode, project: Project
+) -> None:
     node.plugins.path.rmdir()
     variables: Json = {"cni_node_concerns": "plugins", "cni_node_verify": "false"}
     project.run(PROVISION, **variables, **_release(project, "1.0.1")).succeeded()
@@ -300,7 +307,7 @@ def test_networks_that_are_not_to_be_tried_fail_neither_an_upgrade_nor_a_rollbac
     assert _table(project.run(ROLLBACK, **variables).succeeded()).startswith("node 1.0.1 ")
 
 
-def test_verify_lists_what_differs_up_to_twenty(node: Node, project: Project) -> None:
+def test_verify_lists_what_differs_up_to_twenty(node: EngineNode, project: Project) -> None:
     variables = {**documented(), **UNMANAGED}
     project.run(PROVISION, **variables).succeeded()
     red, blue = variables["cni_node_attachments"]
@@ -340,7 +347,7 @@ def test_an_upgrade_that_is_refused_says_why_and_leaves_the_node_alone(project: 
 
 
 def test_remove_without_variables_detaches_everything_before_networks_and_plugins_go(
-    node: Node, project: Project
+    node: EngineNode, project: Project
 ) -> None:
     _virgin(node)
     variables = {**documented(), "cni_node_concerns": ["plugins", "networks", "attachments"]}
@@ -362,7 +369,7 @@ def test_remove_without_variables_detaches_everything_before_networks_and_plugin
     [("attachments", {"red"}, {"blue"}), ("networks", {"red", "blue"}, {"red", "blue"})],
 )
 def test_removing_attachments_alone_removes_those_of_the_variables_and_networks_alone_detaches_all(
-    node: Node, project: Project, concern: str, detached: set[str], namespaces: set[str]
+    node: EngineNode, project: Project, concern: str, detached: set[str], namespaces: set[str]
 ) -> None:
     variables = {**documented(), **UNMANAGED}
     project.run(PROVISION, **variables).succeeded()
@@ -412,18 +419,20 @@ TWO = "one,two,"
 
 
 @pytest.mark.parametrize("playbook", [PROVISION, "cni.node.gc", REMOVE])
-def test_serial_holds_for_every_playbook_that_changes_nodes(node: Node, project: Project, playbook: str) -> None:
+def test_serial_holds_for_every_playbook_that_changes_nodes(node: EngineNode, project: Project, playbook: str) -> None:
     project.inventory = TWO
-    node.write(networks.network(networks.PTP, name="kept"))
+    node.write(reference_networks.network(reference_networks.PTP, name="kept"))
     for serial, plays in (("1", 2), ("", 1)):
         played = project.run(playbook, "--check", **UNMANAGED, cni_node_verify="false", cni_node_serial=serial)
         assert played.succeeded().output.count("\nPLAY [") == plays, serial
 
 
 @pytest.mark.parametrize("answer", ["", "no"])
-def test_remove_is_refused_on_several_nodes_without_confirmation(node: Node, project: Project, answer: str) -> None:
+def test_remove_is_refused_on_several_nodes_without_confirmation(
+    node: EngineNode, project: Project, answer: str
+) -> None:
     project.inventory = TWO
-    node.write(networks.network(networks.PTP, name="kept"))
+    node.write(reference_networks.network(reference_networks.PTP, name="kept"))
     refused = project.run(REMOVE, cni_node_confirm=answer, cni_node_serial=1)
     assert refused.status != 0
     (stopped,) = [one for one in refused.tasks if one.status == "failed"]
@@ -440,8 +449,8 @@ OF_TAG = {"kernel": ["kernel"], "plugins": ["plugins"], "networks": ["conflists"
 
 
 @pytest.mark.parametrize("tag", [*OF_TAG, "verify"])
-def test_tags_choose_among_the_concerns(node: Node, project: Project, tag: str) -> None:
-    node.write(networks.network(networks.PTP, name="kept"))
+def test_tags_choose_among_the_concerns(node: EngineNode, project: Project, tag: str) -> None:
+    node.write(reference_networks.network(reference_networks.PTP, name="kept"))
     played = project.run(PROVISION, "--check", "--tags", tag, **_release(project, "1.0.1")).succeeded()
     assert [one.module.rpartition(".")[2] for one in _own(played)] == OF_TAG.get(tag, [tag])
 

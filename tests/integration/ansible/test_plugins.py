@@ -13,20 +13,22 @@ import stat
 import subprocess
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR, SMALL, contents, installed
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.state import tree_lines
 
 PLUGINS = "cni.node.plugins"
 NEXT = ("loopback", "static", "vlan")
 
 
-def actions(done: Done) -> dict[str, str]:
+def actions(done: TaskRun) -> dict[str, str]:
     return {one["name"]: one["action"] for one in done.result["plugins"]}
 
 
-def test_an_archive_of_the_controller_is_found_like_any_file_and_installed_once(node: Node, project: Project) -> None:
+def test_an_archive_of_the_controller_is_found_like_any_file_and_installed_once(
+    node: EngineNode, project: Project
+) -> None:
     archive = releases.release(project.path / "files" / "plugins.tgz")
     BIN_DIR.rmdir()
     wanted = {"source": "plugins.tgz", "version": "v1.1.1", "checksum": releases.checksum(archive, "sha512")}
@@ -46,7 +48,7 @@ def test_an_archive_of_the_controller_is_found_like_any_file_and_installed_once(
     assert left == [], "what was sent is still there"
 
 
-def test_upgrade_prune_rollback_and_removal_leave_the_files_of_others_alone(node: Node, project: Project) -> None:
+def test_upgrade_prune_rollback_and_removal_leave_the_files_of_others_alone(node: EngineNode, project: Project) -> None:
     foreign = BIN_DIR / "calico"
     foreign.write_bytes(b"calico")
     foreign.chmod(0o4711)
@@ -78,7 +80,7 @@ def test_upgrade_prune_rollback_and_removal_leave_the_files_of_others_alone(node
     assert list(node.cache_dir.iterdir()) == []
 
 
-def test_a_running_plugin_is_no_obstacle_and_goes_on_running(node: Node, project: Project) -> None:
+def test_a_running_plugin_is_no_obstacle_and_goes_on_running(node: EngineNode, project: Project) -> None:
     sleep = pathlib.Path(shutil.which("sleep") or "/bin/sleep").resolve().read_bytes()
     old = releases.pack(project.path / "files" / "old.tgz", {"dhcp": sleep})
     new = releases.pack(project.path / "files" / "new.tgz", {"dhcp": sleep + b"2"})
@@ -95,7 +97,7 @@ def test_a_running_plugin_is_no_obstacle_and_goes_on_running(node: Node, project
     assert installed() == {"dhcp": sleep + b"2"}
 
 
-def test_drift_is_found_and_repaired_without_the_source(node: Node, project: Project) -> None:
+def test_drift_is_found_and_repaired_without_the_source(node: EngineNode, project: Project) -> None:
     names = ("bandwidth", *SMALL)
     archive = releases.release(project.path / "plugins.tgz", *names)
     wanted: Json = {"source": str(archive), "remote_src": True, "checksum": releases.checksum(archive), "version": "1"}
@@ -113,7 +115,7 @@ def test_drift_is_found_and_repaired_without_the_source(node: Node, project: Pro
     assert {(path.stat().st_mode & 0o7777, path.owner()) for path in BIN_DIR.iterdir()} == {(0o755, "root")}
 
 
-def test_a_foreign_plugin_is_refused_taken_over_or_set_aside(node: Node, project: Project) -> None:
+def test_a_foreign_plugin_is_refused_taken_over_or_set_aside(node: EngineNode, project: Project) -> None:
     archive = releases.release(project.path / "files" / "plugins.tgz")
     shutil.copy2(releases.REFERENCE / "loopback", BIN_DIR / "loopback")
     (BIN_DIR / "static").write_bytes(b"of a package")
@@ -139,7 +141,7 @@ def test_a_foreign_plugin_is_refused_taken_over_or_set_aside(node: Node, project
     assert (BIN_DIR / "static").stat().st_mtime_ns == 10**18
 
 
-def test_directories_of_the_node_and_of_the_controller_are_sources(node: Node, project: Project) -> None:
+def test_directories_of_the_node_and_of_the_controller_are_sources(node: EngineNode, project: Project) -> None:
     mine = project.path / "files" / "mine"
     mine.mkdir(parents=True)
     for name in SMALL:
@@ -161,7 +163,7 @@ def test_directories_of_the_node_and_of_the_controller_are_sources(node: Node, p
     assert taken.result["kept"] == []
 
 
-def test_check_mode_says_that_a_source_is_not_there_yet(node: Node, project: Project) -> None:
+def test_check_mode_says_that_a_source_is_not_there_yet(node: EngineNode, project: Project) -> None:
     wanted = {"source": "/srv/later.tgz", "remote_src": True, "version": "1"}
     played = project.play([task("predict", PLUGINS, wanted, check_mode=True), task("install", PLUGINS, wanted)])
     predicted = played["predict"].ok().left_alone()
@@ -170,7 +172,7 @@ def test_check_mode_says_that_a_source_is_not_there_yet(node: Node, project: Pro
     played["install"].did_nothing().failed("cannot read /srv/later.tgz: No such file or directory")
 
 
-def test_two_directories_have_nothing_to_do_with_each_other(node: Node, project: Project) -> None:
+def test_two_directories_have_nothing_to_do_with_each_other(node: EngineNode, project: Project) -> None:
     archive = releases.release(project.path / "files" / "plugins.tgz", "static")
     other = {"source": archive.name, "version": "1", "bin_dir": "/opt/cni/other"}
     played = project.play(

@@ -15,18 +15,18 @@ import pytest
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR, SMALL, STORE, contents, installed
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, ModuleRun, finished
 from ansible_collections.cni.node.tests.integration.engine.faults import Fault
 from ansible_collections.cni.node.tests.integration.engine.forks import Forks
-from ansible_collections.cni.node.tests.integration.engine.node import Done, Node, finished
 from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
 from ansible_collections.cni.node.tests.support.state import tree_lines
 
 
-def install(node: Node, archive: pathlib.Path, version: str = "1", **options: object) -> Done:
+def install(node: EngineNode, archive: pathlib.Path, version: str = "1", **options: object) -> ModuleRun:
     return node.run("plugins", source=str(archive), remote_src=True, version=version, **options)
 
 
-def test_a_full_disk_leaves_everything_as_it_was(node: Node, tmp_path: pathlib.Path) -> None:
+def test_a_full_disk_leaves_everything_as_it_was(node: EngineNode, tmp_path: pathlib.Path) -> None:
     old, new = (releases.release(tmp_path / f"{number}.tgz", revision=number) for number in "12")
     needed = sum(map(len, contents(*SMALL).values())) // 1024
     # Room for two releases where three are wanted at a time, and for none.
@@ -77,7 +77,7 @@ def test_a_run_killed_in_the_middle_is_finished_by_the_next_one(tmp_path: pathli
     assert all(any(f" {place}/" in where for where in killed) for place in (STORE, BIN_DIR))
 
 
-def test_two_runs_at_once_do_one_after_the_other(node: Node, tmp_path: pathlib.Path) -> None:
+def test_two_runs_at_once_do_one_after_the_other(node: EngineNode, tmp_path: pathlib.Path) -> None:
     archive = releases.release(tmp_path / "plugins.tgz")
     arguments = {"source": str(archive), "remote_src": True, "version": "1"}
     processes = [node.start("plugins", **arguments) for dummy in range(3)]
@@ -87,7 +87,7 @@ def test_two_runs_at_once_do_one_after_the_other(node: Node, tmp_path: pathlib.P
 
 
 def test_an_archive_that_is_swapped_all_the_time_is_installed_whole_or_not_at_all(
-    node: Node, tmp_path: pathlib.Path
+    node: EngineNode, tmp_path: pathlib.Path
 ) -> None:
     good = releases.release(tmp_path / "good.tgz", "static")
     evil = releases.release(tmp_path / "evil.tgz", "static", revision="evil")

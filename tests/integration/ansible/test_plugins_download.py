@@ -17,15 +17,15 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.playing import Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.releases import SMALL, contents, installed
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS, actions
-from ansible_collections.cni.node.tests.integration.engine.node import Node, finished
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, finished
 
 OTHER = "sha256:" + "0" * 64
 
 
-def test_an_archive_is_downloaded_once(node: Node, project: Project, tmp_path: pathlib.Path) -> None:
+def test_an_archive_is_downloaded_once(node: EngineNode, project: Project, tmp_path: pathlib.Path) -> None:
     archive = releases.release(tmp_path / "www" / "plugins.tgz")
     with releases.served(archive.parent) as server:
         wanted = {
@@ -39,7 +39,7 @@ def test_an_archive_is_downloaded_once(node: Node, project: Project, tmp_path: p
     assert installed() == contents(*SMALL)
 
 
-def test_a_proxy_is_asked_where_there_is_one(node: Node, project: Project, tmp_path: pathlib.Path) -> None:
+def test_a_proxy_is_asked_where_there_is_one(node: EngineNode, project: Project, tmp_path: pathlib.Path) -> None:
     archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
     with releases.served(archive.parent) as proxy:
         url = "http://mirror.invalid/plugins.tgz"
@@ -50,7 +50,7 @@ def test_a_proxy_is_asked_where_there_is_one(node: Node, project: Project, tmp_p
 
 
 def test_a_download_that_fails_says_why_and_changes_nothing(
-    node: Node, project: Project, tmp_path: pathlib.Path
+    node: EngineNode, project: Project, tmp_path: pathlib.Path
 ) -> None:
     www = tmp_path / "www"
     releases.release(www / "good.tgz", "static")
@@ -113,7 +113,7 @@ def dribbling(beginning: bytes) -> t.Iterator[str]:
     [b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: "],
     ids=["body", "head"],
 )
-def test_a_download_is_limited_as_a_whole(node: Node, beginning: bytes) -> None:
+def test_a_download_is_limited_as_a_whole(node: EngineNode, beginning: bytes) -> None:
     with dribbling(beginning) as url:
         for check_mode in (True, False):
             process = node.start(

@@ -11,15 +11,15 @@ import subprocess
 import pytest
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 TASK = "Manage the plugins"
 REFUSED = "version: 1.9.1 is not the release's: its plugin bridge does not support version 1.1.0 of the specification"
 
 
 @pytest.mark.parametrize("where", ["node", "controller", "archive"])
-def test_an_upgrade_to_plugins_of_another_version_is_refused(node: Node, project: Project, where: str) -> None:
+def test_an_upgrade_to_plugins_of_another_version_is_refused(node: EngineNode, project: Project, where: str) -> None:
     node.plugins.path.rmdir()
     if b"1.1.0" in supported():
         pytest.skip("the distribution's plugins are newer")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 PROVISION, UPGRADE, ROLLBACK, REMOVE = (f"cni.node.{name}" for name in ("provision", "upgrade", "rollback", "remove"))
 TASK = "Manage the plugins"
@@ -19,14 +19,14 @@ NEEDED = ("host-local", "ptp")
 
 
 @pytest.fixture
-def variables(node: Node, project: Project) -> Json:
+def variables(node: EngineNode, project: Project) -> Json:
     """A node of one network and one attachment that gets its plugins from nowhere else."""
     node.plugins.path.rmdir()
     node.conf_dir.rmdir()
     return {
         "cni_node_concerns": "plugins\nnetworks\nattachments",
         "cni_node_plugin_dirs": "/opt/cni/bin",
-        "cni_node_conflists": [{"config": networks.network(networks.PTP, name="wire")}],
+        "cni_node_conflists": [{"config": reference_networks.network(reference_networks.PTP, name="wire")}],
         "cni_node_attachments": [{"network": "wire", "netns": "red"}],
         **release(project, "full.tgz", *NEEDED, "tuning"),
     }
@@ -37,7 +37,7 @@ def release(project: Project, name: str, *plugins: str) -> Json:
     return {"cni_node_plugins_source": str(path if path.exists() else releases.release(path, *plugins))}
 
 
-def test_needed_plugins_stay_until_what_needs_them_is_gone(node: Node, project: Project, variables: Json) -> None:
+def test_needed_plugins_stay_until_what_needs_them_is_gone(node: EngineNode, project: Project, variables: Json) -> None:
     narrower = {**variables, **release(project, "less.tgz", "tuning")}
     alone = {"cni_node_concerns": "plugins", "cni_node_conflists": [], "cni_node_attachments": []}
     project.run(PROVISION, **{**narrower, **alone}).succeeded()
@@ -60,14 +60,14 @@ def test_needed_plugins_stay_until_what_needs_them_is_gone(node: Node, project: 
     assert removed.plan() == predicted.plan()
 
 
-def test_the_time_for_a_download_is_handed_on(node: Node, project: Project, variables: Json) -> None:
+def test_the_time_for_a_download_is_handed_on(node: EngineNode, project: Project, variables: Json) -> None:
     only: Json = {**variables, "cni_node_concerns": "plugins", "cni_node_download_timeout": "7"}
     done = project.run(PROVISION, "--check", "--tags", "plugins", **only).succeeded()[TASK]
     assert done.result["invocation"]["module_args"]["download_timeout"] == 7
 
 
 def test_the_networks_of_the_variables_need_their_plugins_before_they_are_written(
-    node: Node, project: Project, variables: Json
+    node: EngineNode, project: Project, variables: Json
 ) -> None:
     only = {**variables, "cni_node_concerns": "plugins", "cni_node_verify": False}
     project.run(PROVISION, **only).succeeded()

@@ -10,10 +10,10 @@ import gzip
 import pathlib
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project, task
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task
 from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.test_archive import CRAFTED
 
 OTHER = "sha256:" + "0" * 64
@@ -69,7 +69,7 @@ def _bad(files: pathlib.Path) -> dict[str, tuple[Json, tuple[str, ...]]]:
     }
 
 
-def test_it_says_what_is_wrong_and_changes_nothing(node: Node, project: Project) -> None:
+def test_it_says_what_is_wrong_and_changes_nothing(node: EngineNode, project: Project) -> None:
     (BIN_DIR / "calico").write_bytes(b"calico")
     bad = _bad(project.path / "files")
     played = project.play([task(name, PLUGINS, arguments) for name, (arguments, dummy) in bad.items()])
@@ -78,7 +78,7 @@ def test_it_says_what_is_wrong_and_changes_nothing(node: Node, project: Project)
     assert list(node.cache_dir.iterdir()) == []
 
 
-def test_check_mode_refuses_what_a_run_would_refuse(node: Node, project: Project) -> None:
+def test_check_mode_refuses_what_a_run_would_refuse(node: EngineNode, project: Project) -> None:
     bad = _bad(project.path / "files")
     names = ("digest", "a page", "a page without digest", "cut off", "unknown plugin", "broken release", *_crafted())
     played = project.play([task(name, PLUGINS, bad[name][0]) for name in names], "--check")

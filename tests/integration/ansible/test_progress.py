@@ -12,14 +12,20 @@ import pathlib
 import re
 import signal
 
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import open_network
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import (
+    Json,
+    PlaybookRun,
+    Project,
+    task,
+    thrice,
+)
+from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import open_network
 from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
 from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD, clean, item, paths
 from ansible_collections.cni.node.tests.integration.engine.booting import FILES
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 __all__ = ("clean",)
 
@@ -28,18 +34,20 @@ NAMES = ("red", "blue", "green")
 EACH: Json = {"workers": 1, "progress": 0.0001}
 
 
-def shown(played: Played) -> list[str]:
+def shown(played: PlaybookRun) -> list[str]:
     """What is said of each line, without the times."""
     lines = re.findall(r"^\[node\] attachments: (.+)$", played.output, re.MULTILINE)
     return [re.sub(r"\d+(\.\d+)?(/s| s\b)", r"#\2", line) for line in lines]
 
 
-def calls(played: Played) -> int:
+def calls(played: PlaybookRun) -> int:
     """How often the node was asked, if it was played with -vvv."""
     return played.output.count("Using module file")
 
 
-def test_a_long_batch_shows_how_far_it_is_and_comes_to_what_one_call_comes_to(node: Node, project: Project) -> None:
+def test_a_long_batch_shows_how_far_it_is_and_comes_to_what_one_call_comes_to(
+    node: EngineNode, project: Project
+) -> None:
     open_network(node, "lab")
     args: Json = {"capability_args": {"bandwidth": {}}}
     items = [
@@ -75,7 +83,7 @@ def test_a_long_batch_shows_how_far_it_is_and_comes_to_what_one_call_comes_to(no
     several.failed("attachments: 4 added, 2 failed, 2 removed; ")
 
 
-def test_what_ends_in_time_takes_one_call_and_shows_nothing(node: Node, project: Project) -> None:
+def test_what_ends_in_time_takes_one_call_and_shows_nothing(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     items = [item("red", container_id=f"c{number}") for number in range(100)]
     with namespace("red"):
@@ -86,7 +94,9 @@ def test_what_ends_in_time_takes_one_call_and_shows_nothing(node: Node, project:
     assert (calls(again), shown(again)) == (1, [])
 
 
-def test_check_mode_foretells_a_long_batch_and_a_second_run_finds_nothing_to_do(node: Node, project: Project) -> None:
+def test_check_mode_foretells_a_long_batch_and_a_second_run_finds_nothing_to_do(
+    node: EngineNode, project: Project
+) -> None:
     open_network(node, "lab")
     items = [item(name) for name in NAMES]
     with namespaces(*NAMES):
@@ -100,7 +110,7 @@ def test_check_mode_foretells_a_long_batch_and_a_second_run_finds_nothing_to_do(
 
 
 @NEEDS_SYSTEMD
-def test_a_long_batch_has_what_a_reboot_needs_once(clean: Node, project: Project) -> None:
+def test_a_long_batch_has_what_a_reboot_needs_once(clean: EngineNode, project: Project) -> None:
     open_network(clean, "lab")
     lasting = {"attachments": [item("red", persist=True), item("blue"), item("green")], **EACH}
     plain = {"attachments": [item("red"), item("blue"), item("green", persist=True)], **EACH}
@@ -120,13 +130,13 @@ def test_a_long_batch_has_what_a_reboot_needs_once(clean: Node, project: Project
     assert played.settled("off").result["files"] == paths(*((path, "removed") for path in reversed(FILES)))
 
 
-def test_what_was_done_is_told_where_a_call_is_lost(node: Node, project: Project) -> None:
+def test_what_was_done_is_told_where_a_call_is_lost(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     open_network(node, "slow")
     items = [item("red"), item("blue", network="slow"), item("green")]
     with namespaces(*NAMES), concurrent.futures.ThreadPoolExecutor() as pool:
         with node.plugins.gate() as gate:
-            node.plugins.write("lab-slow", ADD=Answer(hold=gate))
+            node.plugins.write("lab-slow", ADD=ScriptedAnswer(hold=gate))
             playing = pool.submit(project.play, [task("attach", ATTACHMENTS, {"attachments": items, **EACH})])
             (held,) = node.plugins.wait_for_held(1, 120)
             os.kill(_parent(held.pid), signal.SIGKILL)
@@ -139,7 +149,7 @@ def test_what_was_done_is_told_where_a_call_is_lost(node: Node, project: Project
     assert again.actions() == {"red": "checked", "blue": "recreated", "green": "added"}
 
 
-def test_where_nothing_is_to_be_logged_no_plugin_is_named(node: Node, project: Project) -> None:
+def test_where_nothing_is_to_be_logged_no_plugin_is_named(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     with namespaces(*NAMES):
         given = {"attachments": [item(name) for name in NAMES[:2]]}
@@ -148,7 +158,7 @@ def test_where_nothing_is_to_be_logged_no_plugin_is_named(node: Node, project: P
     assert shown(played) == ["1 of 2, #/s"]
 
 
-def test_in_the_background_it_is_one_call(node: Node, project: Project) -> None:
+def test_in_the_background_it_is_one_call(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     with namespaces(*NAMES):
         given = {"attachments": [item(name) for name in NAMES], **EACH}

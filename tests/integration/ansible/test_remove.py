@@ -10,24 +10,24 @@ import json
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 PROVISION, REMOVE = "cni.node.provision", "cni.node.remove"
 COLLECT = "Remove leaks"
 # Where the plugins have rules of their own; a rule of the operator in each, so that iptables has its tables before.
 HOOKS = (("nat", "PREROUTING"), ("nat", "INPUT"), ("nat", "OUTPUT"), ("nat", "POSTROUTING"), ("filter", "FORWARD"))
-FIREWALL: Json = {**networks.FIREWALL, "ingressPolicy": "same-bridge"}
+FIREWALL: Json = {**reference_networks.FIREWALL, "ingressPolicy": "same-bridge"}
 PORTS: Json = {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}
 
 
 def variables(*plugins: Json, **keys: t.Any) -> Json:
-    both = networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=networks.DEFAULT_ROUTES)
-    given = plugins or (networks.bridge(ipMasq=True, ipam=both), networks.PORTMAP, FIREWALL)
+    both = reference_networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=reference_networks.DEFAULT_ROUTES)
+    given = plugins or (reference_networks.bridge(ipMasq=True, ipam=both), reference_networks.PORTMAP, FIREWALL)
     return {
         "cni_node_concerns": "networks\nattachments",
-        "cni_node_conflists": [{"config": networks.network(*given, version="0.4.0")}],
+        "cni_node_conflists": [{"config": reference_networks.network(*given, version="0.4.0")}],
         "cni_node_attachments": [
             {"network": "net", "netns": "blue", "capability_args": PORTS},
             {"network": "net", "netns": "red"},
@@ -60,7 +60,7 @@ def links_and_rules() -> Json:
     }
 
 
-def test_remove_leaves_the_links_and_rules_that_the_node_had_before(node: Node, project: Project) -> None:
+def test_remove_leaves_the_links_and_rules_that_the_node_had_before(node: EngineNode, project: Project) -> None:
     operator_rules()
     before = links_and_rules()
     given = variables()
@@ -76,10 +76,13 @@ def test_remove_leaves_the_links_and_rules_that_the_node_had_before(node: Node, 
     assert again[COLLECT].result["findings"] == []
 
 
-def test_a_bridge_that_another_network_names_stays(node: Node, project: Project) -> None:
+def test_a_bridge_that_another_network_names_stays(node: EngineNode, project: Project) -> None:
     given = variables()
     project.run(PROVISION, **given).succeeded()
-    path = node.write(networks.network(networks.bridge(), networks.PORTMAP, name="theirs"), "20-theirs.conflist")
+    path = node.write(
+        reference_networks.network(reference_networks.bridge(), reference_networks.PORTMAP, name="theirs"),
+        "20-theirs.conflist",
+    )
     predicted = project.run(REMOVE, "--check", **given).succeeded()
     removed = project.run(REMOVE, **given).succeeded()
     assert removed[COLLECT].plan() == predicted[COLLECT].plan()

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
     PROVISION,
     REPORT,
@@ -19,22 +19,22 @@ from ansible_collections.cni.node.tests.integration.ansible.test_playbooks impor
     _mapped,
     _release,
 )
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import ip
 
 RED = {"network": "mapped", "netns": "red", **_capabilities()}
 BLUE = {"network": "mapped", "netns": "blue"}
 
 
-def _shown(played: Played) -> list[list[str]]:
+def _shown(played: PlaybookRun) -> list[list[str]]:
     """Return the cells of the lines of the report."""
     lines: list[str] = played.succeeded()["Show the report"].result["msg"]
     return [[cell for cell in line.split("  ") if cell] for line in lines]
 
 
 def _variables(project: Project) -> Json:
-    network = {**networks.full("1.0.0"), "name": "mapped", "plugins": _mapped()}
+    network = {**reference_networks.full("1.0.0"), "name": "mapped", "plugins": _mapped()}
     return {
         "cni_node_concerns": ["plugins", "networks", "attachments"],
         "cni_node_conflists": [{"config": network}],
@@ -44,19 +44,19 @@ def _variables(project: Project) -> Json:
     }
 
 
-def _cut_bridge(dummy: Node) -> None:
+def _cut_bridge(dummy: EngineNode) -> None:
     ip("link", "delete", "cni1")
 
 
-def _flush_rules(dummy: Node) -> None:
+def _flush_rules(dummy: EngineNode) -> None:
     subprocess.run(["iptables", "-t", "nat", "-F"], check=True)
 
 
-def _lose_plugin(node: Node) -> None:
+def _lose_plugin(node: EngineNode) -> None:
     (node.plugins.path / "bridge").unlink()
 
 
-LOSSES: dict[str, tuple[t.Callable[[Node], None], str, str]] = {
+LOSSES: dict[str, tuple[t.Callable[[EngineNode], None], str, str]] = {
     "bridge": (_cut_bridge, "2 attachments drifted", "interface cni1 of the node is gone"),
     "rules": (_flush_rules, "2 attachments drifted", "the masquerade rule of 10.2.0."),
     "plugin": (_lose_plugin, "plugin missing: bridge", ""),
@@ -65,7 +65,7 @@ LOSSES: dict[str, tuple[t.Callable[[Node], None], str, str]] = {
 
 @pytest.mark.parametrize(("lose", "trouble", "drift"), LOSSES.values(), ids=LOSSES)
 def test_what_is_gone_is_trouble(
-    node: Node, project: Project, lose: t.Callable[[Node], None], trouble: str, drift: str
+    node: EngineNode, project: Project, lose: t.Callable[[EngineNode], None], trouble: str, drift: str
 ) -> None:
     node.plugins.path.rmdir()
     dummy, green = _shown(project.run(PROVISION, **_variables(project)))

@@ -9,19 +9,19 @@ from __future__ import annotations
 import pathlib
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.ansible.releases import contents
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 TASK = "Manage the plugins"
 
 
-def play(project: Project, *options: str, **variables: object) -> Played:
+def play(project: Project, *options: str, **variables: object) -> PlaybookRun:
     given: Json = {f"cni_plugins_{key}": value for key, value in variables.items()}
     return project.play([], *options, roles=[{"role": "cni.node.cni_plugins", "vars": given}])
 
 
-def test_a_survey_can_install_roll_back_and_remove(node: Node, project: Project) -> None:
+def test_a_survey_can_install_roll_back_and_remove(node: EngineNode, project: Project) -> None:
     old, new = (releases.release(project.path / "files" / f"{number}.tgz", revision=number) for number in "12")
     survey = {"only": "loopback\nstatic\n", "keep": "2", "force": "false", "bin_dir": "/opt/cni/mine"}
     first = {**survey, "source": str(old), "remote_src": "true", "checksum": releases.checksum(old), "version": "1"}
@@ -40,7 +40,7 @@ def test_a_survey_can_install_roll_back_and_remove(node: Node, project: Project)
     assert not found.exists()
 
 
-def test_without_variables_it_is_the_newest_release_that_is_known(node: Node, project: Project) -> None:
+def test_without_variables_it_is_the_newest_release_that_is_known(node: EngineNode, project: Project) -> None:
     mirror = play(project, source="http://127.0.0.1:9/cni/")
     mirror[TASK].failed("cannot download http://127.0.0.1:9/cni/cni-plugins-linux-", "-v1.9.1.tgz")
     play(project, source="/nowhere.tgz")[TASK].failed("/nowhere.tgz is not on the controller")

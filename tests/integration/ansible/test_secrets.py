@@ -14,12 +14,12 @@ import pytest
 import yaml
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project, task
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project, task
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins_download import OTHER
 from ansible_collections.cni.node.tests.integration.ansible.test_survey import ROLES
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node, finished
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, finished
 
 TOP = pathlib.Path(__file__).parents[3]
 
@@ -31,7 +31,7 @@ SECRETS = {"secret": PASSWORD, "encoded": ENCODED}
 BY_VARIABLE = "//me:{{ encoded }}@"
 
 
-def _hidden(played: Played, node: Node) -> None:
+def _hidden(played: PlaybookRun, node: EngineNode) -> None:
     shown = played.output + json.dumps([one.result for one in played.tasks])
     kept = [path for top in (node.cache_dir, releases.BIN_DIR.parent) for path in top.rglob("*") if path.is_file()]
     for secret in (PASSWORD, ENCODED, json.dumps(PASSWORD)[1:-1], "s3/cr", "@t:w", "s3%2F"):
@@ -40,7 +40,9 @@ def _hidden(played: Played, node: Node) -> None:
 
 
 @pytest.mark.parametrize("way", ["in the URL", "by options"])
-def test_the_password_of_a_mirror_is_nowhere(node: Node, project: Project, tmp_path: pathlib.Path, way: str) -> None:
+def test_the_password_of_a_mirror_is_nowhere(
+    node: EngineNode, project: Project, tmp_path: pathlib.Path, way: str
+) -> None:
     archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
     with releases.served(archive.parent, f"me:{PASSWORD}") as server:
         url, options = f"{server.url}/plugins.tgz", {"url_username": "me", "url_password": "{{ secret }}"}
@@ -73,7 +75,7 @@ def test_the_password_of_a_mirror_is_nowhere(node: Node, project: Project, tmp_p
     assert source == f"{server.url}/plugins.tgz"
 
 
-def test_the_role_shows_no_password_either(node: Node, project: Project, tmp_path: pathlib.Path) -> None:
+def test_the_role_shows_no_password_either(node: EngineNode, project: Project, tmp_path: pathlib.Path) -> None:
     archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
     with releases.served(archive.parent, f"me:{PASSWORD}") as server:
         variables = {
@@ -91,7 +93,7 @@ def test_the_role_shows_no_password_either(node: Node, project: Project, tmp_pat
     _hidden(played, node)
 
 
-def test_without_the_controller_s_half_the_module_hides_it_as_well(node: Node) -> None:
+def test_without_the_controller_s_half_the_module_hides_it_as_well(node: EngineNode) -> None:
     given = {"source": f"http:{IN_URL}127.0.0.2:9/plugins.tgz", "checksum": OTHER}
     done = finished(node.start("plugins", **given))
     done.failed("cannot download http://127.0.0.2:9/plugins.tgz: ")
@@ -119,8 +121,8 @@ def test_every_task_that_may_have_a_secret_has_the_switch_of_its_role(role: str)
 
 
 @pytest.mark.parametrize("is_hidden", ["yes", ""])
-def test_with_the_switch_no_value_of_a_variable_is_shown(node: Node, project: Project, is_hidden: str) -> None:
-    network = networks.network({**networks.PTP, "args": {"cni": {"token": PASSWORD}}})
+def test_with_the_switch_no_value_of_a_variable_is_shown(node: EngineNode, project: Project, is_hidden: str) -> None:
+    network = reference_networks.network({**reference_networks.PTP, "args": {"cni": {"token": PASSWORD}}})
     item = {"network": "net", "netns": "blue", "args": {"TOKEN": PASSWORD}}
     variables: Json = {
         "cni_node_conflists": [{"config": network}],

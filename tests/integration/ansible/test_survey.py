@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import known_variables
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import PAGE, UNMANAGED
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 ROLES = sorted(path.name for path in (PAGE.parents[1] / "roles").iterdir())
 
@@ -24,21 +24,21 @@ def of_role(role: str) -> list[str]:
     return sorted(name for name in known_variables() if name.startswith(f"{role}_"))
 
 
-def asked(played: Played) -> list[tuple[str, t.Any]]:
+def asked(played: PlaybookRun) -> list[tuple[str, t.Any]]:
     """What modules of this collection were asked for, or why they refused."""
     own = [one for one in played.tasks if one.module.startswith("cni.node.") and one.status != "skipped"]
     assert own, played.output
     return [(one.module, one.result.get("invocation", {}).get("module_args") or one.msg) for one in own]
 
 
-def run_role(project: Project, role: str, **variables: t.Any) -> Played:
+def run_role(project: Project, role: str, **variables: t.Any) -> PlaybookRun:
     play = {"hosts": "all", "gather_facts": False, "roles": [f"cni.node.{role}"]}
     return project.run(str(project.write("role.yml", yaml.safe_dump([play]))), "--check", **variables)
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_empty_answers_are_the_defaults_of_a_role(node: Node, project: Project, role: str) -> None:
-    node.write(networks.network(networks.PTP, name="here"))
+def test_empty_answers_are_the_defaults_of_a_role(node: EngineNode, project: Project, role: str) -> None:
+    node.write(reference_networks.network(reference_networks.PTP, name="here"))
     # A node of this kind installs nothing and reaches no other; what it would fetch is in its message.
     own = UNMANAGED if role == "cni_node" else {}
     usual, empty = (run_role(project, role, **{**given, **own}) for given in ({}, dict.fromkeys(of_role(role), "")))
@@ -47,8 +47,8 @@ def test_empty_answers_are_the_defaults_of_a_role(node: Node, project: Project, 
 
 
 @pytest.mark.parametrize("playbook", ["provision", "verify", "upgrade", "rollback", "report", "gc", "remove"])
-def test_empty_answers_are_the_defaults_of_a_playbook(node: Node, project: Project, playbook: str) -> None:
-    node.write(networks.network(networks.PTP, name="here"))
+def test_empty_answers_are_the_defaults_of_a_playbook(node: EngineNode, project: Project, playbook: str) -> None:
+    node.write(reference_networks.network(reference_networks.PTP, name="here"))
     every = dict.fromkeys(of_role("cni_node"), "")
     answers: list[Json] = [UNMANAGED, {**every, **UNMANAGED}]
     usual, empty = (project.run(f"cni.node.{playbook}", "--check", **given) for given in answers)
@@ -56,8 +56,8 @@ def test_empty_answers_are_the_defaults_of_a_playbook(node: Node, project: Proje
     assert empty.status == usual.status
 
 
-def test_numbers_and_flags_may_be_text(node: Node, project: Project) -> None:
-    node.write(networks.network(networks.PTP, name="here"))
+def test_numbers_and_flags_may_be_text(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.network(reference_networks.PTP, name="here"))
     played = run_role(project, "cni_attachments", cni_attachments_purge="yes")
     assert dict(asked(played))["cni.node.attachments"]["purge"] is True
     played = run_role(project, "cni_verify", cni_verify_gateway_timeout="0")

@@ -16,13 +16,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import open_network
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Played, Project, task
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project, task
+from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import open_network
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
 from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces, rename_link
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 ATTACHMENTS, INFO = "cni.node.attachments", "cni.node.node_info"
 UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -30,7 +30,7 @@ UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud8
 TRICK, SHOWN = "\x1b[2J\u202egone", r"\x1b[2J\u202egone"
 
 
-def safe(played: Played) -> Played:
+def safe(played: PlaybookRun) -> PlaybookRun:
     """Neither on the terminal nor in a result is there anything but text."""
     for text in texts([played.output, *(one.result for one in played.tasks)]):
         assert not UNSAFE.search(text), ascii(text)
@@ -45,8 +45,10 @@ def texts(value: t.Any) -> t.Iterator[str]:
             yield from texts(one)
 
 
-def test_a_change_is_reported_though_a_link_is_renamed_to_bytes_that_are_no_text(node: Node, project: Project) -> None:
-    node.write(networks.network(networks.bridge()))
+def test_a_change_is_reported_though_a_link_is_renamed_to_bytes_that_are_no_text(
+    node: EngineNode, project: Project
+) -> None:
+    node.write(reference_networks.network(reference_networks.bridge()))
     wanted = {"attachments": [{"network": "net", "netns": "blue"}]}
     with namespace("blue") as blue:
         assert project.play([task("attach", ATTACHMENTS, wanted)]).succeeded()["attach"].changed
@@ -58,11 +60,11 @@ def test_a_change_is_reported_though_a_link_is_renamed_to_bytes_that_are_no_text
     assert r"caf\udce9\x1b[2J" in again.entries[0]["reason"]
 
 
-def test_what_a_plugin_says_cannot_drive_the_terminal(node: Node, project: Project) -> None:
+def test_what_a_plugin_says_cannot_drive_the_terminal(node: EngineNode, project: Project) -> None:
     error = {"code": 100, "msg": f"msg {TRICK}", "details": f"first {TRICK}\nsecond\r"}
-    open_network(node, "loud", ADD=Answer(error=error, stderr=f"stderr {TRICK}"))
+    open_network(node, "loud", ADD=ScriptedAnswer(error=error, stderr=f"stderr {TRICK}"))
     extra = {"ips": [{"address": "10.9.0.2/24"}], f"odd{TRICK}": TRICK}
-    open_network(node, "odd", ADD=Answer(result=extra))
+    open_network(node, "odd", ADD=ScriptedAnswer(result=extra))
     with namespaces("red", "blue"):
         items = [{"network": "loud", "netns": "red"}, {"network": "odd", "netns": "blue"}]
         tasks = [task("attach", ATTACHMENTS, {"attachments": items}), task("look", INFO, {"gather": ["attachments"]})]
@@ -73,7 +75,7 @@ def test_what_a_plugin_says_cannot_drive_the_terminal(node: Node, project: Proje
     assert done.entries[1]["result"][f"odd{SHOWN}"] == SHOWN
 
 
-def test_what_a_server_answers_cannot_drive_the_terminal(node: Node, project: Project) -> None:
+def test_what_a_server_answers_cannot_drive_the_terminal(node: EngineNode, project: Project) -> None:
     class Handler(http.server.BaseHTTPRequestHandler):
         def log_message(self, *arguments: t.Any) -> None:
             pass
@@ -101,11 +103,13 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("content", [b"{", json.dumps(networks.network(networks.bridge(), name="odd")).encode()])
-def test_names_of_files_on_the_node_are_one_line_of_text(node: Node, project: Project, content: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"{", json.dumps(reference_networks.network(reference_networks.bridge(), name="odd")).encode()]
+)
+def test_names_of_files_on_the_node_are_one_line_of_text(node: EngineNode, project: Project, content: bytes) -> None:
     for name in NAMES:
         pathlib.Path(os.fsdecode(os.fsencode(node.conf_dir) + b"/" + name)).write_bytes(content)
-    conflist: Json = {"config": networks.network(networks.bridge(bridge="br1"), name="net")}
+    conflist: Json = {"config": reference_networks.network(reference_networks.bridge(bridge="br1"), name="net")}
     with namespace("blue"):
         played = safe(
             project.play(

@@ -11,7 +11,7 @@ import pathlib
 import re
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, LEVELS
-from ansible_collections.cni.node.tests.integration.ansible.playing import Json, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
 
 VALIDATE = "cni.node.validate"
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "validation.md"

@@ -11,39 +11,39 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.laboratory import open_network
-from ansible_collections.cni.node.tests.integration.ansible.playing import Done, Json, Project, task, thrice
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import open_network
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 VERIFY = "cni.node.verify"
 # Of plugins, for all attachments there will ever be.
 STAYS = r" drwx|/last_reserved_ip|/lock |\bcni[01]\b|\bveth|^[*:]|^COMMIT|/\.gate "
 
 
-def left_nothing(done: Done) -> Done:
+def left_nothing(done: TaskRun) -> TaskRun:
     difference = done.before.without(STAYS).difference(done.after.without(STAYS))
     assert difference == "", difference
     return done
 
 
-def by_network(done: Done) -> dict[str, Json]:
+def by_network(done: TaskRun) -> dict[str, Json]:
     return {one["network"]: one for one in done.result["networks"]}
 
 
-def verified(project: Project, **arguments: t.Any) -> Done:
+def verified(project: Project, **arguments: t.Any) -> TaskRun:
     return project.play([task("verify", VERIFY, arguments)])["verify"]
 
 
 def dual_stack(**keys: t.Any) -> Json:
-    ranges = networks.host_local("10.1.0.0/16", "fd00:1::/64")
-    return networks.network(networks.bridge(ipam=ranges, **keys), name="dual")
+    ranges = reference_networks.host_local("10.1.0.0/16", "fd00:1::/64")
+    return reference_networks.network(reference_networks.bridge(ipam=ranges, **keys), name="dual")
 
 
-def test_every_network_is_tried_and_nothing_is_left(node: Node, project: Project) -> None:
+def test_every_network_is_tried_and_nothing_is_left(node: EngineNode, project: Project) -> None:
     node.write(dual_stack())
-    node.write(networks.network(networks.LOOPBACK, name="loop"))
+    node.write(reference_networks.network(reference_networks.LOOPBACK, name="loop"))
     played = project.play(thrice("verify", VERIFY, {}))
     done = left_nothing(played["verify"].ok())
     assert (done.changed, done.msg) == (False, "networks: 2 verified")
@@ -56,10 +56,10 @@ def test_every_network_is_tried_and_nothing_is_left(node: Node, project: Project
     assert played["verify, again"].ok().msg == done.msg
 
 
-def test_a_network_that_fails_does_not_keep_the_others_from_being_tried(node: Node, project: Project) -> None:
+def test_a_network_that_fails_does_not_keep_the_others_from_being_tried(node: EngineNode, project: Project) -> None:
     node.write(dual_stack())
-    node.write(networks.network({"type": "nowhere"}, name="without"))
-    name = open_network(node, "broken", ADD=Answer(error={"code": 100, "msg": "out of order"}))
+    node.write(reference_networks.network({"type": "nowhere"}, name="without"))
+    name = open_network(node, "broken", ADD=ScriptedAnswer(error={"code": 100, "msg": "out of order"}))
     done = left_nothing(verified(project, networks=["dual", name, "without", "unknown"]))
     done.failed("broken: plugin lab-broken failed (ADD): out of order", "plugin 'nowhere' is not installed")
     assert {network: one["action"] for network, one in by_network(done).items()} == {
@@ -70,11 +70,11 @@ def test_a_network_that_fails_does_not_keep_the_others_from_being_tried(node: No
     }
 
 
-def test_a_network_whose_plugins_are_not_ready_is_named_and_not_tried(node: Node, project: Project) -> None:
+def test_a_network_whose_plugins_are_not_ready_is_named_and_not_tried(node: EngineNode, project: Project) -> None:
     node.write({**dual_stack(), "cniVersion": "1.0.0"})
     for code in (50, 51):
-        node.plugins.write(f"lab-{code}", STATUS=Answer(error={"code": code, "msg": f"the agent says {code}"}))
-        node.write(networks.network({"type": f"lab-{code}"}, version="1.1.0", name=f"net{code}"))
+        node.plugins.write(f"lab-{code}", STATUS=ScriptedAnswer(error={"code": code, "msg": f"the agent says {code}"}))
+        node.write(reference_networks.network({"type": f"lab-{code}"}, version="1.1.0", name=f"net{code}"))
     done = left_nothing(verified(project))
     done.failed(
         "net50: plugin lab-50 failed (STATUS): the agent says 50",
@@ -90,15 +90,15 @@ def test_a_network_whose_plugins_are_not_ready_is_named_and_not_tried(node: Node
     assert node.plugins.calls(command="ADD") == []
 
 
-def test_check_mode_says_what_is_missing_and_fails_for_none_of_it(node: Node, project: Project) -> None:
-    node.write(networks.network({"type": "nowhere"}, name="without"))
+def test_check_mode_says_what_is_missing_and_fails_for_none_of_it(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.network({"type": "nowhere"}, name="without"))
     played = project.play([task("verify", VERIFY, {"networks": ["without", "unknown"]}, check_mode=True)])
     trials = by_network(played["verify"].ok().left_alone())
     assert "plugin 'nowhere' is not installed" in trials["without"]["reason"]
     assert "no network 'unknown'" in trials["unknown"]["reason"]
 
 
-def test_a_gateway_that_is_silent_is_a_failure_unless_it_is_not_asked(node: Node, project: Project) -> None:
+def test_a_gateway_that_is_silent_is_a_failure_unless_it_is_not_asked(node: EngineNode, project: Project) -> None:
     node.write(dual_stack(isGateway=False))
     done = left_nothing(verified(project, gateway_timeout=0.5))
     done.failed("network dual: no answer from gateway 10.1.0.1, fd00:1::1 within 0.5 s", "set gateway_timeout to 0")
@@ -106,29 +106,31 @@ def test_a_gateway_that_is_silent_is_a_failure_unless_it_is_not_asked(node: Node
     assert verified(project, gateway_timeout=0).ok().msg == "networks: 1 verified"
 
 
-def test_a_gateway_behind_sbr_is_asked_from_the_address_that_its_rules_are_for(node: Node, project: Project) -> None:
-    ranges = networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=networks.DEFAULT_ROUTES)
-    plugins: list[Json] = [networks.bridge(ipam=ranges), {"type": "sbr"}]
-    node.write(networks.network(*plugins, name="source"))
+def test_a_gateway_behind_sbr_is_asked_from_the_address_that_its_rules_are_for(
+    node: EngineNode, project: Project
+) -> None:
+    ranges = reference_networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=reference_networks.DEFAULT_ROUTES)
+    plugins: list[Json] = [reference_networks.bridge(ipam=ranges), {"type": "sbr"}]
+    node.write(reference_networks.network(*plugins, name="source"))
     done = left_nothing(verified(project).ok())
     gateways = [{"address": gateway, "answered": True} for gateway in ("10.1.0.1", "fd00:1::1")]
     assert by_network(done)["source"]["gateways"] == gateways
 
 
-def test_a_device_is_not_taken_from_the_node_unless_its_network_is_named(node: Node, project: Project) -> None:
-    networks.make_uplink()
-    node.write(networks.network(networks.HOST_DEVICE, name="device"))
+def test_a_device_is_not_taken_from_the_node_unless_its_network_is_named(node: EngineNode, project: Project) -> None:
+    reference_networks.make_uplink()
+    node.write(reference_networks.network(reference_networks.HOST_DEVICE, name="device"))
     done = verified(project).ok().left_alone()
     assert by_network(done)["device"]["reason"] == "host-device would take a device away from the node"
     assert left_nothing(verified(project, networks=["device"]).ok()).msg == "networks: 1 verified"
 
 
-def test_what_a_killed_run_has_left_is_taken_away_by_the_next(node: Node, project: Project) -> None:
-    node.write(networks.network(networks.bridge(), {"type": "stall"}))
+def test_what_a_killed_run_has_left_is_taken_away_by_the_next(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))
     node.plugins.write("stall")
     before = verified(project).ok().after
     with node.plugins.gate() as gate:
-        node.plugins.write("stall", CHECK=Answer(hold=gate))
+        node.plugins.write("stall", CHECK=ScriptedAnswer(hold=gate))
         node.plugins.forget()
         running = node.start("verify")
         node.plugins.wait_for_held(1)
@@ -145,11 +147,11 @@ def test_what_a_killed_run_has_left_is_taken_away_by_the_next(node: Node, projec
     [("ADD", "an earlier run was interrupted at ADD"), ("CHECK", "an earlier run was interrupted before DEL")],
 )
 def test_what_a_killed_run_has_attached_is_not_taken_for_what_is_tried(
-    node: Node, project: Project, command: str, reason: str
+    node: EngineNode, project: Project, command: str, reason: str
 ) -> None:
-    node.write(networks.network(networks.bridge(), {"type": "stall"}))
+    node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))
     with node.plugins.gate() as gate:
-        answers: Json = {command: Answer(hold=gate)}
+        answers: Json = {command: ScriptedAnswer(hold=gate)}
         node.plugins.write("stall", **answers)
         running = node.start("verify")
         node.plugins.wait_for_held(1)
@@ -162,9 +164,9 @@ def test_what_a_killed_run_has_attached_is_not_taken_for_what_is_tried(
     assert [call.command for call in node.plugins.calls("stall")[until_then:]] == ["DEL", "ADD", "CHECK", "DEL"]
 
 
-def test_what_cannot_be_detached_is_not_tried_again(node: Node, project: Project) -> None:
-    node.write(networks.network(networks.LOOPBACK, {"type": "stall"}, name="stuck"))
-    node.plugins.write("stall", DEL=Answer(error={"code": 100, "msg": "out of order"}))
+def test_what_cannot_be_detached_is_not_tried_again(node: EngineNode, project: Project) -> None:
+    node.write(reference_networks.network(reference_networks.LOOPBACK, {"type": "stall"}, name="stuck"))
+    node.plugins.write("stall", DEL=ScriptedAnswer(error={"code": 100, "msg": "out of order"}))
     verified(project).failed("plugin stall failed (DEL): out of order")
     node.plugins.forget()
     verified(project).failed("plugin stall failed (DEL): out of order")

@@ -17,8 +17,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 UNIT = pathlib.Path("/etc/systemd/system/cni-node-restore.service")
@@ -33,7 +33,7 @@ RESTORES = (pytest.mark.requires_root, pytest.mark.requires_plugins, REQUIRES_SY
 
 
 @contextlib.contextmanager
-def swept(node: Node) -> t.Iterator[Node]:
+def swept(node: EngineNode) -> t.Iterator[EngineNode]:
     """What an attachment with `persist` puts outside of the directories of CNI goes, whatever becomes of the test."""
     try:
         yield node
@@ -61,21 +61,21 @@ def command() -> list[str]:
     return shlex.split(unit["Service"]["ExecStart"])
 
 
-def make(node: Node, *names: str) -> None:
+def make(node: EngineNode, *names: str) -> None:
     node.run("netns", names=list(names)).succeeded()
 
 
-def addresses(node: Node) -> dict[str, list[str]]:
+def addresses(node: EngineNode) -> dict[str, list[str]]:
     return {
         path.name: [ip["address"] for ip in json.loads(path.read_text())["result"]["ips"]] for path in records(node)
     }
 
 
-def records(node: Node) -> list[pathlib.Path]:
+def records(node: EngineNode) -> list[pathlib.Path]:
     return sorted((node.cache_dir / "results").glob("[!.]*"))
 
 
-def begun(node: Node) -> list[str]:
+def begun(node: EngineNode) -> list[str]:
     """What is not finished; half-written files of killed runs are for gc."""
     return [path.name for path in node.intents() if path.name[0] != "."]
 
@@ -86,7 +86,7 @@ def inside(name: str, ifname: str = "eth0") -> list[str]:
     return sorted(found.addresses(ifname)) if ifname in found.links() else []
 
 
-def stalling(node: Node, **answers: t.Any) -> None:
+def stalling(node: EngineNode, **answers: t.Any) -> None:
     """The network of bridge and a plugin that can be held."""
     node.plugins.write("stall", **answers)
-    node.write(networks.network(networks.bridge(), {"type": "stall"}))
+    node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))

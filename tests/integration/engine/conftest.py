@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine.booting import swept
-from ansible_collections.cni.node.tests.integration.engine.node import PLUGIN_DIRS, Engine, Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, Engine, EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway import (
     empty_node,
     inside,
@@ -46,27 +46,27 @@ def hang_up_is_heard() -> t.Iterator[None]:
 
 
 @pytest.fixture
-def node() -> t.Iterator[Node]:
+def node() -> t.Iterator[EngineNode]:
     with empty_node():
-        made = Node()
+        made = EngineNode()
         yield made
         made.end_processes()
 
 
 @pytest.fixture
-def clean(node: Node) -> t.Iterator[Node]:
+def clean(node: EngineNode) -> t.Iterator[EngineNode]:
     """A node to which attachments with `persist` may do what they do."""
     with swept(node):
         yield node
 
 
 @pytest.fixture
-def engine(node: Node) -> Engine:
+def engine(node: EngineNode) -> Engine:
     return Engine(node)
 
 
 @pytest.fixture
-def blue(node: Node) -> t.Iterator[Namespace]:
+def blue(node: EngineNode) -> t.Iterator[Namespace]:
     with namespace("blue") as made:
         with inside(made.path):
             spare_duplicate_address_detection()
@@ -74,7 +74,7 @@ def blue(node: Node) -> t.Iterator[Namespace]:
 
 
 @pytest.fixture
-def libcni(node: Node) -> Libcni:
+def libcni(node: EngineNode) -> Libcni:
     return Libcni(build.libcni_runner(), str(node.conf_dir), PLUGIN_DIRS, str(node.cache_dir))
 
 

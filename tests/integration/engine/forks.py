@@ -17,8 +17,8 @@ import sys
 import traceback
 import typing as t
 
+from ansible_collections.cni.node.tests.integration.engine.engine_node import MODULES, Json, ModuleRun
 from ansible_collections.cni.node.tests.integration.engine.faults import Fault, Injection
-from ansible_collections.cni.node.tests.integration.engine.node import MODULES, Done, Json
 
 PRELOADED = ("attachments", "gc", "netns", "verify")
 
@@ -31,11 +31,11 @@ class Run(t.NamedTuple):
     stderr: str
     hit: list[str]
 
-    def done(self) -> Done:
+    def done(self) -> ModuleRun:
         """Of a run that has answered: one line of JSON and nothing else, so no traceback."""
         assert self.stderr == "", self.stderr
         (line,) = self.stdout.strip().splitlines()
-        return Done(self.status, json.loads(line))
+        return ModuleRun(self.status, json.loads(line))
 
 
 class Forks:

@@ -16,13 +16,13 @@ import subprocess
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.booting import LINK, PROGRAM, UNIT
-from ansible_collections.cni.node.tests.integration.engine.node import (
-    Done,
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
+    EngineNode,
     Json,
-    Node,
+    ModuleRun,
     attachment,
     remove,
     replace,
@@ -42,16 +42,20 @@ class Situation:
     # With a single address for containers: where its lease is leaked, nobody is attached any more.
     subnet = "10.1.0.0/30"
 
-    def __init__(self, node: Node, blue: Namespace) -> None:
+    def __init__(self, node: EngineNode, blue: Namespace) -> None:
         self.node, self.blue = node, blue
         self.engine = Engine(node)
-        self.item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+        self.item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
         self.configure("500")
 
     def configure(self, somaxconn: str) -> None:
-        tuning = {**networks.TUNING, "sysctl": {"net.core.somaxconn": somaxconn}}
-        ipam = networks.host_local(self.subnet, routes=[{"dst": "0.0.0.0/0"}])
-        self.node.write(networks.network(networks.bridge(ipMasq=True, ipam=ipam), tuning, networks.PORTMAP))
+        tuning = {**reference_networks.TUNING, "sysctl": {"net.core.somaxconn": somaxconn}}
+        ipam = reference_networks.host_local(self.subnet, routes=[{"dst": "0.0.0.0/0"}])
+        self.node.write(
+            reference_networks.network(
+                reference_networks.bridge(ipMasq=True, ipam=ipam), tuning, reference_networks.PORTMAP
+            )
+        )
 
     def prepare(self) -> None:
         self.engine.ensure(self.item, present=False)
@@ -67,7 +71,7 @@ class Situation:
         results = self.node.cache_dir / "results"
         return "".join(one for name, one in commands.items() if one == "DEL" or not (results / name).exists())
 
-    def check_said(self, begun: str, was_wrong: bool, done: Done) -> None:
+    def check_said(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
         """What a run says that comes after one that was interrupted."""
         assert done.result["changed"] == was_wrong
         if begun:
@@ -134,7 +138,7 @@ class Collect(Situation):
         self.node.record_of(item).unlink()
         (self.node.cache_dir / "results" / ".cni.node-0123456789abcdef.tmp").touch()
 
-    def check_said(self, begun: str, was_wrong: bool, done: Done) -> None:
+    def check_said(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
         assert done.result["changed"] or not was_wrong
         collected = {
             finding["kind"] for finding in done.result["findings"] if finding["action"] in ("deleted", "removed")
@@ -171,7 +175,7 @@ class Try(Situation):
         is_attached = any((self.node.cache_dir / "results").glob("[!.]*"))
         return f"at {begun}" if (begun := super().begun()) else "before DEL" if is_attached else ""
 
-    def check_said(self, begun: str, was_wrong: bool, done: Done) -> None:
+    def check_said(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
         (entry,) = done.result["networks"]
         assert entry["reason"] == (f"an earlier run was interrupted {begun}" if begun else "")
 
@@ -200,7 +204,7 @@ def _record(path: pathlib.Path) -> str:
 
 
 def _without_what_is_made_up(line: str) -> str:
-    return MADE_UP.sub(lambda match: match[0] if match[0] == networks.MAC else "*", line)
+    return MADE_UP.sub(lambda match: match[0] if match[0] == reference_networks.MAC else "*", line)
 
 
 def _held(directory: pathlib.Path) -> list[str]:

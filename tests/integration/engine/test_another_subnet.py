@@ -11,18 +11,18 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Done, Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, ModuleRun, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 
 def _network(subnet: str, **keys: t.Any) -> Json:
-    return networks.network(networks.bridge(ipam=networks.host_local(subnet), **keys))
+    return reference_networks.network(reference_networks.bridge(ipam=reference_networks.host_local(subnet), **keys))
 
 
-def test_the_error_says_how_a_bridge_gets_another_subnet(node: Node, blue: Namespace) -> None:
+def test_the_error_says_how_a_bridge_gets_another_subnet(node: EngineNode, blue: Namespace) -> None:
     node.write(_network("10.1.0.0/16"))
     with namespace("red") as red:
         items = [attachment("net", one) for one in (blue, red)]
@@ -37,16 +37,16 @@ def test_the_error_says_how_a_bridge_gets_another_subnet(node: Node, blue: Names
         node.detach(*items)
 
 
-def _codes(done: Done) -> dict[str, str]:
+def _codes(done: ModuleRun) -> dict[str, str]:
     return {one["code"]: one["severity"] for one in done.result["findings"] if one["code"].startswith("bridge-")}
 
 
-def _write(node: Node, configuration: Json, *, check: bool = False) -> Done:
+def _write(node: EngineNode, configuration: Json, *, check: bool = False) -> ModuleRun:
     return node.run("conflists", conflists=[{"config": configuration}], _ansible_check_mode=check)
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_subnet_that_its_bridge_refuses_is_not_written(node: Node, blue: Namespace, check: bool) -> None:
+def test_a_subnet_that_its_bridge_refuses_is_not_written(node: EngineNode, blue: Namespace, check: bool) -> None:
     _write(node, _network("10.1.0.0/16")).succeeded()
     node.attach(attachment("net", blue))
     before = (node.conf_dir / "10-net.conflist").read_bytes()
@@ -57,7 +57,7 @@ def test_a_subnet_that_its_bridge_refuses_is_not_written(node: Node, blue: Names
     node.detach(attachment("net", blue))
 
 
-def test_check_mode_names_the_attachments_that_a_changed_network_cuts_off(node: Node, blue: Namespace) -> None:
+def test_check_mode_names_the_attachments_that_a_changed_network_cuts_off(node: EngineNode, blue: Namespace) -> None:
     _write(node, _network("10.1.0.0/16")).succeeded()
     with namespace("red") as red, namespace("green") as green:
         items = [attachment("net", one) for one in (blue, red)]
@@ -82,7 +82,7 @@ def test_check_mode_names_the_attachments_that_a_changed_network_cuts_off(node: 
         node.detach(*items, attachment("net", green))
 
 
-def test_an_error_says_that_file_and_attachment_no_longer_agree(node: Node, blue: Namespace) -> None:
+def test_an_error_says_that_file_and_attachment_no_longer_agree(node: EngineNode, blue: Namespace) -> None:
     node.write(_network("10.1.0.0/16"))
     node.attach(attachment("net", blue))
     path = node.write(_network("10.9.0.0/16"))
@@ -94,7 +94,7 @@ def test_an_error_says_that_file_and_attachment_no_longer_agree(node: Node, blue
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_bridge_that_has_changed_since_does_not_stop_a_run_that_writes_nothing(node: Node, check: bool) -> None:
+def test_a_bridge_that_has_changed_since_does_not_stop_a_run_that_writes_nothing(node: EngineNode, check: bool) -> None:
     _write(node, _network("10.1.0.0/16")).succeeded()
     subprocess.run(["ip", "link", "add", "cni0", "type", "bridge"], check=True)
     subprocess.run(["ip", "address", "add", "10.9.0.1/16", "dev", "cni0"], check=True)

@@ -12,13 +12,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-GOOD = networks.network(networks.bridge())
+GOOD = reference_networks.network(reference_networks.bridge())
 TEXT = json.dumps(GOOD, indent=2)
 DEFECTIVE = "is not valid JSON: "
 
@@ -28,7 +28,7 @@ def _with(**keys: t.Any) -> str:
 
 
 def _plugin(**keys: t.Any) -> str:
-    return _with(plugins=[networks.bridge(), {"type": "tuning", **keys}])
+    return _with(plugins=[reference_networks.bridge(), {"type": "tuning", **keys}])
 
 
 # What is written, and what the error says of it.
@@ -103,7 +103,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("/loadOnlyInlinedPlugins: true, but there are no 'plugins'",),
     ),
     "a single plugin at 1.0.0": (
-        json.dumps(networks.single(networks.bridge(), "1.0.0")),
+        json.dumps(reference_networks.single(reference_networks.bridge(), "1.0.0")),
         ("/type: a single plugin's configuration at version 1.0.0", "put the plugin into 'plugins'"),
     ),
 }
@@ -119,7 +119,7 @@ BYTES: dict[str, tuple[bytes, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("text", "fragments"), CASES.values(), ids=CASES)
-def test_conflists_refuses_it_and_the_old_file_stays(node: Node, text: str, fragments: tuple[str, ...]) -> None:
+def test_conflists_refuses_it_and_the_old_file_stays(node: EngineNode, text: str, fragments: tuple[str, ...]) -> None:
     node.write(GOOD)
     before = node.state()
     done = node.run("conflists", conflists=[{"content": TEXT}, {"content": text}])
@@ -130,7 +130,7 @@ def test_conflists_refuses_it_and_the_old_file_stays(node: Node, text: str, frag
 
 @pytest.mark.parametrize(("content", "fragments"), BYTES.values(), ids=BYTES)
 def test_attachments_names_the_broken_file(
-    node: Node, blue: Namespace, content: bytes, fragments: tuple[str, ...]
+    node: EngineNode, blue: Namespace, content: bytes, fragments: tuple[str, ...]
 ) -> None:
     path = node.conf_dir / "10-net.conflist"
     path.write_bytes(content)
@@ -138,46 +138,48 @@ def test_attachments_names_the_broken_file(
     assert error["code"] == 7
 
 
-def test_a_broken_file_does_not_hide_the_others(node: Node, blue: Namespace) -> None:
+def test_a_broken_file_does_not_hide_the_others(node: EngineNode, blue: Namespace) -> None:
     """libcni gives up at the first broken file that sorts before the network's own."""
     (node.conf_dir / "00-broken.conflist").write_text("{", encoding="utf-8")
     node.write(GOOD)
     assert node.attach(attachment("net", blue))[0]["action"] == "added"
 
 
-def test_an_unknown_network_comes_with_those_there_are(node: Node, blue: Namespace) -> None:
+def test_an_unknown_network_comes_with_those_there_are(node: EngineNode, blue: Namespace) -> None:
     node.write(GOOD)
     node.refusal(attachment("nat", blue), "no network 'nat' in /etc/cni/net.d", "/etc/cni/net.d has: net")
 
 
-def _is_directory(node: Node) -> None:
+def _is_directory(node: EngineNode) -> None:
     (node.conf_dir / "10-net.conflist").mkdir()
 
 
-def _is_hidden(node: Node) -> None:
+def _is_hidden(node: EngineNode) -> None:
     node.write(GOOD, ".10-net.conflist")
 
 
-def _is_absent(node: Node) -> None:
+def _is_absent(node: EngineNode) -> None:
     node.conf_dir.rmdir()
 
 
-def _is_temporary(node: Node) -> None:
+def _is_temporary(node: EngineNode) -> None:
     node.write(GOOD, "10-net.conflist.tmp")
 
 
 @pytest.mark.parametrize("prepare", [_is_directory, _is_hidden, _is_absent, _is_temporary])
-def test_what_no_runtime_reads_is_not_read(node: Node, blue: Namespace, prepare: t.Callable[[Node], None]) -> None:
+def test_what_no_runtime_reads_is_not_read(
+    node: EngineNode, blue: Namespace, prepare: t.Callable[[EngineNode], None]
+) -> None:
     prepare(node)
     node.refusal(attachment("net", blue), "no network 'net'", "/etc/cni/net.d has: no network")
 
 
-def test_a_file_that_never_ends_is_not_waited_for(node: Node, blue: Namespace) -> None:
+def test_a_file_that_never_ends_is_not_waited_for(node: EngineNode, blue: Namespace) -> None:
     os.mkfifo(node.conf_dir / "10-net.conflist")
     node.refusal(attachment("net", blue), "no network 'net'", "10-net.conflist", "it is empty")
 
 
-def test_a_link_to_nowhere_is_named(node: Node, blue: Namespace) -> None:
+def test_a_link_to_nowhere_is_named(node: EngineNode, blue: Namespace) -> None:
     (node.conf_dir / "10-net.conflist").symlink_to("/nonexistent")
     node.refusal(attachment("net", blue), "no network 'net'", "10-net.conflist")
 
@@ -192,7 +194,7 @@ def test_a_link_to_nowhere_is_named(node: Node, blue: Namespace) -> None:
         ({"name": "other"}, "its network is 'net', not 'other'"),
     ],
 )
-def test_conflists_refuses_a_file_name_that_no_runtime_would_read(node: Node, item: Json, fragment: str) -> None:
+def test_conflists_refuses_a_file_name_that_no_runtime_would_read(node: EngineNode, item: Json, fragment: str) -> None:
     before = node.state()
     node.run("conflists", conflists=[{"config": GOOD, **item}]).failed("conflists[0]", fragment)
     assert before.difference(node.state()) == ""

@@ -12,8 +12,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
 from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
@@ -46,15 +46,15 @@ every_disk = pytest.mark.parametrize(("disk", "problem"), DISKS.values(), ids=DI
 
 
 @pytest.fixture
-def item(node: Node, blue: Namespace) -> Json:
-    node.write(networks.full())
-    made = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+def item(node: EngineNode, blue: Namespace) -> Json:
+    node.write(reference_networks.full())
+    made = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     node.come_and_go(made)
     return made
 
 
 @every_disk
-def test_nothing_is_begun_where_nothing_can_be_written(node: Node, item: Json, disk: Disk, problem: str) -> None:
+def test_nothing_is_begun_where_nothing_can_be_written(node: EngineNode, item: Json, disk: Disk, problem: str) -> None:
     cache_dir = pathlib.Path("/run/cache")
     cache_dir.mkdir()
     with disk(cache_dir):
@@ -65,7 +65,9 @@ def test_nothing_is_begun_where_nothing_can_be_written(node: Node, item: Json, d
 
 
 @every_disk
-def test_an_attachment_that_cannot_be_recorded_is_undone(node: Node, item: Json, disk: Disk, problem: str) -> None:
+def test_an_attachment_that_cannot_be_recorded_is_undone(
+    node: EngineNode, item: Json, disk: Disk, problem: str
+) -> None:
     with disk(node.record_of(item).parent):
         error = node.refusal(item, f"cannot write {node.record_of(item)}: {problem}", UNDONE)
         assert error["code"] == IO_FAILURE
@@ -73,7 +75,7 @@ def test_an_attachment_that_cannot_be_recorded_is_undone(node: Node, item: Json,
 
 
 @every_disk
-def test_an_attachment_can_be_deleted_or_is_whole(node: Node, item: Json, disk: Disk, problem: str) -> None:
+def test_an_attachment_can_be_deleted_or_is_whole(node: EngineNode, item: Json, disk: Disk, problem: str) -> None:
     """Where what is begun cannot be written down, nothing is begun."""
     before = node.state()
     node.attach(item)
@@ -86,16 +88,16 @@ def test_an_attachment_can_be_deleted_or_is_whole(node: Node, item: Json, disk: 
 
 
 @every_disk
-def test_an_attachment_is_checked_on_any_disk(node: Node, item: Json, disk: Disk, problem: str) -> None:
+def test_an_attachment_is_checked_on_any_disk(node: EngineNode, item: Json, disk: Disk, problem: str) -> None:
     """CHECK writes nothing but the file of a lock, and that only where it was away."""
     node.attach(item)
     with disk(node.cache_dir / "cni.node" / "intents"):
         assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_conflists_keeps_the_old_file_where_the_new_one_does_not_fit(node: Node) -> None:
-    big = networks.network({**networks.bridge(), "comment": "x" * 5000})
-    old = {"config": networks.network(networks.bridge())}
+def test_conflists_keeps_the_old_file_where_the_new_one_does_not_fit(node: EngineNode) -> None:
+    big = reference_networks.network({**reference_networks.bridge(), "comment": "x" * 5000})
+    old = {"config": reference_networks.network(reference_networks.bridge())}
     with tmpfs(node.conf_dir, "size=12k"):
         node.run("conflists", conflists=[old]).succeeded()
         before = node.state()
@@ -106,9 +108,9 @@ def test_conflists_keeps_the_old_file_where_the_new_one_does_not_fit(node: Node)
 
 
 @every_disk
-def test_conflists_says_where_it_cannot_write(node: Node, disk: Disk, problem: str) -> None:
+def test_conflists_says_where_it_cannot_write(node: EngineNode, disk: Disk, problem: str) -> None:
     with disk(node.conf_dir):
         before = node.state()
-        done = node.run("conflists", conflists=[{"config": networks.full()}])
+        done = node.run("conflists", conflists=[{"config": reference_networks.full()}])
         done.failed("cannot ", " /etc/cni/net.d/", problem)
         assert before.difference(node.state()) == ""

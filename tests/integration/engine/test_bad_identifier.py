@@ -12,8 +12,8 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
 from ansible_collections.cni.node.tests.integration.engine.throwaway import mounted
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.until import until
@@ -26,8 +26,8 @@ IFNAME_RULE = "expected: 1 to 15 bytes, neither '.' nor '..', without '/', ':', 
 
 
 @pytest.fixture
-def item(node: Node, blue: Namespace) -> Json:
-    node.write(networks.network(networks.bridge()))
+def item(node: EngineNode, blue: Namespace) -> Json:
+    node.write(reference_networks.network(reference_networks.bridge()))
     return attachment("net", blue)
 
 
@@ -43,32 +43,32 @@ def check(errors: list[Json], code: int, expected: list[str], rule: str) -> None
 
 
 @either_state
-def test_a_network_name_that_is_none(node: Node, item: Json, state: str) -> None:
+def test_a_network_name_that_is_none(node: EngineNode, item: Json, state: str) -> None:
     named = [{**item, "network": name, "ifname": f"eth{number}"} for number, name in enumerate(ODD_NAMES)]
     errors = node.refusals([{**one, "state": state} for one in named])
     check(errors, INVALID_CONFIG, [f"network: {name!r} is not a network name" for name in ODD_NAMES], NAME_RULE)
 
 
 @either_state
-def test_a_container_id_that_is_none(node: Node, item: Json, state: str) -> None:
+def test_a_container_id_that_is_none(node: EngineNode, item: Json, state: str) -> None:
     errors = node.refusals([{**item, "container_id": name, "state": state} for name in ODD_NAMES])
     texts = [f"CNI_CONTAINERID: {name!r} is not a container id" for name in ODD_NAMES]
     check(errors, INVALID_ENVIRONMENT, texts, NAME_RULE)
 
 
 @either_state
-def test_an_interface_name_that_is_none(node: Node, item: Json, state: str) -> None:
+def test_an_interface_name_that_is_none(node: EngineNode, item: Json, state: str) -> None:
     errors = node.refusals([{**item, "ifname": name, "state": state} for name in ODD_IFNAMES])
     texts = [f"CNI_IFNAME: {name!r} is not an interface name" for name in ODD_IFNAMES]
     check(errors, INVALID_ENVIRONMENT, texts, IFNAME_RULE)
 
 
-def test_names_too_long_for_a_file_together(node: Node, item: Json) -> None:
+def test_names_too_long_for_a_file_together(node: EngineNode, item: Json) -> None:
     error = node.refusal({**item, "container_id": "c" * 250}, "are too long together", "expected: ")
     assert error["code"] == INVALID_ENVIRONMENT
 
 
-def test_arguments_that_could_not_be_told_apart(node: Node, item: Json) -> None:
+def test_arguments_that_could_not_be_told_apart(node: EngineNode, item: Json) -> None:
     odd = [{"A": "x;B=y"}, {"A;B": "x"}, {"A": "x=y"}, {"": "x"}, {"A": "x\x00y"}]
     errors = node.refusals([{**item, "ifname": f"eth{number}", "args": args} for number, args in enumerate(odd)])
     wrong = ["the value of 'A' is not valid", "'A;B' is not a valid key", "the value of 'A' is not valid"]
@@ -76,14 +76,14 @@ def test_arguments_that_could_not_be_told_apart(node: Node, item: Json) -> None:
     check(errors, INVALID_ENVIRONMENT, texts, "expected: strings without ';' and '=', the key not empty")
 
 
-def test_one_attachment_given_twice_is_refused_before_anything_is_done(node: Node, item: Json) -> None:
+def test_one_attachment_given_twice_is_refused_before_anything_is_done(node: EngineNode, item: Json) -> None:
     before = node.state()
     done = node.run("attachments", attachments=[item, {**item, "args": {"A": "1"}}])
     done.failed("attachments[0]: the attachment of blue (eth0) to network net is given twice")
     assert before.difference(node.state()) == ""
 
 
-def test_one_bad_item_does_not_stop_the_others(node: Node, item: Json) -> None:
+def test_one_bad_item_does_not_stop_the_others(node: EngineNode, item: Json) -> None:
     done = node.run("attachments", attachments=[{**item, "ifname": "a/b"}, item])
     done.failed("CNI_IFNAME: 'a/b' is not an interface name")
     assert [entry["action"] for entry in done.entries] == ["failed", "added"]
@@ -108,7 +108,7 @@ NOT_A_CONTAINERS = {
 }
 
 
-def test_what_is_no_containers_namespace(node: Node, item: Json) -> None:
+def test_what_is_no_containers_namespace(node: EngineNode, item: Json) -> None:
     named = pathlib.Path("/run/netns")
     named.joinpath("link").symlink_to("/nonexistent")
     named.joinpath("file").touch()
@@ -120,7 +120,7 @@ def test_what_is_no_containers_namespace(node: Node, item: Json) -> None:
         assert (error["code"], error["text"]) == (INVALID_ENVIRONMENT, f"CNI_NETNS: {path} {problem}; {advice}")
 
 
-def test_the_nodes_own_namespace_under_a_name(node: Node, item: Json) -> None:
+def test_the_nodes_own_namespace_under_a_name(node: EngineNode, item: Json) -> None:
     path = pathlib.Path("/run/netns/own")
     path.touch()
     with mounted("--bind", "/proc/self/ns/net", str(path)):
@@ -131,7 +131,7 @@ ODD_NAMESPACES = ["", ".", "..", "../netns/blue", "a/b", "a b", "-x", "a\nb"]
 
 
 @either_state
-def test_a_namespaces_name_that_is_none(node: Node, item: Json, state: str) -> None:
+def test_a_namespaces_name_that_is_none(node: EngineNode, item: Json, state: str) -> None:
     items = [{**item, "state": state, "netns": name, "ifname": f"eth{n}"} for n, name in enumerate(ODD_NAMESPACES)]
     errors = node.refusals(items)
     for error, name in zip(errors, ODD_NAMESPACES):
@@ -140,7 +140,7 @@ def test_a_namespaces_name_that_is_none(node: Node, item: Json, state: str) -> N
 
 
 @pytest.mark.parametrize("name", ["../x", "a b"])
-def test_no_namespace_is_made_under_a_name_that_is_none(node: Node, name: str) -> None:
+def test_no_namespace_is_made_under_a_name_that_is_none(node: EngineNode, name: str) -> None:
     before = node.state()
     node.run("netns", names=["fine", name]).failed(
         f"{name!r} is no name of a network namespace", "expected: a file name"
@@ -148,7 +148,7 @@ def test_no_namespace_is_made_under_a_name_that_is_none(node: Node, name: str) -
     assert before.difference(node.state()) == ""
 
 
-def test_a_namespace_by_its_name_its_path_or_a_process(node: Node, item: Json, blue: Namespace) -> None:
+def test_a_namespace_by_its_name_its_path_or_a_process(node: EngineNode, item: Json, blue: Namespace) -> None:
     """All three name the same one; only the path under which it was attached stays the same."""
     with subprocess.Popen(blue.argv("sleep", "60")) as process:
         try:
@@ -176,7 +176,7 @@ def _until_inside(path: str, namespace: Namespace) -> None:
         ({"check": "sometimes"}, "value of check must be one of: always, drift, changed, never"),
     ],
 )
-def test_options_that_make_no_sense(node: Node, item: Json, arguments: Json, fragment: str) -> None:
+def test_options_that_make_no_sense(node: EngineNode, item: Json, arguments: Json, fragment: str) -> None:
     before = node.state()
     node.run("attachments", attachments=[item], **arguments).failed(fragment)
     assert before.difference(node.state()) == ""

@@ -12,10 +12,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment, finished
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment, finished
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
-from ansible_collections.cni.node.tests.support.plugins import Answer, busy
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, busy
 from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -26,57 +26,73 @@ MEBIBYTES = 3 * 1024 * 1024
 
 
 @pytest.fixture
-def item(node: Node, blue: Namespace) -> Json:
+def item(node: EngineNode, blue: Namespace) -> Json:
     """On a network of which the second plugin, `odd`, behaves until it is told not to."""
     node.plugins.write("odd")
-    node.write(networks.network(networks.bridge(), {"type": "odd"}))
+    node.write(reference_networks.network(reference_networks.bridge(), {"type": "odd"}))
     made = attachment("net", blue)
     node.come_and_go(made)
     node.plugins.forget()
     return made
 
 
-CASES: dict[str, tuple[Answer, int, tuple[str, ...]]] = {
+CASES: dict[str, tuple[ScriptedAnswer, int, tuple[str, ...]]] = {
     "its own error": (
-        Answer(error={"code": 102, "msg": "the cable is cut", "details": "by a mouse"}),
+        ScriptedAnswer(error={"code": 102, "msg": "the cable is cut", "details": "by a mouse"}),
         102,
         ("plugin odd failed (ADD): the cable is cut", "by a mouse", f"ADD by {ODD}: exit status 1"),
     ),
-    "no words": (Answer(stdout="", exit=3), 0, ("plugin odd failed (ADD): exit status 3",)),
+    "no words": (ScriptedAnswer(stdout="", exit=3), 0, ("plugin odd failed (ADD): exit status 3",)),
     "last words": (
-        Answer(stdout="", stderr="first\nsecond\n", exit=1),
+        ScriptedAnswer(stdout="", stderr="first\nsecond\n", exit=1),
         0,
         ("plugin odd failed (ADD): exit status 1", "its last words: first\nsecond"),
     ),
     "nonsense and an exit status": (
-        Answer(stdout="hello", exit=1),
+        ScriptedAnswer(stdout="hello", exit=1),
         0,
         ("plugin odd failed (ADD): exit status 1", "it printed, and not as the specification's error: hello"),
     ),
-    "a crash": (Answer(stdout="", signal=signal.SIGSEGV), 5, ("plugin odd failed (ADD): killed by SIGSEGV",)),
-    "a crash after a good result": (Answer(signal=signal.SIGABRT), 5, ("plugin odd failed (ADD): killed by SIGABRT",)),
-    "no result": (Answer(stdout=""), 6, ("the result of plugin odd is not valid JSON: it is empty",)),
-    "garbage": (Answer(stdout="\x00\x01<html>"), 6, ("the result of plugin odd is not valid JSON: line 1, column 1",)),
-    "half a result": (Answer(stdout='{"ips": ['), 6, ("the result of plugin odd is not valid JSON", "(it ends there)")),
-    "a list": (Answer(stdout="[]"), 6, ("the result of plugin odd: expected an object, found a list",)),
+    "a crash": (ScriptedAnswer(stdout="", signal=signal.SIGSEGV), 5, ("plugin odd failed (ADD): killed by SIGSEGV",)),
+    "a crash after a good result": (
+        ScriptedAnswer(signal=signal.SIGABRT),
+        5,
+        ("plugin odd failed (ADD): killed by SIGABRT",),
+    ),
+    "no result": (ScriptedAnswer(stdout=""), 6, ("the result of plugin odd is not valid JSON: it is empty",)),
+    "garbage": (
+        ScriptedAnswer(stdout="\x00\x01<html>"),
+        6,
+        ("the result of plugin odd is not valid JSON: line 1, column 1",),
+    ),
+    "half a result": (
+        ScriptedAnswer(stdout='{"ips": ['),
+        6,
+        ("the result of plugin odd is not valid JSON", "(it ends there)"),
+    ),
+    "a list": (ScriptedAnswer(stdout="[]"), 6, ("the result of plugin odd: expected an object, found a list",)),
     "a wrong type": (
-        Answer(result={"ips": {}}),
+        ScriptedAnswer(result={"ips": {}}),
         6,
         ("the result of plugin odd: /ips: expected a list, found an object",),
     ),
     "no address": (
-        Answer(result={"ips": [{"address": "10.1.0.2"}]}),
+        ScriptedAnswer(result={"ips": [{"address": "10.1.0.2"}]}),
         6,
         ("the result of plugin odd: /ips/0/address: '10.1.0.2' is not an address with a prefix length",),
     ),
     "an unknown version": (
-        Answer(result={"cniVersion": "9.9.9"}),
+        ScriptedAnswer(result={"cniVersion": "9.9.9"}),
         1,
         ("the result of plugin odd: /cniVersion: unknown version '9.9.9'", "known versions: 0.1.0"),
     ),
-    "megabytes": (Answer(stdout_bytes=MEBIBYTES), 5, ("plugin odd failed (ADD): printed more than 1048576 bytes",)),
+    "megabytes": (
+        ScriptedAnswer(stdout_bytes=MEBIBYTES),
+        5,
+        ("plugin odd failed (ADD): printed more than 1048576 bytes",),
+    ),
     "megabytes of an error": (
-        Answer(stdout="", stderr_bytes=MEBIBYTES, exit=1),
+        ScriptedAnswer(stdout="", stderr_bytes=MEBIBYTES, exit=1),
         0,
         ("plugin odd failed (ADD): exit status 1", "its last words: xxx"),
     ),
@@ -85,7 +101,7 @@ CASES: dict[str, tuple[Answer, int, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize(("answer", "code", "fragments"), CASES.values(), ids=CASES)
 def test_a_failed_add_leaves_nothing(
-    node: Node, item: Json, answer: Answer, code: int, fragments: tuple[str, ...]
+    node: EngineNode, item: Json, answer: ScriptedAnswer, code: int, fragments: tuple[str, ...]
 ) -> None:
     node.plugins.write("odd", ADD=answer)
     error = node.refusal(item, *fragments, UNDONE)
@@ -94,50 +110,52 @@ def test_a_failed_add_leaves_nothing(
     assert len(error["text"]) < 10_000
 
 
-def test_one_that_fails_on_a_new_bridge_is_in_nobody_s_way(node: Node, blue: Namespace) -> None:
-    gives = Answer(result={"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]})
-    node.plugins.write("odd", ADD=[Answer(error={"code": 102, "msg": "not today"}), gives])
-    node.write(networks.network(networks.bridge(ipam={"type": "odd"})))
+def test_one_that_fails_on_a_new_bridge_is_in_nobody_s_way(node: EngineNode, blue: Namespace) -> None:
+    gives = ScriptedAnswer(result={"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]})
+    node.plugins.write("odd", ADD=[ScriptedAnswer(error={"code": 102, "msg": "not today"}), gives])
+    node.write(reference_networks.network(reference_networks.bridge(ipam={"type": "odd"})))
     item = attachment("net", blue)
     node.run("attachments", attachments=[item]).failed("not today", UNDONE)
     assert node.attach(item)[0]["action"] == "added"
 
 
 @pytest.mark.parametrize("hang", ["yes", "deaf"])
-def test_one_that_hangs_is_killed_with_its_children(node: Node, item: Json, hang: t.Literal["yes", "deaf"]) -> None:
-    node.plugins.write("odd", ADD=Answer(hang=hang, grandchild="same group"))
+def test_one_that_hangs_is_killed_with_its_children(
+    node: EngineNode, item: Json, hang: t.Literal["yes", "deaf"]
+) -> None:
+    node.plugins.write("odd", ADD=ScriptedAnswer(hang=hang, grandchild="same group"))
     node.refusal(item, "plugin odd failed (ADD): ran out of time (limit 5 s) and was killed", UNDONE, timeout=5)
     call = node.plugins.calls(command="ADD")[0]
     processes = [pathlib.Path(f"/proc/{pid}") for pid in (call.pid, call.grandchild)]
     until(lambda: not any(process.exists() for process in processes) or None)
 
 
-def test_one_that_is_missing_is_missed_before_another_is_run(node: Node, item: Json) -> None:
+def test_one_that_is_missing_is_missed_before_another_is_run(node: EngineNode, item: Json) -> None:
     (node.plugins.path / "odd").unlink()
     error = node.refusal(item, "plugin 'odd' is not installed", "looked in /opt/cni/bin, /usr/lib/cni, ", "install it")
     assert error["code"] == 7
     assert UNDONE not in error["text"]
 
 
-def test_a_delegated_one_that_is_missing_is_missed_before_another_is_run(node: Node, item: Json) -> None:
-    node.write(networks.network({"type": "odd"}, networks.bridge(ipam={"type": "nobody"})))
+def test_a_delegated_one_that_is_missing_is_missed_before_another_is_run(node: EngineNode, item: Json) -> None:
+    node.write(reference_networks.network({"type": "odd"}, reference_networks.bridge(ipam={"type": "nobody"})))
     node.refusal(item, "plugin 'nobody' is not installed")
     assert node.plugins.calls() == []
 
 
-def test_one_that_is_not_executable_is_named(node: Node, item: Json) -> None:
+def test_one_that_is_not_executable_is_named(node: EngineNode, item: Json) -> None:
     (node.plugins.path / "odd").chmod(0o644)
     node.refusal(item, f"plugin {ODD} is not executable", "expected: mode 0755")
     assert node.plugins.calls() == []
 
 
-def test_one_for_another_machine_is_said_not_to_start(node: Node, item: Json) -> None:
+def test_one_for_another_machine_is_said_not_to_start(node: EngineNode, item: Json) -> None:
     (node.plugins.path / "odd").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(64))
     done = node.run("attachments", attachments=[item])
     done.failed(f"plugin {ODD} cannot be started for ADD: Exec format error", "is it built for this machine")
 
 
-def test_one_that_stays_busy_is_said_to_be(node: Node, item: Json) -> None:
+def test_one_that_stays_busy_is_said_to_be(node: EngineNode, item: Json) -> None:
     """libcni takes this for a success of DEL, and forgets the attachment."""
     with busy(node.plugins.path / "odd"):
         done = node.run("attachments", attachments=[item], timeout=5)
@@ -147,7 +165,7 @@ def test_one_that_stays_busy_is_said_to_be(node: Node, item: Json) -> None:
     assert len(node.leases("net")) == 1
 
 
-def test_one_that_is_busy_for_a_while_is_waited_for(node: Node, item: Json) -> None:
+def test_one_that_is_busy_for_a_while_is_waited_for(node: EngineNode, item: Json) -> None:
     with busy(node.plugins.path / "odd"):
         running = node.start("attachments", attachments=[item])
         until(lambda: node.leases("net") or None)
@@ -155,26 +173,26 @@ def test_one_that_is_busy_for_a_while_is_waited_for(node: Node, item: Json) -> N
     assert [call.command for call in node.plugins.calls()] == ["ADD", "CHECK"]
 
 
-def test_a_result_in_another_known_version_is_converted(node: Node, item: Json) -> None:
+def test_a_result_in_another_known_version_is_converted(node: EngineNode, item: Json) -> None:
     ip = {"address": "10.1.0.99/16", "gateway": "10.1.0.1"}
-    node.plugins.write("odd", ADD=Answer(result={"cniVersion": "0.4.0", "ips": [{**ip, "version": "4"}]}))
+    node.plugins.write("odd", ADD=ScriptedAnswer(result={"cniVersion": "0.4.0", "ips": [{**ip, "version": "4"}]}))
     node.plugins.write("next")
-    node.write(networks.network({"type": "odd"}, {"type": "next"}))
+    node.write(reference_networks.network({"type": "odd"}, {"type": "next"}))
     (entry,) = node.attach(item)
     assert entry["result"] == {"cniVersion": "1.0.0", "ips": [ip]}
     for call in node.plugins.calls("next"):
         assert call.request["prevResult"] == entry["result"]
 
 
-def test_complaints_of_a_plugin_that_succeeds_do_not_count(node: Node, item: Json) -> None:
-    node.plugins.write("odd", ADD=Answer(stderr_bytes=MEBIBYTES))
+def test_complaints_of_a_plugin_that_succeeds_do_not_count(node: EngineNode, item: Json) -> None:
+    node.plugins.write("odd", ADD=ScriptedAnswer(stderr_bytes=MEBIBYTES))
     assert node.attach(item)[0]["action"] == "added"
 
 
-def test_a_failed_delete_is_reported_and_the_others_are_run(node: Node, item: Json) -> None:
+def test_a_failed_delete_is_reported_and_the_others_are_run(node: EngineNode, item: Json) -> None:
     """libcni stops at the first plugin that fails: the address and the interface would stay."""
     node.attach(item)
-    node.plugins.write("odd", DEL=Answer(stdout="", signal=signal.SIGSEGV))
+    node.plugins.write("odd", DEL=ScriptedAnswer(stdout="", signal=signal.SIGSEGV))
     done = node.run("attachments", attachments=[{**item, "state": "absent"}])
     done.failed("DEL of the attachment of blue (eth0) to network net: plugin odd failed (DEL): killed by SIGSEGV")
     assert (node.leases("net"), node.record_of(item).exists()) == ([], True)
@@ -183,9 +201,11 @@ def test_a_failed_delete_is_reported_and_the_others_are_run(node: Node, item: Js
     assert (node.intents(), node.record_of(item).exists()) == ([], False)
 
 
-def test_a_failed_delete_after_a_failed_add_is_repeated_by_the_next_run(node: Node, item: Json) -> None:
+def test_a_failed_delete_after_a_failed_add_is_repeated_by_the_next_run(node: EngineNode, item: Json) -> None:
     error = {"code": 100, "msg": "not now"}
-    node.plugins.write("odd", ADD=[Answer(error=error), Answer()], DEL=[Answer(error=error), Answer()])
+    node.plugins.write(
+        "odd", ADD=[ScriptedAnswer(error=error), ScriptedAnswer()], DEL=[ScriptedAnswer(error=error), ScriptedAnswer()]
+    )
     done = node.run("attachments", attachments=[item])
     done.failed(
         "plugin odd failed (ADD): not now", "the DEL that followed failed too and will be repeated by the next run"
@@ -196,11 +216,11 @@ def test_a_failed_delete_after_a_failed_add_is_repeated_by_the_next_run(node: No
     assert (len(node.leases("net")), node.intents()) == (1, [])
 
 
-LATER = Answer(error={"code": 11, "msg": "the pool is being rebuilt"})
+LATER = ScriptedAnswer(error={"code": 11, "msg": "the pool is being rebuilt"})
 
 
-def test_an_add_that_is_to_be_tried_again_later_is(node: Node, item: Json) -> None:
-    node.plugins.write("odd", ADD=[LATER, LATER, Answer()])
+def test_an_add_that_is_to_be_tried_again_later_is(node: EngineNode, item: Json) -> None:
+    node.plugins.write("odd", ADD=[LATER, LATER, ScriptedAnswer()])
     foretold = node.attach(item, _ansible_check_mode=True)
     assert node.plugins.calls() == []
     (entry,) = node.attach(item)
@@ -209,7 +229,7 @@ def test_an_add_that_is_to_be_tried_again_later_is(node: Node, item: Json) -> No
     assert (len(node.leases("net")), node.intents()) == (1, [])
 
 
-def test_an_add_that_is_always_to_be_tried_again_ends_with_that(node: Node, item: Json) -> None:
+def test_an_add_that_is_always_to_be_tried_again_ends_with_that(node: EngineNode, item: Json) -> None:
     node.plugins.write("odd", ADD=LATER)
     error = node.refusal(item, "plugin odd failed (ADD): the pool is being rebuilt", UNDONE, "(limit 2 s)", timeout=2)
     assert error["code"] == 11
@@ -218,33 +238,33 @@ def test_an_add_that_is_always_to_be_tried_again_ends_with_that(node: Node, item
 
 
 @pytest.mark.parametrize("command", ["CHECK", "DEL"])
-def test_a_check_and_a_del_that_are_to_be_tried_again_later_are(node: Node, item: Json, command: str) -> None:
+def test_a_check_and_a_del_that_are_to_be_tried_again_later_are(node: EngineNode, item: Json, command: str) -> None:
     node.attach(item)
     node.plugins.forget()
-    answers: dict[str, t.Any] = {command: [LATER, LATER, Answer()]}
+    answers: dict[str, t.Any] = {command: [LATER, LATER, ScriptedAnswer()]}
     node.plugins.write("odd", **answers)
     (entry,) = node.attach({**item, "state": "absent" if command == "DEL" else "present"})
     assert (entry["action"], entry["error"]) == ("removed" if command == "DEL" else "checked", None)
     assert [call.command for call in node.plugins.calls()] == [command] * 3
 
 
-PROBES: dict[str, tuple[Answer | None, str]] = {
-    "garbage": (Answer(stdout="hello"), "the answer of plugin odd to VERSION is not valid JSON"),
-    "no versions": (Answer(stdout="{}"), "the answer of plugin odd to VERSION: /supportedVersions: None"),
-    "others": (Answer(stdout='{"cniVersion": "0.4.0", "supportedVersions": ["0.4.0"]}'), "odd supports 0.4.0"),
-    "a crash": (Answer(stdout="", signal=signal.SIGSEGV), "plugin odd failed (VERSION): killed by SIGSEGV"),
-    "nothing": (Answer(hang="yes"), "plugin odd failed (VERSION): ran out of time (limit 5 s)"),
+PROBES: dict[str, tuple[ScriptedAnswer | None, str]] = {
+    "garbage": (ScriptedAnswer(stdout="hello"), "the answer of plugin odd to VERSION is not valid JSON"),
+    "no versions": (ScriptedAnswer(stdout="{}"), "the answer of plugin odd to VERSION: /supportedVersions: None"),
+    "others": (ScriptedAnswer(stdout='{"cniVersion": "0.4.0", "supportedVersions": ["0.4.0"]}'), "odd supports 0.4.0"),
+    "a crash": (ScriptedAnswer(stdout="", signal=signal.SIGSEGV), "plugin odd failed (VERSION): killed by SIGSEGV"),
+    "nothing": (ScriptedAnswer(hang="yes"), "plugin odd failed (VERSION): ran out of time (limit 5 s)"),
     "it is missing": (None, "plugin 'odd' is not installed"),
 }
 
 
 @pytest.mark.parametrize(("answer", "fragment"), PROBES.values(), ids=PROBES)
 def test_conflists_writes_no_network_whose_plugin_cannot_do_it(
-    node: Node, answer: Answer | None, fragment: str
+    node: EngineNode, answer: ScriptedAnswer | None, fragment: str
 ) -> None:
     if answer is not None:
         node.plugins.write("odd", VERSION=answer)
     before = node.state()
-    configuration = networks.network(networks.bridge(), {"type": "odd"})
+    configuration = reference_networks.network(reference_networks.bridge(), {"type": "odd"})
     node.run("conflists", conflists=[{"config": configuration}], timeout=5).failed("10-net.conflist", fragment)
     assert before.difference(node.state()) == ""

@@ -13,8 +13,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment, told
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment, told
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 from ansible_collections.cni.node.tests.support.state import State
 
@@ -73,9 +73,9 @@ class Attached(t.NamedTuple):
 
 
 @pytest.fixture
-def attached(node: Node, engine: Engine, blue: Namespace) -> Attached:
-    node.write(networks.full())
-    item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+def attached(node: EngineNode, engine: Engine, blue: Namespace) -> Attached:
+    node.write(reference_networks.full())
+    item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     before = node.come_and_go(item)
     engine.add(item)
     return Attached(item, before, node.record_of(item))
@@ -83,7 +83,7 @@ def attached(node: Node, engine: Engine, blue: Namespace) -> Attached:
 
 @every_damage
 def test_the_attachment_is_made_anew(
-    node: Node, engine: Engine, attached: Attached, damage: Damage, problem: str
+    node: EngineNode, engine: Engine, attached: Attached, damage: Damage, problem: str
 ) -> None:
     item, before, record = attached
     damage(record)
@@ -99,7 +99,7 @@ def test_the_attachment_is_made_anew(
 
 @every_damage
 def test_the_attachment_is_deleted(
-    node: Node, engine: Engine, attached: Attached, damage: Damage, problem: str
+    node: EngineNode, engine: Engine, attached: Attached, damage: Damage, problem: str
 ) -> None:
     item, before, record = attached
     damage(record)
@@ -112,7 +112,7 @@ def test_the_attachment_is_deleted(
 @pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"cniVersion": "1.0.0", "name": "net"}'])
 def test_a_recorded_configuration_that_is_none_is_survived(
-    node: Node, engine: Engine, attached: Attached, content: bytes, present: bool
+    node: EngineNode, engine: Engine, attached: Attached, content: bytes, present: bool
 ) -> None:
     """Today's file stands in for it."""
     item, before, record = attached
@@ -122,7 +122,7 @@ def test_a_recorded_configuration_that_is_none_is_survived(
     assert before.difference(node.state()) == ""
 
 
-def test_the_module_reports_the_broken_record(node: Node, attached: Attached) -> None:
+def test_the_module_reports_the_broken_record(node: EngineNode, attached: Attached) -> None:
     _half(attached.record)
     (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
     assert (entry["path"], entry["error"]["code"]) == (str(attached.record), 6)
@@ -131,7 +131,7 @@ def test_the_module_reports_the_broken_record(node: Node, attached: Attached) ->
     assert entry["reason"].startswith(f"its record is broken: {attached.record} is not valid JSON: line 1, column ")
 
 
-def test_without_a_configuration_a_broken_record_cannot_be_made_up_for(node: Node, attached: Attached) -> None:
+def test_without_a_configuration_a_broken_record_cannot_be_made_up_for(node: EngineNode, attached: Attached) -> None:
     _half(attached.record)
     (node.conf_dir / "10-net.conflist").unlink()
     fragments = (str(attached.record), "no configuration to run DEL with instead", "restore it, or remove the record")
@@ -139,7 +139,7 @@ def test_without_a_configuration_a_broken_record_cannot_be_made_up_for(node: Nod
     assert len(node.leases("net")) == 1
 
 
-def test_a_directory_in_a_records_place_is_named(node: Node, attached: Attached) -> None:
+def test_a_directory_in_a_records_place_is_named(node: EngineNode, attached: Attached) -> None:
     """It can be neither read nor replaced; nothing is lost over it."""
     _directory(attached.record)
     node.refusal(attached.item, str(attached.record), "Is a directory")
@@ -147,7 +147,7 @@ def test_a_directory_in_a_records_place_is_named(node: Node, attached: Attached)
     assert len(node.leases("net")) == 1
 
 
-def test_purge_says_what_it_cannot_read_and_leaves_it(node: Node, attached: Attached) -> None:
+def test_purge_says_what_it_cannot_read_and_leaves_it(node: EngineNode, attached: Attached) -> None:
     _half(attached.record)
     before = node.state()
     done = node.run("attachments", attachments=[], purge=True)
@@ -155,10 +155,10 @@ def test_purge_says_what_it_cannot_read_and_leaves_it(node: Node, attached: Atta
     assert before.difference(node.state()) == ""
 
 
-def test_names_that_join_to_one_file_name_are_two_attachments(node: Node) -> None:
+def test_names_that_join_to_one_file_name_are_two_attachments(node: EngineNode) -> None:
     for name, link in (("a", "cni0"), ("a-b", "cni1")):
-        ipam = networks.host_local(f"10.{link[-1]}.0.0/16")
-        node.write(networks.network(networks.bridge(bridge=link, ipam=ipam), name=name))
+        ipam = reference_networks.host_local(f"10.{link[-1]}.0.0/16")
+        node.write(reference_networks.network(reference_networks.bridge(bridge=link, ipam=ipam), name=name))
     with namespace("b-c") as one, namespace("c") as other:
         items = [attachment("a", one), attachment("a-b", other)]
         assert node.record_of(items[0]) == node.record_of(items[1])
@@ -172,7 +172,7 @@ def test_names_that_join_to_one_file_name_are_two_attachments(node: Node) -> Non
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"kind": "cniCacheV1"}'])
-def test_a_broken_intent_is_survived(node: Node, engine: Engine, attached: Attached, content: bytes) -> None:
+def test_a_broken_intent_is_survived(node: EngineNode, engine: Engine, attached: Attached, content: bytes) -> None:
     """What was begun is not known: the attachment is not taken for whole."""
     item, before, record = attached
     node.cache_dir.joinpath("cni.node", "intents", record.name).write_bytes(content)
@@ -183,7 +183,7 @@ def test_a_broken_intent_is_survived(node: Node, engine: Engine, attached: Attac
 
 
 def test_an_intent_that_was_left_beside_its_whole_record_is_forgotten(
-    node: Node, engine: Engine, attached: Attached
+    node: EngineNode, engine: Engine, attached: Attached
 ) -> None:
     """The run was killed after it had written the record."""
     intent = json.loads(attached.record.read_bytes())

@@ -11,19 +11,19 @@ import pathlib
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Engine, Node, attachment, finished
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment, finished
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 SLOW = {"type": "slow"}
 
 
-def test_of_several_processes_one_adds_and_the_others_check(node: Node, blue: Namespace) -> None:
+def test_of_several_processes_one_adds_and_the_others_check(node: EngineNode, blue: Namespace) -> None:
     node.plugins.write("slow")
-    node.write(networks.network(networks.bridge(), SLOW))
+    node.write(reference_networks.network(reference_networks.bridge(), SLOW))
     item = attachment("net", blue)
     running = [node.start("attachments", attachments=[item]) for dummy in range(4)]
     entries = [finished(process).succeeded().entries[0] for process in running]
@@ -33,8 +33,8 @@ def test_of_several_processes_one_adds_and_the_others_check(node: Node, blue: Na
     assert len(node.leases("net")) == 1
 
 
-def test_two_processes_with_the_same_list_share_the_work(node: Node, engine: Engine) -> None:
-    node.write(networks.network(networks.bridge()))
+def test_two_processes_with_the_same_list_share_the_work(node: EngineNode, engine: Engine) -> None:
+    node.write(reference_networks.network(reference_networks.bridge()))
     with namespaces(*(f"n{number}" for number in range(8))) as made:
         items = [attachment("net", one) for one in made]
         before = node.come_and_go(items[0])
@@ -53,11 +53,11 @@ def test_two_processes_with_the_same_list_share_the_work(node: Node, engine: Eng
         assert before.difference(node.state()) == ""
 
 
-def test_a_container_in_use_is_waited_for_and_then_said(node: Node, blue: Namespace) -> None:
+def test_a_container_in_use_is_waited_for_and_then_said(node: EngineNode, blue: Namespace) -> None:
     with node.plugins.gate() as gate:
-        node.plugins.write("slow", ADD=Answer(hold=gate))
-        node.write(networks.network(networks.bridge(), SLOW))
-        node.write(networks.network(networks.bridge(), name="other"))
+        node.plugins.write("slow", ADD=ScriptedAnswer(hold=gate))
+        node.write(reference_networks.network(reference_networks.bridge(), SLOW))
+        node.write(reference_networks.network(reference_networks.bridge(), name="other"))
         item = attachment("net", blue)
         first = node.start("attachments", attachments=[item])
         node.plugins.wait_for_held(1)
@@ -73,11 +73,11 @@ def test_a_container_in_use_is_waited_for_and_then_said(node: Node, blue: Namesp
     assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_other_containers_are_worked_on_meanwhile(node: Node) -> None:
+def test_other_containers_are_worked_on_meanwhile(node: EngineNode) -> None:
     """All calls are held at one time: none waits for another, in one process or in two."""
     with namespaces("n1", "n2", "n3", "n4") as made, contextlib.ExitStack() as until_all_held:
-        node.plugins.write("slow", ADD=Answer(hold=until_all_held.enter_context(node.plugins.gate())))
-        node.write(networks.network(networks.bridge(), SLOW))
+        node.plugins.write("slow", ADD=ScriptedAnswer(hold=until_all_held.enter_context(node.plugins.gate())))
+        node.write(reference_networks.network(reference_networks.bridge(), SLOW))
         items = [attachment("net", one) for one in made]
         running = [node.start("attachments", attachments=some, workers=2) for some in (items[:2], items[2:])]
         node.plugins.wait_for_held(4)
@@ -86,12 +86,14 @@ def test_other_containers_are_worked_on_meanwhile(node: Node) -> None:
             assert [entry["action"] for entry in finished(process).succeeded().entries] == ["added", "added"]
 
 
-def test_one_container_is_never_worked_on_twice_at_once(node: Node, blue: Namespace) -> None:
+def test_one_container_is_never_worked_on_twice_at_once(node: EngineNode, blue: Namespace) -> None:
     node.plugins.write("slow")
     for name, link in (("net", "cni0"), ("other", "cni1")):
-        ipam = networks.host_local(f"10.{link[-1]}.0.0/16")
-        node.write(networks.network(SLOW_FIRST, networks.bridge(bridge=link, ipam=ipam), SLOW, name=name))
-    node.plugins.write("slow-first", ADD=Answer(result={}))
+        ipam = reference_networks.host_local(f"10.{link[-1]}.0.0/16")
+        node.write(
+            reference_networks.network(SLOW_FIRST, reference_networks.bridge(bridge=link, ipam=ipam), SLOW, name=name)
+        )
+    node.plugins.write("slow-first", ADD=ScriptedAnswer(result={}))
     items = [attachment("net", blue), attachment("other", blue, ifname="eth1")]
     assert [entry["action"] for entry in node.attach(*items, workers=8)] == ["added", "added"]
     spans = sorted(
@@ -106,7 +108,7 @@ def test_one_container_is_never_worked_on_twice_at_once(node: Node, blue: Namesp
 SLOW_FIRST = {"type": "slow-first"}
 
 
-def test_a_namespace_is_made_and_removed_by_one_of_several_processes(node: Node) -> None:
+def test_a_namespace_is_made_and_removed_by_one_of_several_processes(node: EngineNode) -> None:
     names = [f"n{number}" for number in range(40)]
     for state in ("present", "absent"):
         running = [node.start("netns", names=names, state=state) for dummy in range(3)]

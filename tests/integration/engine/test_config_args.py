@@ -10,9 +10,9 @@ import json
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.booting import RESTORES, boot, inside, item, make
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
 from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
@@ -22,8 +22,8 @@ MACS = ("02:00:00:00:05:01", "02:00:00:00:05:02")
 LABELS = [{"key": "app", "value": "orders"}]
 # Which plugin gives the MAC address.
 CHAINS: dict[str, list[Json]] = {
-    "bridge": [networks.bridge()],
-    "tuning": [networks.PTP, networks.TUNING],
+    "bridge": [reference_networks.bridge()],
+    "tuning": [reference_networks.PTP, reference_networks.TUNING],
 }
 
 
@@ -33,8 +33,10 @@ def _mac(namespace: Namespace) -> str:
 
 
 @pytest.mark.parametrize("plugins", CHAINS.values(), ids=CHAINS)
-def test_the_address_and_the_mac_that_are_asked_for_are_had(node: Node, blue: Namespace, plugins: list[Json]) -> None:
-    node.write(networks.network(*plugins))
+def test_the_address_and_the_mac_that_are_asked_for_are_had(
+    node: EngineNode, blue: Namespace, plugins: list[Json]
+) -> None:
+    node.write(reference_networks.network(*plugins))
     network = plugins[0]["ipam"]["ranges"][0][0]["subnet"].rpartition(".0.")[0]
     one, other = (
         attachment("net", blue, config_args={"ips": [f"{network}.0.{last}"], "mac": mac, "labels": LABELS})
@@ -55,8 +57,8 @@ def test_the_address_and_the_mac_that_are_asked_for_are_had(node: Node, blue: Na
     assert before.difference(node.state()) == ""
 
 
-def test_what_cannot_be_had_is_an_error_and_the_attachment_is_put_back(node: Node, blue: Namespace) -> None:
-    node.write(networks.network(networks.bridge()))
+def test_what_cannot_be_had_is_an_error_and_the_attachment_is_put_back(node: EngineNode, blue: Namespace) -> None:
+    node.write(reference_networks.network(reference_networks.bridge()))
     one = attachment("net", blue, config_args={"ips": ["10.1.0.77"]})
     node.attach(one)
     wrong = {**one, "config_args": {"ips": ["10.9.0.77"]}}
@@ -65,8 +67,10 @@ def test_what_cannot_be_had_is_an_error_and_the_attachment_is_put_back(node: Nod
     assert [entry["action"] for entry in node.attach(one)] == ["checked"]
 
 
-def test_values_that_a_plugin_cannot_decode_are_an_error_before_anything_is_begun(node: Node, blue: Namespace) -> None:
-    node.write(networks.network(networks.bridge()))
+def test_values_that_a_plugin_cannot_decode_are_an_error_before_anything_is_begun(
+    node: EngineNode, blue: Namespace
+) -> None:
+    node.write(reference_networks.network(reference_networks.bridge()))
     for options in ({}, {"_ansible_check_mode": True}):
         wrong = attachment("net", blue, config_args={"mac": 5577})
         error = node.refusal(wrong, "config_args: /mac: found a number", **options)
@@ -77,9 +81,9 @@ def test_values_that_a_plugin_cannot_decode_are_an_error_before_anything_is_begu
 class TestReboot:
     pytestmark = list(RESTORES)
 
-    def test_the_address_that_is_asked_for_is_had_again_after_a_reboot(self, clean: Node) -> None:
+    def test_the_address_that_is_asked_for_is_had_again_after_a_reboot(self, clean: EngineNode) -> None:
         node = clean
-        node.write(networks.network(networks.bridge()))
+        node.write(reference_networks.network(reference_networks.bridge()))
         make(node, "blue")
         wanted = item(config_args={"ips": ["10.1.0.77"], "mac": MACS[0]})
         node.attach(wanted)

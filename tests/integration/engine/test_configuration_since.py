@@ -11,27 +11,27 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-Change = t.Callable[[Node, pathlib.Path], object]
+Change = t.Callable[[EngineNode, pathlib.Path], object]
 
 
-def _edit(node: Node, path: pathlib.Path) -> None:
+def _edit(node: EngineNode, path: pathlib.Path) -> None:
     """Without portmap nobody would remove the mapping, without the old data directory nobody the lease."""
-    ipam = networks.host_local("10.9.0.0/16", dataDir="/var/lib/cni/elsewhere")
-    node.write(networks.network(networks.bridge(ipam=ipam, bridge="cni9")), path.name)
+    ipam = reference_networks.host_local("10.9.0.0/16", dataDir="/var/lib/cni/elsewhere")
+    node.write(reference_networks.network(reference_networks.bridge(ipam=ipam, bridge="cni9")), path.name)
 
 
-def _rename(node: Node, path: pathlib.Path) -> None:
-    node.write({**networks.full(), "name": "renamed"}, path.name)
+def _rename(node: EngineNode, path: pathlib.Path) -> None:
+    node.write({**reference_networks.full(), "name": "renamed"}, path.name)
 
 
-def _garble(node: Node, path: pathlib.Path) -> None:
+def _garble(node: EngineNode, path: pathlib.Path) -> None:
     path.write_text("{", encoding="utf-8")
 
 
@@ -52,13 +52,13 @@ def add(request: pytest.FixtureRequest, engine: Engine) -> t.Callable[[Json], Js
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_nothing_is_left(node: Node, blue: Namespace, add: t.Callable[[Json], Json], change: Change) -> None:
-    path = node.write(networks.full())
-    item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+def test_nothing_is_left(node: EngineNode, blue: Namespace, add: t.Callable[[Json], Json], change: Change) -> None:
+    path = node.write(reference_networks.full())
+    item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     node.come_and_go(item)
     change(node, path)
     before = node.state()
-    node.write(networks.full())
+    node.write(reference_networks.full())
     add(item)
     assert node.record_of(item).exists()
     change(node, path)
@@ -68,9 +68,9 @@ def test_nothing_is_left(node: Node, blue: Namespace, add: t.Callable[[Json], Js
     assert before.difference(node.state()) == ""
 
 
-def test_an_edited_network_is_attached_anew(node: Node, blue: Namespace) -> None:
-    path = node.write(networks.full())
-    item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+def test_an_edited_network_is_attached_anew(node: EngineNode, blue: Namespace) -> None:
+    path = node.write(reference_networks.full())
+    item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     node.attach(item)
     _edit(node, path)
     (entry,) = node.attach(item)
@@ -80,20 +80,20 @@ def test_an_edited_network_is_attached_anew(node: Node, blue: Namespace) -> None
     assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_plugins_from_the_directory_beside_the_file_are_deleted_too(node: Node, blue: Namespace) -> None:
+def test_plugins_from_the_directory_beside_the_file_are_deleted_too(node: EngineNode, blue: Namespace) -> None:
     """libcni keeps only the file's own text: a DEL from its record forgets them."""
-    path = node.write(networks.network(networks.bridge()))
-    item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+    path = node.write(reference_networks.network(reference_networks.bridge()))
+    item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     node.come_and_go(item)
     (node.conf_dir / "net").mkdir()
     more = [
         node.write({"name": "ignored", **plugin}, f"net/{number}.conf")
-        for number, plugin in enumerate((networks.TUNING, networks.PORTMAP))
+        for number, plugin in enumerate((reference_networks.TUNING, reference_networks.PORTMAP))
     ]
     node.come_and_go(item)
     before = node.state().without(r"^(net/|10-net)")
     node.attach(item)
-    assert blue.links()["eth0"]["address"] == networks.MAC
+    assert blue.links()["eth0"]["address"] == reference_networks.MAC
     for file in (*more, path):
         file.unlink()
     assert node.detach(item)[0]["action"] == "removed"
@@ -101,12 +101,12 @@ def test_plugins_from_the_directory_beside_the_file_are_deleted_too(node: Node, 
 
 
 @pytest.mark.interop
-def test_libcni_deletes_by_our_record_alone(node: Node, engine: Engine, libcni: Libcni, blue: Namespace) -> None:
+def test_libcni_deletes_by_our_record_alone(node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace) -> None:
     """Plugins from a directory are in the record, where libcni's own lacks them."""
-    path = node.write(networks.network(networks.bridge()))
-    item = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+    path = node.write(reference_networks.network(reference_networks.bridge()))
+    item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     (node.conf_dir / "net").mkdir()
-    more = node.write({"name": "ignored", **networks.PORTMAP}, "net/10.conf")
+    more = node.write({"name": "ignored", **reference_networks.PORTMAP}, "net/10.conf")
     node.come_and_go(item)
     before = node.state().without(r"^(net/|10-net)")
     engine.add(item)

@@ -14,15 +14,19 @@ import subprocess
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment, told
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment, told
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 
-def test_a_look_sees_what_iproute2_sees(node: Node, engine: Engine, blue: Namespace) -> None:
-    node.write(networks.network(networks.bridge(ipam=networks.host_local("10.2.0.0/16", "fd00:2::/64"))))
+def test_a_look_sees_what_iproute2_sees(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+    node.write(
+        reference_networks.network(
+            reference_networks.bridge(ipam=reference_networks.host_local("10.2.0.0/16", "fd00:2::/64"))
+        )
+    )
     engine.add(attachment("net", blue))
     for name, path in ((blue.name, str(blue.path)), (None, "")):
         seen = rtnetlink.snapshot(path)
@@ -73,10 +77,12 @@ SPOILED = {
 
 
 def test_what_has_drifted_is_named_and_mended_without_a_plugin_being_asked(
-    node: Node, engine: Engine, blue: Namespace
+    node: EngineNode, engine: Engine, blue: Namespace
 ) -> None:
-    bridge = networks.bridge(ipam={**networks.host_local("10.1.0.0/16"), "routes": [{"dst": "0.0.0.0/0"}]})
-    node.write(networks.network(bridge))
+    bridge = reference_networks.bridge(
+        ipam={**reference_networks.host_local("10.1.0.0/16"), "routes": [{"dst": "0.0.0.0/0"}]}
+    )
+    node.write(reference_networks.network(bridge))
     item = attachment("net", blue)
     told(engine.ensure(item, check="drift"))
     for command, inside, said in SPOILED.values():
@@ -91,9 +97,9 @@ def test_what_has_drifted_is_named_and_mended_without_a_plugin_being_asked(
         assert (action, changed, said.format(host=host) in reason) == ("recreated", True, True)
 
 
-def test_the_gateway_link_of_a_vlan_is_no_port_itself(node: Node, engine: Engine, blue: Namespace) -> None:
+def test_the_gateway_link_of_a_vlan_is_no_port_itself(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     """As bridge makes it where the kernel filters VLANs: both ends of the pair are on the node."""
-    node.write(networks.network(networks.bridge()))
+    node.write(reference_networks.network(reference_networks.bridge()))
     item = attachment("net", blue)
     engine.ensure(item)
     for command in (
@@ -112,9 +118,9 @@ def test_the_gateway_link_of_a_vlan_is_no_port_itself(node: Node, engine: Engine
     assert "interface cni0.100 of the node does not lead to a port of cni0" in str(failed.error)
 
 
-def test_a_false_alarm_does_not_hide_what_is_gone(node: Node, engine: Engine, blue: Namespace) -> None:
+def test_a_false_alarm_does_not_hide_what_is_gone(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     """bridge looks at the bridge's MAC first, and no further where that is another one."""
-    node.write(networks.network(networks.bridge()))
+    node.write(reference_networks.network(reference_networks.bridge()))
     item = attachment("net", blue)
     engine.ensure(item)
     subprocess.run(["ip", "link", "set", "cni0", "address", "02:00:00:00:00:01"], check=True)
@@ -162,10 +168,10 @@ UNRULED = {
 
 
 @pytest.fixture
-def mapped(node: Node, engine: Engine, blue: Namespace) -> Json:
+def mapped(node: EngineNode, engine: Engine, blue: Namespace) -> Json:
     """An attachment of both families with two ports, and what it is called."""
-    bridge = networks.bridge(ipMasq=True, ipam={"type": "host-local", "ranges": RANGES})
-    node.write(networks.network(bridge, networks.PORTMAP))
+    bridge = reference_networks.bridge(ipMasq=True, ipam={"type": "host-local", "ranges": RANGES})
+    node.write(reference_networks.network(bridge, reference_networks.PORTMAP))
     item = attachment("net", blue, capability_args={"portMappings": PORTS})
     assert told(engine.ensure(item, check="drift")) == ("added", True, "")
     return item
@@ -320,10 +326,12 @@ UNHOOKED = {
 
 @pytest.mark.parametrize(("commands", "said"), UNHOOKED.values(), ids=UNHOOKED)
 def test_rules_of_nftables_that_nothing_leads_to_are_missed(
-    node: Node, engine: Engine, blue: Namespace, commands: list[str], said: str
+    node: EngineNode, engine: Engine, blue: Namespace, commands: list[str], said: str
 ) -> None:
-    bridge = networks.bridge(ipMasq=True, ipMasqBackend="nftables", ipam={"type": "host-local", "ranges": RANGES})
-    node.write(networks.network(bridge, {**networks.PORTMAP, "backend": "nftables"}))
+    bridge = reference_networks.bridge(
+        ipMasq=True, ipMasqBackend="nftables", ipam={"type": "host-local", "ranges": RANGES}
+    )
+    node.write(reference_networks.network(bridge, {**reference_networks.PORTMAP, "backend": "nftables"}))
     item = attachment("net", blue, capability_args={"portMappings": PORTS})
     engine.ensure(item)
     _move_to_nftables(engine, item)
@@ -341,8 +349,8 @@ UNCHECKED = {
 }
 
 
-def test_the_check_of_macs_is_missed_and_made_again(node: Node, engine: Engine, blue: Namespace) -> None:
-    node.write(networks.network(networks.bridge(macspoofchk=True)))
+def test_the_check_of_macs_is_missed_and_made_again(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(macspoofchk=True)))
     item = attachment("net", blue)
     engine.ensure(item)
     for command, said in UNCHECKED.values():
@@ -356,9 +364,9 @@ def test_the_check_of_macs_is_missed_and_made_again(node: Node, engine: Engine, 
     assert "blue" not in left
 
 
-def test_attachments_that_are_made_again_side_by_side_are_not_missed(node: Node, engine: Engine) -> None:
+def test_attachments_that_are_made_again_side_by_side_are_not_missed(node: EngineNode, engine: Engine) -> None:
     """What a run has read of the rules is older than what its other threads have made since."""
-    node.write(networks.network(networks.bridge(ipMasq=True), networks.PORTMAP))
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), reference_networks.PORTMAP))
     with contextlib.ExitStack() as made:
         items = []
         for number in range(8):

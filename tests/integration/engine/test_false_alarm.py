@@ -10,8 +10,8 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment, told
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment, told
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
@@ -21,10 +21,10 @@ COMPLAINT = "could not check ipv6 dnat"
 
 
 @pytest.fixture
-def item(node: Node, blue: Namespace) -> Json:
+def item(node: EngineNode, blue: Namespace) -> Json:
     """An attachment to the full network, made. portmap before 1.3.0 looks for IPv4's rules in ip6tables too."""
-    node.write(networks.full())
-    made = attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+    node.write(reference_networks.full())
+    made = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     (entry,) = node.attach(made)
     if not entry["false_alarms"]:
         pytest.skip("no false alarm here: portmap is 1.3.0 or newer, or ip6tables does not work")
@@ -38,7 +38,7 @@ def test_libcni_takes_the_false_alarm_for_true(libcni: Libcni, item: Json) -> No
     assert error["msg"].startswith(COMPLAINT)
 
 
-def test_the_module_reports_it_and_changes_nothing(node: Node, item: Json) -> None:
+def test_the_module_reports_it_and_changes_nothing(node: EngineNode, item: Json) -> None:
     before = node.state()
     (entry,) = node.attach(item)
     assert (entry["action"], entry["changed"], entry["error"]) == ("checked", False, None)
@@ -47,7 +47,7 @@ def test_the_module_reports_it_and_changes_nothing(node: Node, item: Json) -> No
     assert before.difference(node.state()) == ""
 
 
-def test_a_missing_rule_is_found_all_the_same(node: Node, item: Json) -> None:
+def test_a_missing_rule_is_found_all_the_same(node: EngineNode, item: Json) -> None:
     subprocess.run(["iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT"], check=True)
     (entry,) = node.attach(item, on_drift="report")
     assert "the jump to the rule that maps host port 8080/tcp to 10.1.0." in entry["error"]["msg"]
@@ -55,12 +55,16 @@ def test_a_missing_rule_is_found_all_the_same(node: Node, item: Json) -> None:
     assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_an_attachment_of_both_families_is_not_made_again_and_again(node: Node, item: Json) -> None:
+def test_an_attachment_of_both_families_is_not_made_again_and_again(node: EngineNode, item: Json) -> None:
     """There, the complaint is of IPv4's rule, which portmap looks for in ip6tables."""
     node.detach(item)
-    both = networks.bridge(ipam=networks.host_local("10.2.0.0/16", "fd00:2::/64"), bridge="cni1")
-    node.write(networks.network(both, networks.PORTMAP, name="both"))
-    dual = {**item, "network": "both", "capability_args": {"portMappings": networks.CAPABILITY_ARGS["portMappings"]}}
+    both = reference_networks.bridge(ipam=reference_networks.host_local("10.2.0.0/16", "fd00:2::/64"), bridge="cni1")
+    node.write(reference_networks.network(both, reference_networks.PORTMAP, name="both"))
+    dual = {
+        **item,
+        "network": "both",
+        "capability_args": {"portMappings": reference_networks.CAPABILITY_ARGS["portMappings"]},
+    }
     (added,) = node.attach(dual)
     assert (added["action"], len(added["result"]["ips"])) == ("added", 2)
     (entry,) = node.attach(dual)
@@ -69,26 +73,26 @@ def test_an_attachment_of_both_families_is_not_made_again_and_again(node: Node, 
 
 BRIDGE: Json = {"type": "bridge", "isGateway": True}
 PTP: Json = {"type": "ptp"}
-MACVLAN: Json = {"type": "macvlan", "master": networks.UPLINK}
-HOST_DEVICE: Json = {"type": "host-device", "device": networks.UPLINK}
+MACVLAN: Json = {"type": "macvlan", "master": reference_networks.UPLINK}
+HOST_DEVICE: Json = {"type": "host-device", "device": reference_networks.UPLINK}
 SBR: Json = {"type": "sbr"}
 WAYS = {
-    "moved by sbr": ([SBR], networks.host_local("10.1.0.0/16", "fd00:1::/64")),
-    "without gw": ([], networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=[{"dst": "10.9.0.0/16"}])),
+    "moved by sbr": ([SBR], reference_networks.host_local("10.1.0.0/16", "fd00:1::/64")),
+    "without gw": ([], reference_networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=[{"dst": "10.9.0.0/16"}])),
 }
 
 
 @pytest.mark.parametrize("plugin", [BRIDGE, PTP, MACVLAN, HOST_DEVICE], ids=lambda plugin: str(plugin["type"]))
 @pytest.mark.parametrize(("behind", "ipam"), WAYS.values(), ids=WAYS)
 def test_routes_that_no_plugin_finds_are_not_missed_and_lost_ones_are(
-    node: Node, engine: Engine, blue: Namespace, plugin: Json, behind: list[Json], ipam: Json
+    node: EngineNode, engine: Engine, blue: Namespace, plugin: Json, behind: list[Json], ipam: Json
 ) -> None:
     """They look in the main table alone; and before 1.3.0, for a route that has no gateway."""
-    networks.make_uplink()
-    missing = networks.missing_kind([plugin])
+    reference_networks.make_uplink()
+    missing = reference_networks.missing_kind([plugin])
     if missing:
         pytest.skip(f"this kernel has no {missing}")
-    node.write(networks.network({**plugin, "ipam": ipam}, *behind))
+    node.write(reference_networks.network({**plugin, "ipam": ipam}, *behind))
     item = attachment("net", blue)
     assert told(engine.ensure(item)) == ("added", True, "")
     before = engine.result(item)["ips"]
@@ -107,21 +111,21 @@ def test_routes_that_no_plugin_finds_are_not_missed_and_lost_ones_are(
 
 @pytest.mark.parametrize("plugin", [BRIDGE, MACVLAN], ids=lambda plugin: str(plugin["type"]))
 def test_an_ipv4_address_without_a_network_has_no_route_to_be_missed(
-    node: Node, engine: Engine, blue: Namespace, plugin: Json
+    node: EngineNode, engine: Engine, blue: Namespace, plugin: Json
 ) -> None:
-    networks.make_uplink()
-    missing = networks.missing_kind([plugin])
+    reference_networks.make_uplink()
+    missing = reference_networks.missing_kind([plugin])
     if missing:
         pytest.skip(f"this kernel has no {missing}")
     ipam = {"type": "static", "addresses": [{"address": "10.1.0.2/32"}]}
-    node.write(networks.network({**plugin, "isGateway": False, "ipam": ipam}))
+    node.write(reference_networks.network({**plugin, "isGateway": False, "ipam": ipam}))
     item = attachment("net", blue)
     assert told(engine.ensure(item)) == ("added", True, "")
     assert told(engine.ensure(item)) == ("checked", False, "")
 
 
-def test_an_address_that_is_gone_is_missed_behind_sbr(node: Node, engine: Engine, blue: Namespace) -> None:
-    node.write(networks.network(networks.bridge(), SBR))
+def test_an_address_that_is_gone_is_missed_behind_sbr(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), SBR))
     moved = attachment("net", blue)
     assert told(engine.ensure(moved)) == ("added", True, "")
     blue.run("ip", "address", "flush", "dev", "eth0")

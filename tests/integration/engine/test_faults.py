@@ -13,9 +13,9 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine.booting import REQUIRES_SYSTEMD
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.faults import FILES, PROCESSES, Fault
 from ansible_collections.cni.node.tests.integration.engine.forks import Forks, Run
-from ansible_collections.cni.node.tests.integration.engine.node import Node
 from ansible_collections.cni.node.tests.integration.engine.situations import (
     Add,
     Anew,
@@ -97,7 +97,7 @@ class Trial:
 
 
 @pytest.fixture
-def trial(node: Node, blue: Namespace, kind: type[Situation]) -> t.Iterator[Trial]:
+def trial(node: EngineNode, blue: Namespace, kind: type[Situation]) -> t.Iterator[Trial]:
     with Forks() as forks:
         yield Trial(kind(node, blue), forks)
 
@@ -107,7 +107,7 @@ def operations(suffered: t.Iterable[str]) -> set[str]:
 
 
 @every_situation
-def test_a_run_that_is_killed_at_any_boundary_is_made_up_for(node: Node, trial: Trial) -> None:
+def test_a_run_that_is_killed_at_any_boundary_is_made_up_for(node: EngineNode, trial: Trial) -> None:
     """Before and after each plugin and program, and each file that is made, flushed, renamed or removed."""
     suffered = trial.suffer("SIGKILL")
     assert operations(suffered) >= {"open", "rename", "run", "unlink"}
@@ -134,6 +134,6 @@ def test_a_run_that_nobody_hears_any_more_is_made_up_for(trial: Trial) -> None:
 
 @last
 @REQUIRES_SYSTEMD
-def test_what_a_reboot_needs_is_there_or_gone_after_a_run_that_was_killed(clean: Node, trial: Trial) -> None:
+def test_what_a_reboot_needs_is_there_or_gone_after_a_run_that_was_killed(clean: EngineNode, trial: Trial) -> None:
     among = ("mkdir", "rename", "rmdir", "symlink", "unlink")
     assert operations(trial.suffer("SIGKILL", among=among)) >= {"rename", "unlink"}

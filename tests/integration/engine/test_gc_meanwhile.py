@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import ifb, live_namespaces, veth
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -29,7 +29,7 @@ done
 """
 
 
-def test_what_comes_and_goes_is_no_failure(node: Node) -> None:
+def test_what_comes_and_goes_is_no_failure(node: EngineNode) -> None:
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         ended = executor.submit(subprocess.run, ["sh", "-c", CONTAINERS], stderr=subprocess.DEVNULL)
         while not ended.done():
@@ -39,7 +39,7 @@ def test_what_comes_and_goes_is_no_failure(node: Node) -> None:
 
 
 def test_a_namespace_whose_name_is_covered_by_another_mount_is_reached_by_its_process(
-    node: Node, blue: Namespace
+    node: EngineNode, blue: Namespace
 ) -> None:
     number = os.stat(blue.path).st_ino
     with subprocess.Popen(blue.argv("sleep", "60")) as process:

@@ -14,14 +14,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment, remove
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment, remove
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-PORT = networks.HOST_PORT
+PORT = reference_networks.HOST_PORT
 ADDRESS = "10.9.9.9"
 
 
@@ -42,18 +42,18 @@ def bound(address: str = "0.0.0.0", kind: int = socket.SOCK_STREAM, port: int = 
 
 
 @pytest.fixture
-def item(node: Node, blue: Namespace) -> Json:
-    node.write(networks.network(networks.bridge(), networks.PORTMAP))
+def item(node: EngineNode, blue: Namespace) -> Json:
+    node.write(reference_networks.network(reference_networks.bridge(), reference_networks.PORTMAP))
     return mapping(blue)
 
 
 @pytest.fixture
-def red(node: Node) -> t.Iterator[Namespace]:
+def red(node: EngineNode) -> t.Iterator[Namespace]:
     with namespace("red") as made:
         yield made
 
 
-def test_a_port_on_which_a_process_listens_is_refused(node: Node, item: Json) -> None:
+def test_a_port_on_which_a_process_listens_is_refused(node: EngineNode, item: Json) -> None:
     with bound():
         error = node.refusal(
             item,
@@ -78,7 +78,7 @@ def test_a_port_on_which_a_process_listens_is_refused(node: Node, item: Json) ->
     ],
 )
 def test_addresses_in_common_are_a_conflict(
-    node: Node, blue: Namespace, item: Json, listens: tuple[t.Any, ...], mapped: Json
+    node: EngineNode, blue: Namespace, item: Json, listens: tuple[t.Any, ...], mapped: Json
 ) -> None:
     subprocess.run(["ip", "address", "add", f"{ADDRESS}/32", "dev", "lo"], check=True)
     with bound(*listens):
@@ -96,13 +96,13 @@ def test_addresses_in_common_are_a_conflict(
     ],
 )
 def test_other_ports_protocols_and_addresses_are_free(
-    node: Node, blue: Namespace, item: Json, listens: tuple[t.Any, ...], mapped: Json
+    node: EngineNode, blue: Namespace, item: Json, listens: tuple[t.Any, ...], mapped: Json
 ) -> None:
     with bound(*listens):
         assert node.attach(mapping(blue, **mapped))[0]["action"] == "added"
 
 
-def test_a_connection_does_not_hold_its_port(node: Node, item: Json) -> None:
+def test_a_connection_does_not_hold_its_port(node: EngineNode, item: Json) -> None:
     """Packets of a connection are not mapped, and the port of a client is its own by chance."""
     with bound("127.0.0.1", port=PORT + 1), socket.socket() as client:
         client.bind(("127.0.0.1", PORT))
@@ -110,7 +110,7 @@ def test_a_connection_does_not_hold_its_port(node: Node, item: Json) -> None:
         assert node.attach(item)[0]["action"] == "added"
 
 
-def test_a_port_in_use_may_be_allowed(node: Node, item: Json) -> None:
+def test_a_port_in_use_may_be_allowed(node: EngineNode, item: Json) -> None:
     with bound():
         done = node.run("attachments", attachments=[item], allow_ports_in_use=True).succeeded()
         assert done.entries[0]["action"] == "added"
@@ -118,7 +118,7 @@ def test_a_port_in_use_may_be_allowed(node: Node, item: Json) -> None:
         assert "host port 8080/tcp is in use" in str(warning)
 
 
-def test_an_attachment_keeps_its_port_when_it_is_made_anew(node: Node, item: Json) -> None:
+def test_an_attachment_keeps_its_port_when_it_is_made_anew(node: EngineNode, item: Json) -> None:
     node.attach(item)
     with bound():
         subprocess.run(["iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT"], check=True)
@@ -126,7 +126,9 @@ def test_an_attachment_keeps_its_port_when_it_is_made_anew(node: Node, item: Jso
         assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_another_port_that_is_in_use_leaves_the_attachment_as_it_is(node: Node, blue: Namespace, item: Json) -> None:
+def test_another_port_that_is_in_use_leaves_the_attachment_as_it_is(
+    node: EngineNode, blue: Namespace, item: Json
+) -> None:
     node.attach(item)
     before = node.state()
     with bound(port=PORT + 1):
@@ -136,7 +138,7 @@ def test_another_port_that_is_in_use_leaves_the_attachment_as_it_is(node: Node, 
 
 @pytest.mark.parametrize("check", [True, False])
 def test_a_port_of_another_attachment_is_refused_until_that_goes(
-    node: Node, blue: Namespace, red: Namespace, item: Json, check: bool
+    node: EngineNode, blue: Namespace, red: Namespace, item: Json, check: bool
 ) -> None:
     node.attach(item)
     other = mapping(red)
@@ -147,20 +149,20 @@ def test_a_port_of_another_attachment_is_refused_until_that_goes(
     assert [entry["action"] for entry in done] == ["added", "removed"]
 
 
-def test_a_port_is_not_mapped_twice_by_one_task(node: Node, red: Namespace, item: Json) -> None:
+def test_a_port_is_not_mapped_twice_by_one_task(node: EngineNode, red: Namespace, item: Json) -> None:
     first, second = node.refusals([item, mapping(red)])
     assert "host port 8080/tcp is wanted for the attachment of red (eth0) to network net as well" in first["text"]
     assert "host port 8080/tcp is wanted for the attachment of blue (eth0) to network net as well" in second["text"]
 
 
-def test_ports_are_changed_round_in_one_task(node: Node, blue: Namespace, red: Namespace, item: Json) -> None:
+def test_ports_are_changed_round_in_one_task(node: EngineNode, blue: Namespace, red: Namespace, item: Json) -> None:
     node.attach(item, mapping(red, PORT + 1))
     done = node.attach(mapping(blue, PORT + 1), mapping(red))
     assert [entry["action"] for entry in done] == ["recreated", "recreated"]
 
 
 def test_what_has_lost_its_namespace_keeps_its_port_until_it_is_removed(
-    node: Node, blue: Namespace, red: Namespace, item: Json
+    node: EngineNode, blue: Namespace, red: Namespace, item: Json
 ) -> None:
     """The rules stay, and would lead to where nothing is any more."""
     node.attach(item)
@@ -174,7 +176,7 @@ def test_what_has_lost_its_namespace_keeps_its_port_until_it_is_removed(
 
 @pytest.mark.interop
 def test_a_port_that_libcni_has_mapped_is_refused(
-    node: Node, libcni: Libcni, blue: Namespace, red: Namespace, item: Json
+    node: EngineNode, libcni: Libcni, blue: Namespace, red: Namespace, item: Json
 ) -> None:
     theirs = mapping(blue, protocol="tcp")
     libcni.run("ADD", [theirs])

@@ -12,8 +12,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
@@ -33,30 +33,30 @@ class Case(t.NamedTuple):
         return self.configuration["cniVersion"] in ("0.4.0", "1.0.0")
 
 
-CAPABILITIES: Json = {"capability_args": networks.CAPABILITY_ARGS}
+CAPABILITIES: Json = {"capability_args": reference_networks.CAPABILITY_ARGS}
 CASES = {
-    "bridge": Case(networks.network(networks.bridge())),
-    "bridge, masquerading": Case(networks.network(networks.bridge(ipMasq=True))),
-    "bridge, tuning and portmap at 1.0.0": Case(networks.full(), CAPABILITIES),
-    "bridge, tuning and portmap at 0.4.0": Case(networks.full("0.4.0"), CAPABILITIES),
-    "bridge, tuning and portmap at 0.3.1": Case(networks.full("0.3.1"), CAPABILITIES),
-    "ptp with both families": Case(networks.network(networks.PTP)),
-    "macvlan": Case(networks.network(networks.MACVLAN)),
-    "a single plugin at 0.2.0": Case(networks.single(networks.bridge(), "0.2.0")),
-    "a single plugin at 0.3.1": Case(networks.single(networks.bridge(), "0.3.1")),
-    "a single plugin at 0.4.0": Case(networks.single(networks.bridge(), "0.4.0")),
-    "CNI_ARGS": Case(networks.network(networks.bridge()), {"args": FIXED_ADDRESS}, "10.1.7.7/16"),
+    "bridge": Case(reference_networks.network(reference_networks.bridge())),
+    "bridge, masquerading": Case(reference_networks.network(reference_networks.bridge(ipMasq=True))),
+    "bridge, tuning and portmap at 1.0.0": Case(reference_networks.full(), CAPABILITIES),
+    "bridge, tuning and portmap at 0.4.0": Case(reference_networks.full("0.4.0"), CAPABILITIES),
+    "bridge, tuning and portmap at 0.3.1": Case(reference_networks.full("0.3.1"), CAPABILITIES),
+    "ptp with both families": Case(reference_networks.network(reference_networks.PTP)),
+    "macvlan": Case(reference_networks.network(reference_networks.MACVLAN)),
+    "a single plugin at 0.2.0": Case(reference_networks.single(reference_networks.bridge(), "0.2.0")),
+    "a single plugin at 0.3.1": Case(reference_networks.single(reference_networks.bridge(), "0.3.1")),
+    "a single plugin at 0.4.0": Case(reference_networks.single(reference_networks.bridge(), "0.4.0")),
+    "CNI_ARGS": Case(reference_networks.network(reference_networks.bridge()), {"args": FIXED_ADDRESS}, "10.1.7.7/16"),
 }
 
 
 @pytest.fixture(params=list(CASES.values()), ids=list(CASES))
 def case(
-    request: pytest.FixtureRequest, node: Node, monkeypatch: pytest.MonkeyPatch, path_without_ip6tables: str
+    request: pytest.FixtureRequest, node: EngineNode, monkeypatch: pytest.MonkeyPatch, path_without_ip6tables: str
 ) -> Case:
     """On a node that has its network; without ip6tables, portmap's CHECK raises no false alarm at libcni."""
     wanted: Case = request.param
-    networks.make_uplink()
-    if kind := networks.missing_kind(wanted.configuration.get("plugins", ())):
+    reference_networks.make_uplink()
+    if kind := reference_networks.missing_kind(wanted.configuration.get("plugins", ())):
         pytest.skip(f"this kernel has no {kind}")
     node.write(wanted.configuration)
     if wanted.keys == CAPABILITIES:
@@ -65,7 +65,7 @@ def case(
 
 
 def test_libcni_checks_and_deletes_what_the_engine_attached(
-    node: Node, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
+    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
 ) -> None:
     item = attachment("net", blue, **case.keys)
     before = node.come_and_go(item)
@@ -83,7 +83,7 @@ def test_libcni_checks_and_deletes_what_the_engine_attached(
 
 
 def test_the_engine_checks_and_deletes_what_libcni_attached(
-    node: Node, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
+    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
 ) -> None:
     item = attachment("net", blue, **case.keys)
     before = node.come_and_go(item)
@@ -98,7 +98,7 @@ def test_the_engine_checks_and_deletes_what_libcni_attached(
 
 
 def test_both_get_the_same_attachment_from_the_same_network(
-    node: Node, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
+    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
 ) -> None:
     """Nothing in what a plugin is sent makes the one's attachment different from the other's."""
     item = attachment("net", blue, **case.keys)
@@ -116,11 +116,13 @@ def _shape(value: t.Any) -> t.Any:
         return {key: _shape(inner) for key, inner in value.items() if key not in ("address", "ip")}
     if isinstance(value, list):
         return [_shape(inner) for inner in value]
-    return "random" if isinstance(value, str) and value != networks.MAC and RANDOM.match(value) else value
+    return "random" if isinstance(value, str) and value != reference_networks.MAC and RANDOM.match(value) else value
 
 
-def test_the_module_takes_libcnis_attachment_for_what_is_wanted(node: Node, libcni: Libcni, blue: Namespace) -> None:
-    node.write(networks.full())
+def test_the_module_takes_libcnis_attachment_for_what_is_wanted(
+    node: EngineNode, libcni: Libcni, blue: Namespace
+) -> None:
+    node.write(reference_networks.full())
     item = attachment("net", blue, **CAPABILITIES)
     before = node.come_and_go(item)
     (result,) = libcni.run("ADD", [item]).results
@@ -130,8 +132,8 @@ def test_the_module_takes_libcnis_attachment_for_what_is_wanted(node: Node, libc
     assert before.difference(node.state()) == ""
 
 
-def test_what_libcni_deleted_is_attached_anew(node: Node, libcni: Libcni, blue: Namespace) -> None:
-    node.write(networks.full())
+def test_what_libcni_deleted_is_attached_anew(node: EngineNode, libcni: Libcni, blue: Namespace) -> None:
+    node.write(reference_networks.full())
     item = attachment("net", blue, **CAPABILITIES)
     node.attach(item)
     assert libcni.run("DEL", [item]).results == [None]
@@ -140,8 +142,8 @@ def test_what_libcni_deleted_is_attached_anew(node: Node, libcni: Libcni, blue: 
     assert len(node.leases("net")) == 1
 
 
-def test_both_find_the_same_drift(node: Node, engine: Engine, libcni: Libcni, blue: Namespace) -> None:
-    node.write(networks.full())
+def test_both_find_the_same_drift(node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace) -> None:
+    node.write(reference_networks.full())
     item = attachment("net", blue, **CAPABILITIES)
     engine.add(item)
     blue.run("ip", "link", "delete", "eth0")

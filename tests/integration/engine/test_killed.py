@@ -16,21 +16,28 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment, finished, remove, replace
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    EngineNode,
+    Json,
+    attachment,
+    finished,
+    remove,
+    replace,
+)
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
-from ansible_collections.cni.node.tests.support.plugins import Answer, Call
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedCall
 from ansible_collections.cni.node.tests.support.state import State
 from ansible_collections.cni.node.tests.support.until import until
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import wait_until_dead
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-BRIDGE, STALL = networks.bridge(), {"type": "stall"}
+BRIDGE, STALL = reference_networks.bridge(), {"type": "stall"}
 # An ADD goes through them from the first to the last, a DEL the other way round.
 CONFIGURATIONS = {
-    "bridge, then stall": networks.network(BRIDGE, STALL),
-    "stall, then bridge": networks.network(STALL, BRIDGE),
+    "bridge, then stall": reference_networks.network(BRIDGE, STALL),
+    "stall, then bridge": reference_networks.network(STALL, BRIDGE),
 }
 either_order = pytest.mark.parametrize("configuration", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
 either_check = pytest.mark.parametrize("check", ["always", "never"])
@@ -40,16 +47,16 @@ IN_DEL = "an earlier run was interrupted at DEL"
 
 
 @pytest.fixture
-def item(node: Node, blue: Namespace) -> Json:
+def item(node: EngineNode, blue: Namespace) -> Json:
     node.plugins.write("stall")
     return attachment("net", blue)
 
 
-def kill_in(node: Node, command: str, item: Json, by: int = signal.SIGKILL, **options: t.Any) -> None:
+def kill_in(node: EngineNode, command: str, item: Json, by: int = signal.SIGKILL, **options: t.Any) -> None:
     """Run the module, and kill it while `stall` is in the middle of a command; that goes on to its end by itself."""
     node.plugins.forget()
     with node.plugins.gate() as gate:
-        held: dict[str, t.Any] = {command: Answer(hold=gate)}
+        held: dict[str, t.Any] = {command: ScriptedAnswer(hold=gate)}
         node.plugins.write("stall", **held)
         running = node.start("attachments", attachments=[item], **options)
         (call,) = node.plugins.wait_for_held(1)
@@ -60,14 +67,14 @@ def kill_in(node: Node, command: str, item: Json, by: int = signal.SIGKILL, **op
     node.plugins.write("stall")
 
 
-def prepared(node: Node, item: Json, configuration: Json) -> State:
+def prepared(node: EngineNode, item: Json, configuration: Json) -> State:
     node.write(configuration)
     return node.come_and_go(item)
 
 
 @either_check
 @either_order
-def test_an_add_is_begun_anew(node: Node, blue: Namespace, item: Json, configuration: Json, check: str) -> None:
+def test_an_add_is_begun_anew(node: EngineNode, blue: Namespace, item: Json, configuration: Json, check: str) -> None:
     before = prepared(node, item, configuration)
     kill_in(node, "ADD", item)
     assert not node.record_of(item).exists()
@@ -81,7 +88,7 @@ def test_an_add_is_begun_anew(node: Node, blue: Namespace, item: Json, configura
 
 
 @either_order
-def test_an_add_is_undone_where_it_is_not_wanted_any_more(node: Node, item: Json, configuration: Json) -> None:
+def test_an_add_is_undone_where_it_is_not_wanted_any_more(node: EngineNode, item: Json, configuration: Json) -> None:
     before = prepared(node, item, configuration)
     kill_in(node, "ADD", item)
     assert node.detach(item)[0]["action"] == "removed"
@@ -89,7 +96,7 @@ def test_an_add_is_undone_where_it_is_not_wanted_any_more(node: Node, item: Json
 
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-def test_an_add_is_purged(node: Node, item: Json, by: int) -> None:
+def test_an_add_is_purged(node: EngineNode, item: Json, by: int) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item, by)
     (entry,) = node.attach(purge=True)
@@ -97,7 +104,7 @@ def test_an_add_is_purged(node: Node, item: Json, by: int) -> None:
     assert before.difference(node.state()) == ""
 
 
-def test_an_add_is_undone_with_the_configuration_it_began_with(node: Node, item: Json) -> None:
+def test_an_add_is_undone_with_the_configuration_it_began_with(node: EngineNode, item: Json) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     (node.conf_dir / "10-net.conflist").unlink()
@@ -106,9 +113,9 @@ def test_an_add_is_undone_with_the_configuration_it_began_with(node: Node, item:
     assert before.difference(node.state()) == ""
 
 
-def test_an_add_that_is_begun_anew_leaves_no_rule_of_the_plugin_firewall(node: Node, item: Json) -> None:
+def test_an_add_that_is_begun_anew_leaves_no_rule_of_the_plugin_firewall(node: EngineNode, item: Json) -> None:
     """It is told what to undo by the result alone, and the next ADD has another address."""
-    before = prepared(node, item, networks.network(BRIDGE, networks.FIREWALL, STALL))
+    before = prepared(node, item, reference_networks.network(BRIDGE, reference_networks.FIREWALL, STALL))
     kill_in(node, "ADD", item)
     (lost,) = node.leases("net")
     (entry,) = node.attach(item)
@@ -119,11 +126,11 @@ def test_an_add_that_is_begun_anew_leaves_no_rule_of_the_plugin_firewall(node: N
 
 
 @contextlib.contextmanager
-def outlived(node: Node, item: Json) -> t.Iterator[Call]:
+def outlived(node: EngineNode, item: Json) -> t.Iterator[ScriptedCall]:
     """A plugin in its ADD whose run has been killed; it goes on at the end of the block."""
     node.plugins.forget()
     with node.plugins.gate() as gate:
-        node.plugins.write("stall", ADD=Answer(hold=gate))
+        node.plugins.write("stall", ADD=ScriptedAnswer(hold=gate))
         running = node.start("attachments", attachments=[item])
         (call,) = node.plugins.wait_for_held(1)
         running.kill()
@@ -150,7 +157,7 @@ def _until_it_has_looked_again_and_again(pid: int) -> None:
     until(often)
 
 
-def test_a_plugin_that_outlives_its_run_is_waited_for(node: Node, item: Json) -> None:
+def test_a_plugin_that_outlives_its_run_is_waited_for(node: EngineNode, item: Json) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     lock = node.cache_dir / "cni.node" / "locks" / file_name("container", item["container_id"])
     with outlived(node, item):
@@ -164,7 +171,7 @@ def test_a_plugin_that_outlives_its_run_is_waited_for(node: Node, item: Json) ->
     assert before.difference(node.state()) == ""
 
 
-def test_a_plugin_that_outlives_its_run_for_too_long_is_ended(node: Node, item: Json) -> None:
+def test_a_plugin_that_outlives_its_run_for_too_long_is_ended(node: EngineNode, item: Json) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     with outlived(node, item) as orphan:
         assert node.detach(item, timeout=5)[0]["action"] == "removed"
@@ -172,8 +179,8 @@ def test_a_plugin_that_outlives_its_run_for_too_long_is_ended(node: Node, item: 
         assert before.difference(node.state()) == ""
 
 
-def test_an_add_is_begun_anew_in_another_namespace(node: Node, blue: Namespace, item: Json) -> None:
-    before = prepared(node, item, networks.network(networks.bridge(ipMasq=True), STALL))
+def test_an_add_is_begun_anew_in_another_namespace(node: EngineNode, blue: Namespace, item: Json) -> None:
+    before = prepared(node, item, reference_networks.network(reference_networks.bridge(ipMasq=True), STALL))
     kill_in(node, "ADD", item)
     replace(blue)
     assert node.attach(item)[0]["action"] == "recreated"
@@ -182,16 +189,18 @@ def test_an_add_is_begun_anew_in_another_namespace(node: Node, blue: Namespace, 
     assert before.difference(node.state()) == ""
 
 
-def test_an_add_is_undone_without_its_namespace(node: Node, blue: Namespace, item: Json) -> None:
+def test_an_add_is_undone_without_its_namespace(node: EngineNode, blue: Namespace, item: Json) -> None:
     """What the plugins would have to ask the interface for is not in any record yet."""
-    before = prepared(node, item, networks.network(networks.bridge(ipMasq=True), STALL)).without(LOST)
+    before = prepared(node, item, reference_networks.network(reference_networks.bridge(ipMasq=True), STALL)).without(
+        LOST
+    )
     kill_in(node, "ADD", item)
     remove(blue)
     assert node.detach(item)[0]["action"] == "removed"
     assert before.difference(node.state().without(LOST)) == ""
 
 
-def test_an_add_that_is_killed_again_and_again_leaks_nothing(node: Node, item: Json) -> None:
+def test_an_add_that_is_killed_again_and_again_leaks_nothing(node: EngineNode, item: Json) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     for command in ("ADD", "DEL", "ADD", "DEL"):
         kill_in(node, command, item)
@@ -202,12 +211,12 @@ def test_an_add_that_is_killed_again_and_again_leaks_nothing(node: Node, item: J
     assert before.difference(node.state()) == ""
 
 
-def test_of_two_runs_one_begins_an_add_anew_and_the_other_checks(node: Node, item: Json) -> None:
+def test_of_two_runs_one_begins_an_add_anew_and_the_other_checks(node: EngineNode, item: Json) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     node.plugins.forget()
     with node.plugins.gate() as gate:
-        node.plugins.write("stall", ADD=Answer(hold=gate))
+        node.plugins.write("stall", ADD=ScriptedAnswer(hold=gate))
         running = [node.start("attachments", attachments=[item]) for dummy in range(2)]
         node.plugins.wait_for_held(1)
     entries = [finished(process).succeeded().entries[0] for process in running]
@@ -219,7 +228,7 @@ def test_of_two_runs_one_begins_an_add_anew_and_the_other_checks(node: Node, ite
 
 @either_check
 @either_order
-def test_a_delete_is_finished(node: Node, item: Json, configuration: Json, check: str) -> None:
+def test_a_delete_is_finished(node: EngineNode, item: Json, configuration: Json, check: str) -> None:
     before = prepared(node, item, configuration)
     node.attach(item)
     kill_in(node, "DEL", {**item, "state": "absent"})
@@ -231,7 +240,7 @@ def test_a_delete_is_finished(node: Node, item: Json, configuration: Json, check
 @either_check
 @either_order
 def test_a_half_deleted_attachment_is_not_taken_for_whole(
-    node: Node, blue: Namespace, item: Json, configuration: Json, check: str
+    node: EngineNode, blue: Namespace, item: Json, configuration: Json, check: str
 ) -> None:
     before = prepared(node, item, configuration)
     node.attach(item)
@@ -246,14 +255,14 @@ def test_a_half_deleted_attachment_is_not_taken_for_whole(
     assert before.difference(node.state()) == ""
 
 
-def test_what_was_interrupted_is_shown(node: Node, item: Json) -> None:
+def test_what_was_interrupted_is_shown(node: EngineNode, item: Json) -> None:
     prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
     assert (entry["container_id"], entry["interrupted"], entry["own"]) == ("blue", "ADD", True)
 
 
-def test_check_mode_says_what_an_interrupted_add_leads_to_and_does_nothing(node: Node, item: Json) -> None:
+def test_check_mode_says_what_an_interrupted_add_leads_to_and_does_nothing(node: EngineNode, item: Json) -> None:
     prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     before = node.state()

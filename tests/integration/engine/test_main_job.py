@@ -12,8 +12,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment, told
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment, told
 from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace
 
@@ -38,9 +38,11 @@ def _delete_shaping(namespace: Namespace) -> None:
 DELETE = _in_namespace("ip", "link", "delete", "eth0")
 FLUSH = _in_namespace("ip", "address", "flush", "dev", "eth0")
 LOSE_ROUTE = _in_namespace("ip", "route", "delete", "default")
-STATIC = networks.bridge(ipam={"type": "static", "addresses": [{"address": "10.1.0.9/16", "gateway": "10.1.0.1"}]})
-BOTH_FAMILIES = networks.bridge(ipam=networks.host_local("10.1.0.0/16", "fd00:1::/64"))
-MASQUERADING = networks.bridge(ipMasq=True)
+STATIC = reference_networks.bridge(
+    ipam={"type": "static", "addresses": [{"address": "10.1.0.9/16", "gateway": "10.1.0.1"}]}
+)
+BOTH_FAMILIES = reference_networks.bridge(ipam=reference_networks.host_local("10.1.0.0/16", "fd00:1::/64"))
+MASQUERADING = reference_networks.bridge(ipMasq=True)
 
 
 class Job(t.NamedTuple):
@@ -54,11 +56,11 @@ class Job(t.NamedTuple):
 
 
 GATEWAY = "10.1.0.1"
-CAPABILITIES: Json = {"capability_args": networks.CAPABILITY_ARGS}
-MAC: Json = {"capability_args": {"mac": networks.MAC}}
-BRIDGE = networks.bridge()
-TUNED = [BRIDGE, networks.TUNING]
-FULL = networks.full()["plugins"]
+CAPABILITIES: Json = {"capability_args": reference_networks.CAPABILITY_ARGS}
+MAC: Json = {"capability_args": {"mac": reference_networks.MAC}}
+BRIDGE = reference_networks.bridge()
+TUNED = [BRIDGE, reference_networks.TUNING]
+FULL = reference_networks.full()["plugins"]
 JOBS = {
     "bridge, interface deleted": Job([BRIDGE], GATEWAY, DELETE),
     "bridge, addresses flushed": Job([BRIDGE], GATEWAY, FLUSH),
@@ -71,23 +73,27 @@ JOBS = {
     ),
     "tuning, another value": Job(TUNED, GATEWAY, _in_namespace("sysctl", "-w", "net.core.somaxconn=99"), MAC),
     "portmap at 0.4.0, interface deleted": Job(FULL, GATEWAY, DELETE, CAPABILITIES, "0.4.0"),
-    "ptp masquerading, interface deleted": Job([networks.PTP], "fd00:3::1", DELETE),
-    "ptp masquerading, addresses flushed": Job([networks.PTP], "10.3.0.1", FLUSH),
-    "macvlan, interface deleted": Job([networks.MACVLAN], networks.WORLD, DELETE),
-    "macvlan, addresses flushed": Job([networks.MACVLAN], networks.WORLD, FLUSH),
-    "host-device, addresses flushed": Job([networks.HOST_DEVICE], networks.WORLD, FLUSH),
-    "bandwidth, shaping lost": Job([BRIDGE, networks.BANDWIDTH], GATEWAY, _delete_shaping),
-    "firewall, rules flushed": Job([BRIDGE, networks.FIREWALL], GATEWAY, _on_node("iptables", "-F", "CNI-FORWARD")),
-    "loopback, set down": Job([networks.LOOPBACK], "127.0.0.1", _in_namespace("ip", "link", "set", "lo", "down")),
+    "ptp masquerading, interface deleted": Job([reference_networks.PTP], "fd00:3::1", DELETE),
+    "ptp masquerading, addresses flushed": Job([reference_networks.PTP], "10.3.0.1", FLUSH),
+    "macvlan, interface deleted": Job([reference_networks.MACVLAN], reference_networks.WORLD, DELETE),
+    "macvlan, addresses flushed": Job([reference_networks.MACVLAN], reference_networks.WORLD, FLUSH),
+    "host-device, addresses flushed": Job([reference_networks.HOST_DEVICE], reference_networks.WORLD, FLUSH),
+    "bandwidth, shaping lost": Job([BRIDGE, reference_networks.BANDWIDTH], GATEWAY, _delete_shaping),
+    "firewall, rules flushed": Job(
+        [BRIDGE, reference_networks.FIREWALL], GATEWAY, _on_node("iptables", "-F", "CNI-FORWARD")
+    ),
+    "loopback, set down": Job(
+        [reference_networks.LOOPBACK], "127.0.0.1", _in_namespace("ip", "link", "set", "lo", "down")
+    ),
 }
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
-def test_the_whole_life_of_an_attachment(node: Node, engine: Engine, blue: Namespace, job: Job) -> None:
-    networks.make_uplink()
-    if kind := networks.missing_kind(job.plugins):
+def test_the_whole_life_of_an_attachment(node: EngineNode, engine: Engine, blue: Namespace, job: Job) -> None:
+    reference_networks.make_uplink()
+    if kind := reference_networks.missing_kind(job.plugins):
         pytest.skip(f"this kernel has no {kind}")
-    node.write(networks.network(*job.plugins, version=job.version))
+    node.write(reference_networks.network(*job.plugins, version=job.version))
     item = attachment("net", blue, **job.keys)
     before, inside_before = node.come_and_go(item), sorted(blue.links())
     assert told(engine.ensure(item)) == ("added", True, "")
@@ -104,8 +110,8 @@ def test_the_whole_life_of_an_attachment(node: Node, engine: Engine, blue: Names
     assert sorted(blue.links()) == inside_before
 
 
-def test_drift_that_is_to_fail_fails_and_stays(node: Node, blue: Namespace) -> None:
-    node.write(networks.network(BRIDGE))
+def test_drift_that_is_to_fail_fails_and_stays(node: EngineNode, blue: Namespace) -> None:
+    node.write(reference_networks.network(BRIDGE))
     item = attachment("net", blue)
     node.attach(item)
     FLUSH(blue)
@@ -113,27 +119,27 @@ def test_drift_that_is_to_fail_fails_and_stays(node: Node, blue: Namespace) -> N
     assert blue.addresses("eth0") == set()
 
 
-def test_two_containers_reach_each_other_and_a_mapped_port(node: Node, blue: Namespace) -> None:
-    node.write(networks.full())
+def test_two_containers_reach_each_other_and_a_mapped_port(node: EngineNode, blue: Namespace) -> None:
+    node.write(reference_networks.full())
     with namespace("red") as red:
         items = [attachment("net", blue, **CAPABILITIES), attachment("net", red)]
         blues, reds = node.attach(*items)
-        assert blue.links()["eth0"]["address"] == networks.MAC
+        assert blue.links()["eth0"]["address"] == reference_networks.MAC
         address = reds["result"]["ips"][0]["address"].split("/")[0]
         blue.run("ping", "-c1", "-W5", address)
         with inside(blue.path):
-            server = socket.create_server(("0.0.0.0", networks.CONTAINER_PORT))
+            server = socket.create_server(("0.0.0.0", reference_networks.CONTAINER_PORT))
         gateway = blues["result"]["ips"][0]["gateway"]
-        with server, socket.create_connection((gateway, networks.HOST_PORT), timeout=5) as client:
+        with server, socket.create_connection((gateway, reference_networks.HOST_PORT), timeout=5) as client:
             accepted, dummy = server.accept()
             with accepted:
                 accepted.sendall(b"hello")
             assert client.recv(5) == b"hello"
 
 
-def test_an_interface_of_a_container_on_each_of_two_networks(node: Node, blue: Namespace) -> None:
-    node.write(networks.network(BRIDGE))
-    node.write({**networks.network(networks.PTP), "name": "other"})
+def test_an_interface_of_a_container_on_each_of_two_networks(node: EngineNode, blue: Namespace) -> None:
+    node.write(reference_networks.network(BRIDGE))
+    node.write({**reference_networks.network(reference_networks.PTP), "name": "other"})
     items = [attachment("net", blue), attachment("other", blue, ifname="eth1")]
     before = node.come_and_go(*items)
     assert [entry["action"] for entry in node.attach(*items)] == ["added", "added"]

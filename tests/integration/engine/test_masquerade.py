@@ -10,17 +10,17 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import (
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
-    Node,
+    EngineNode,
     attachment,
     finished,
     remove,
     told,
 )
 from ansible_collections.cni.node.tests.support.namespaces import namespace
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
@@ -31,8 +31,8 @@ def _nat() -> str:
     return subprocess.run(["iptables-save", "-t", "nat"], check=True, capture_output=True, text=True).stdout
 
 
-def test_rules_of_others_are_no_obstacle(node: Node, engine: Engine) -> None:
-    node.write(networks.network(networks.bridge(ipMasq=True)))
+def test_rules_of_others_are_no_obstacle(node: EngineNode, engine: Engine) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True)))
     for words in FOREIGN:
         subprocess.run(["iptables", "-t", "nat", "-A", "POSTROUTING", *words, "-j", "ACCEPT"], check=True)
     with namespace("lost") as lost:
@@ -45,10 +45,10 @@ def test_rules_of_others_are_no_obstacle(node: Node, engine: Engine) -> None:
     assert ("lost" in _nat(), _nat().count("-j ACCEPT")) == (False, len(FOREIGN))
 
 
-def test_an_add_that_fails_when_its_namespace_has_gone_leaves_no_rule(node: Node) -> None:
-    node.write(networks.network(networks.bridge(ipMasq=True), {"type": "stall"}))
+def test_an_add_that_fails_when_its_namespace_has_gone_leaves_no_rule(node: EngineNode) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), {"type": "stall"}))
     with namespace("lost") as lost, node.plugins.gate() as gate:
-        node.plugins.write("stall", ADD=Answer(hold=gate, error={"code": 100, "msg": "no"}))
+        node.plugins.write("stall", ADD=ScriptedAnswer(hold=gate, error={"code": 100, "msg": "no"}))
         running = node.start("attachments", attachments=[attachment("net", lost)])
         node.plugins.wait_for_held(1)
         assert 'id: \\"lost\\"' in _nat()
@@ -58,9 +58,9 @@ def test_an_add_that_fails_when_its_namespace_has_gone_leaves_no_rule(node: Node
 
 
 def test_of_two_interfaces_that_share_a_chain_one_goes_and_the_other_is_masqueraded_again(
-    node: Node, engine: Engine
+    node: EngineNode, engine: Engine
 ) -> None:
-    node.write(networks.network(networks.bridge(ipMasq=True)))
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True)))
     with namespace("red") as red:
         stays, goes = attachment("net", red), attachment("net", red, ifname="eth1")
         node.attach(stays, goes)

@@ -8,27 +8,27 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-UNWILLING = Answer(error={"code": 102, "msg": "not today"})
+UNWILLING = ScriptedAnswer(error={"code": 102, "msg": "not today"})
 
 
-def _records(node: Node) -> list[str]:
+def _records(node: EngineNode) -> list[str]:
     return [path.name for path in (node.cache_dir / "results").iterdir()]
 
 
 @pytest.mark.parametrize("name", ["net", "other"])
-def test_where_it_cannot_be_moved_it_is_where_it_was(node: Node, blue: Namespace, name: str) -> None:
-    node.write(networks.network(networks.bridge(ipMasq=True)))
+def test_where_it_cannot_be_moved_it_is_where_it_was(node: EngineNode, blue: Namespace, name: str) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True)))
     node.attach(attachment("net", blue))
     node.plugins.write("odd", ADD=UNWILLING)
     (node.conf_dir / "10-net.conflist").unlink()
-    node.write(networks.network(networks.bridge(ipMasq=True), {"type": "odd"}, name=name))
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), {"type": "odd"}, name=name))
     done = node.run("attachments", attachments=[attachment(name, blue)], purge=True)
     done.failed("not today", "the attachment of blue (eth0) to network net has been put back as it was before")
     assert (_records(node), len(node.leases("net")), node.intents()) == (["net-blue-eth0"], 1, [])

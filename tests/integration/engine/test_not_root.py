@@ -14,8 +14,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import MODULES, Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import MODULES, EngineNode, Json, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -45,8 +45,8 @@ def _msg(module: str, **arguments: t.Any) -> str:
 
 
 @pytest.mark.parametrize("module", ["attachments", "netns"])
-def test_a_module_says_what_it_needs(node: Node, blue: Namespace, module: str) -> None:
-    node.write(networks.network(networks.bridge()))
+def test_a_module_says_what_it_needs(node: EngineNode, blue: Namespace, module: str) -> None:
+    node.write(reference_networks.network(reference_networks.bridge()))
     node.attach(attachment("net", blue))
     arguments: dict[str, Json] = {
         "attachments": {"attachments": [attachment("net", blue)]},

@@ -10,21 +10,21 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment, replace
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment, replace
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 
 @pytest.fixture
-def item(node: Node, blue: Namespace) -> Json:
-    node.write(networks.network(networks.bridge()))
-    node.write({**networks.network(networks.bridge(bridge="cni8")), "name": "other"})
+def item(node: EngineNode, blue: Namespace) -> Json:
+    node.write(reference_networks.network(reference_networks.bridge()))
+    node.write({**reference_networks.network(reference_networks.bridge(bridge="cni8")), "name": "other"})
     return attachment("net", blue)
 
 
-def test_an_interface_of_another_network_stays(node: Node, item: Json) -> None:
+def test_an_interface_of_another_network_stays(node: EngineNode, item: Json) -> None:
     node.attach(item)
     before = node.state()
     error = node.refusal(
@@ -36,7 +36,7 @@ def test_an_interface_of_another_network_stays(node: Node, item: Json) -> None:
 
 
 def test_what_has_lost_its_namespace_leaves_the_interface_in_the_new_one(
-    node: Node, blue: Namespace, item: Json
+    node: EngineNode, blue: Namespace, item: Json
 ) -> None:
     node.attach(item)
     replace(blue)
@@ -52,7 +52,7 @@ def test_what_has_lost_its_namespace_leaves_the_interface_in_the_new_one(
     assert before.difference(node.state()) == ""
 
 
-def test_an_interface_that_nobody_recorded_stays(node: Node, blue: Namespace, item: Json) -> None:
+def test_an_interface_that_nobody_recorded_stays(node: EngineNode, blue: Namespace, item: Json) -> None:
     subprocess.run(["ip", "-n", blue.name, "link", "add", "eth0", "type", "bridge"], check=True)
     before = node.state()
     node.refusal(item, f"{blue.path} has an interface of that name", "give the attachment an ifname of its own")

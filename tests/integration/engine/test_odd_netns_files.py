@@ -15,9 +15,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.booting import REQUIRES_SYSTEMD, boot, item, make, swept
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
 from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -59,13 +59,13 @@ def kinds() -> dict[str, str]:
 
 
 @pytest.fixture
-def net(node: Node) -> t.Iterator[Node]:
-    node.write(networks.network(networks.bridge(), version="0.4.0"))
+def net(node: EngineNode) -> t.Iterator[EngineNode]:
+    node.write(reference_networks.network(reference_networks.bridge(), version="0.4.0"))
     with swept(node):
         yield node
 
 
-def within_time(node: Node, module: str, **arguments: t.Any) -> Json:
+def within_time(node: EngineNode, module: str, **arguments: t.Any) -> Json:
     """The result of a module that waits for no other end of a pipe."""
     running = node.start(module, **arguments)
     until(lambda: running.poll() is not None or None, seconds=40)
@@ -74,7 +74,7 @@ def within_time(node: Node, module: str, **arguments: t.Any) -> Json:
     return t.cast("Json", json.loads(stdout))
 
 
-def test_gc_looks_past_them(net: Node) -> None:
+def test_gc_looks_past_them(net: EngineNode) -> None:
     """One has the name of a lost container, and one that of the namespace of an attachment."""
     make(net, "a-pipe", "kept")
     net.attach({"network": "net", "netns": "a-pipe"}, {"network": "net", "netns": "kept"})
@@ -90,7 +90,7 @@ def test_gc_looks_past_them(net: Node) -> None:
     assert kinds() == before
 
 
-def test_verify_and_node_info_look_past_them(net: Node) -> None:
+def test_verify_and_node_info_look_past_them(net: EngineNode) -> None:
     before = odd_files()
     assert within_time(net, "verify")["msg"] == "networks: 1 verified"
     assert within_time(net, "node_info")["netns"] == []
@@ -99,7 +99,7 @@ def test_verify_and_node_info_look_past_them(net: Node) -> None:
 
 @REQUIRES_SYSTEMD
 @pytest.mark.parametrize("kind", MAKERS)
-def test_a_restoration_ends_where_such_a_file_has_the_name_of_a_namespace(net: Node, kind: str) -> None:
+def test_a_restoration_ends_where_such_a_file_has_the_name_of_a_namespace(net: EngineNode, kind: str) -> None:
     name = kind.replace(" ", "-")
     make(net, name, "other")
     net.attach(item(name), item("other"))

@@ -12,11 +12,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import (
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
+    EngineNode,
     Json,
-    Node,
     attachment,
     remove,
     replace,
@@ -35,13 +35,17 @@ LOST = r"^blue$|^/run/netns/blue |^tuning/blue_eth0"
 
 
 @pytest.fixture
-def item(node: Node, blue: Namespace) -> Json:
-    node.write(networks.network(networks.bridge(ipMasq=True), networks.TUNING, networks.PORTMAP))
-    return attachment("net", blue, capability_args=networks.CAPABILITY_ARGS)
+def item(node: EngineNode, blue: Namespace) -> Json:
+    node.write(
+        reference_networks.network(
+            reference_networks.bridge(ipMasq=True), reference_networks.TUNING, reference_networks.PORTMAP
+        )
+    )
+    return attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
 
 
 def test_an_attachment_without_its_namespace_is_deleted(
-    node: Node, engine: Engine, blue: Namespace, item: Json
+    node: EngineNode, engine: Engine, blue: Namespace, item: Json
 ) -> None:
     before = node.come_and_go(item).without(LOST)
     engine.add(item)
@@ -50,7 +54,9 @@ def test_an_attachment_without_its_namespace_is_deleted(
     assert before.difference(node.state().without(LOST)) == ""
 
 
-def test_a_lost_namespace_is_missed_and_the_lease_kept(node: Node, engine: Engine, blue: Namespace, item: Json) -> None:
+def test_a_lost_namespace_is_missed_and_the_lease_kept(
+    node: EngineNode, engine: Engine, blue: Namespace, item: Json
+) -> None:
     engine.add(item)
     remove(blue)
     error = node.refusal(item, "/run/netns/blue does not exist", "make it first")
@@ -59,7 +65,7 @@ def test_a_lost_namespace_is_missed_and_the_lease_kept(node: Node, engine: Engin
 
 
 def test_purge_deletes_an_attachment_without_its_namespace(
-    node: Node, engine: Engine, blue: Namespace, item: Json
+    node: EngineNode, engine: Engine, blue: Namespace, item: Json
 ) -> None:
     before = node.come_and_go(item).without(LOST)
     engine.add(item)
@@ -71,7 +77,7 @@ def test_purge_deletes_an_attachment_without_its_namespace(
 
 @pytest.mark.parametrize("check", ["always", "never"])
 def test_another_namespace_of_the_same_name_is_attached_anew(
-    node: Node, engine: Engine, blue: Namespace, item: Json, check: str
+    node: EngineNode, engine: Engine, blue: Namespace, item: Json, check: str
 ) -> None:
     before = node.come_and_go(item)
     engine.add(item)
@@ -85,7 +91,7 @@ def test_another_namespace_of_the_same_name_is_attached_anew(
 
 
 def test_the_interface_of_another_namespace_is_not_deleted(
-    node: Node, engine: Engine, blue: Namespace, item: Json
+    node: EngineNode, engine: Engine, blue: Namespace, item: Json
 ) -> None:
     engine.add(item)
     replace(blue)
@@ -95,7 +101,7 @@ def test_the_interface_of_another_namespace_is_not_deleted(
     assert node.leases("net") == []
 
 
-def test_one_namespace_at_two_paths_is_one(node: Node, engine: Engine, blue: Namespace, item: Json) -> None:
+def test_one_namespace_at_two_paths_is_one(node: EngineNode, engine: Engine, blue: Namespace, item: Json) -> None:
     """What is told of it below /proc is less than what is told of where it is mounted."""
     with subprocess.Popen(blue.argv("cat"), stdin=subprocess.PIPE) as process:
         until(lambda: blue.path.samefile(f"/proc/{process.pid}/ns/net") or None)
@@ -109,7 +115,7 @@ def test_one_namespace_at_two_paths_is_one(node: Node, engine: Engine, blue: Nam
 
 
 def test_what_was_attached_at_a_path_that_is_no_more_is_attached_anew_at_the_other(
-    node: Node, engine: Engine, blue: Namespace, item: Json, tmp_path: pathlib.Path
+    node: EngineNode, engine: Engine, blue: Namespace, item: Json, tmp_path: pathlib.Path
 ) -> None:
     path = tmp_path / "elsewhere"
     path.touch()
@@ -125,7 +131,7 @@ def test_what_was_attached_at_a_path_that_is_no_more_is_attached_anew_at_the_oth
 
 @pytest.mark.interop
 def test_libcnis_attachment_of_another_namespace_is_attached_anew(
-    node: Node, engine: Engine, libcni: Libcni, blue: Namespace, item: Json
+    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, item: Json
 ) -> None:
     """Its record does not tell one namespace from another; CHECK does."""
     before = node.come_and_go(item)
@@ -140,7 +146,7 @@ def test_libcnis_attachment_of_another_namespace_is_attached_anew(
 
 
 @pytest.fixture
-def after_a_reboot(node: Node, blue: Namespace, item: Json) -> t.Iterator[None]:
+def after_a_reboot(node: EngineNode, blue: Namespace, item: Json) -> t.Iterator[None]:
     """Records and leases are there, and nothing that they are about."""
     node.attach(item)
     with rebooted():
@@ -151,7 +157,7 @@ def after_a_reboot(node: Node, blue: Namespace, item: Json) -> t.Iterator[None]:
 
 @pytest.mark.usefixtures("after_a_reboot")
 @pytest.mark.parametrize("check", ["always", "never"])
-def test_a_reboot_is_made_up_for(node: Node, item: Json, check: str) -> None:
+def test_a_reboot_is_made_up_for(node: EngineNode, item: Json, check: str) -> None:
     with namespace("blue") as blue:
         (entry,) = node.attach(item, check=check)
         assert (entry["action"], entry["reason"]) == ("recreated", ANOTHER)
@@ -162,7 +168,7 @@ def test_a_reboot_is_made_up_for(node: Node, item: Json, check: str) -> None:
 
 
 @pytest.mark.usefixtures("after_a_reboot")
-def test_what_a_reboot_left_is_deleted(node: Node, item: Json) -> None:
+def test_what_a_reboot_left_is_deleted(node: EngineNode, item: Json) -> None:
     """portmap makes its chains on the way: only they are new."""
     (entry,) = node.detach(item)
     assert entry["action"] == "removed"

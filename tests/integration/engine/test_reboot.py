@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.booting import (
     DNS,
     FILES,
@@ -31,20 +31,26 @@ from ansible_collections.cni.node.tests.integration.engine.booting import (
     records,
     stalling,
 )
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
 from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 pytestmark = list(RESTORES)
 
 
-def test_attachments_come_back_with_their_namespaces_and_addresses(clean: Node) -> None:
+def test_attachments_come_back_with_their_namespaces_and_addresses(clean: EngineNode) -> None:
     node = clean
-    node.write(networks.network({**networks.bridge(ipMasq=True), "dns": DNS}, networks.TUNING, networks.PORTMAP))
-    node.write({**networks.network(networks.PTP), "name": "nat"})
+    node.write(
+        reference_networks.network(
+            {**reference_networks.bridge(ipMasq=True), "dns": DNS},
+            reference_networks.TUNING,
+            reference_networks.PORTMAP,
+        )
+    )
+    node.write({**reference_networks.network(reference_networks.PTP), "name": "nat"})
     make(node, "red", "blue", "green")
-    mapped = item("blue", capability_args=networks.CAPABILITY_ARGS)
+    mapped = item("blue", capability_args=reference_networks.CAPABILITY_ARGS)
     two, gone = item("blue", "nat", ifname="eth1"), {"network": "net", "netns": "red"}
     node.attach(gone, mapped, two, item("green"))
     had, leases = addresses(node), {name: node.leases(name) for name in ("net", "nat")}
@@ -68,35 +74,39 @@ def test_attachments_come_back_with_their_namespaces_and_addresses(clean: Node) 
         assert {one["action"] for one in node.attach(mapped, two, item("green"))} == {"checked"}
 
 
-IPAM = networks.host_local("10.4.0.0/16")
+IPAM = reference_networks.host_local("10.4.0.0/16")
 CHAINS: dict[str, list[Json]] = {
-    "bridge, sbr": [networks.bridge(), {"type": "sbr"}],
-    "bridge, firewall, bandwidth": [networks.bridge(), networks.FIREWALL, networks.BANDWIDTH],
-    "ptp": [networks.PTP],
-    "macvlan": [{"type": "macvlan", "master": networks.UPLINK, "ipam": IPAM}],
-    "host-device": [{"type": "host-device", "device": networks.UPLINK, "ipam": IPAM}],
-    "host-device, static": [networks.HOST_DEVICE],
-    "loopback": [networks.LOOPBACK],
+    "bridge, sbr": [reference_networks.bridge(), {"type": "sbr"}],
+    "bridge, firewall, bandwidth": [
+        reference_networks.bridge(),
+        reference_networks.FIREWALL,
+        reference_networks.BANDWIDTH,
+    ],
+    "ptp": [reference_networks.PTP],
+    "macvlan": [{"type": "macvlan", "master": reference_networks.UPLINK, "ipam": IPAM}],
+    "host-device": [{"type": "host-device", "device": reference_networks.UPLINK, "ipam": IPAM}],
+    "host-device, static": [reference_networks.HOST_DEVICE],
+    "loopback": [reference_networks.LOOPBACK],
 }
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["at once", "later"])
 @pytest.mark.parametrize("plugins", CHAINS.values(), ids=CHAINS)
-def test_every_plugin_lets_go_of_what_is_gone(clean: Node, plugins: list[Json], late: bool) -> None:
+def test_every_plugin_lets_go_of_what_is_gone(clean: EngineNode, plugins: list[Json], late: bool) -> None:
     """Also where the link below comes up only after a while: until then nothing is lost, and nothing leaks."""
     node = clean
-    networks.make_uplink()
-    missing = networks.missing_kind(plugins)
+    reference_networks.make_uplink()
+    missing = reference_networks.missing_kind(plugins)
     if missing:
         pytest.skip(f"this kernel has no {missing}")
-    node.write(networks.network(*plugins))
+    node.write(reference_networks.network(*plugins))
     make(node, "blue")
     node.attach(item())
     had, leases = inside("blue"), node.leases("net")
     with rebooted():
         if late:
             subprocess.run(command(), check=False, stdout=subprocess.DEVNULL)
-        networks.make_uplink()
+        reference_networks.make_uplink()
         boot()
         assert (inside("blue"), node.leases("net"), node.intents()) == (had, leases, [])
         assert node.attach(item())[0]["action"] in ("checked", "unchanged")
@@ -104,9 +114,9 @@ def test_every_plugin_lets_go_of_what_is_gone(clean: Node, plugins: list[Json], 
         assert node.leases("net") == []
 
 
-def test_an_address_that_another_has_by_now_is_given_up(clean: Node) -> None:
+def test_an_address_that_another_has_by_now_is_given_up(clean: EngineNode) -> None:
     node = clean
-    node.write(networks.network(networks.bridge()))
+    node.write(reference_networks.network(reference_networks.bridge()))
     make(node, "blue")
     node.attach(item())
     pathlib.Path("/var/lib/cni/networks/net/10.1.0.2").write_text("other\r\neth0", encoding="ascii")
@@ -117,17 +127,22 @@ def test_an_address_that_another_has_by_now_is_given_up(clean: Node) -> None:
         assert inside("blue") == ["10.1.0.3/16"]
 
 
-def test_what_fails_does_not_stop_the_others_and_is_not_forgotten(clean: Node) -> None:
+def test_what_fails_does_not_stop_the_others_and_is_not_forgotten(clean: EngineNode) -> None:
     node = clean
     stalling(node)
     node.write(
-        {**networks.network(networks.bridge(bridge="cni1", ipam=networks.host_local("10.2.0.0/16"))), "name": "b"}
+        {
+            **reference_networks.network(
+                reference_networks.bridge(bridge="cni1", ipam=reference_networks.host_local("10.2.0.0/16"))
+            ),
+            "name": "b",
+        }
     )
     make(node, "red", "blue")
     node.attach(item("red"), item("blue", "b"))
     had = addresses(node)
     with rebooted():
-        stalling(node, ADD=Answer(error={"code": 100, "msg": "not today"}))
+        stalling(node, ADD=ScriptedAnswer(error={"code": 100, "msg": "not today"}))
         told = boot(status=1).splitlines()
         assert sorted(line.partition(":")[0] for line in told) == ["failed", "recreated"]
         assert any("not today" in line for line in told)
@@ -139,13 +154,13 @@ def test_what_fails_does_not_stop_the_others_and_is_not_forgotten(clean: Node) -
         assert addresses(node) == had
 
 
-def test_what_was_being_removed_for_good_is_removed(clean: Node) -> None:
+def test_what_was_being_removed_for_good_is_removed(clean: EngineNode) -> None:
     node = clean
     stalling(node)
     make(node, "blue")
     node.attach(item())
     with node.plugins.gate() as gate:
-        stalling(node, DEL=Answer(hold=gate))
+        stalling(node, DEL=ScriptedAnswer(hold=gate))
         running = node.start("attachments", attachments=[{**item(), "state": "absent"}])
         node.plugins.wait_for_held(1)
         running.kill()
@@ -157,9 +172,9 @@ def test_what_was_being_removed_for_good_is_removed(clean: Node) -> None:
         assert not pathlib.Path("/run/netns/blue").exists()
 
 
-def test_between_reboot_and_restoration_nothing_of_it_is_garbage(clean: Node) -> None:
+def test_between_reboot_and_restoration_nothing_of_it_is_garbage(clean: EngineNode) -> None:
     node = clean
-    node.write(networks.network(networks.bridge(ipMasq=True)))
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True)))
     make(node, "blue")
     node.attach(item())
     had = addresses(node)
@@ -171,10 +186,10 @@ def test_between_reboot_and_restoration_nothing_of_it_is_garbage(clean: Node) ->
         assert inside("blue") == had["net-blue-eth0"]
 
 
-def test_name_servers_of_the_results_are_the_namespaces(clean: Node) -> None:
+def test_name_servers_of_the_results_are_the_namespaces(clean: EngineNode) -> None:
     node = clean
     stalling(node)
-    node.write(networks.network({**networks.bridge(), "dns": DNS}, {"type": "stall"}))
+    node.write(reference_networks.network({**reference_networks.bridge(), "dns": DNS}, {"type": "stall"}))
     make(node, "blue")
     (entry,) = node.attach(item())
     assert entry["result"]["dns"]["nameservers"] == ["10.1.0.1"]
@@ -196,9 +211,9 @@ def test_name_servers_of_the_results_are_the_namespaces(clean: Node) -> None:
         assert not RESOLV_CONF.parent.exists()
 
 
-def test_the_last_one_takes_away_what_a_reboot_needed(clean: Node) -> None:
+def test_the_last_one_takes_away_what_a_reboot_needed(clean: EngineNode) -> None:
     node = clean
-    node.write(networks.network(networks.bridge()))
+    node.write(reference_networks.network(reference_networks.bridge()))
     make(node, "red", "blue")
     done = node.run("attachments", attachments=[item("red"), item("blue")]).succeeded()
     assert done.result["files"] == [{"path": str(path), "action": "created"} for path in FILES]
@@ -210,9 +225,9 @@ def test_the_last_one_takes_away_what_a_reboot_needed(clean: Node) -> None:
     assert not any(os.path.lexists(path) for path in (*FILES, PROGRAM.parent))
 
 
-def test_records_of_several_directories_are_restored(clean: Node) -> None:
+def test_records_of_several_directories_are_restored(clean: EngineNode) -> None:
     node = clean
-    node.write(networks.network(networks.bridge()))
+    node.write(reference_networks.network(reference_networks.bridge()))
     make(node, "red", "blue")
     node.attach(item("red"))
     node.attach(item("blue"), cache_dir="/var/lib/cni/other")

@@ -14,7 +14,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import faults, networks
+from ansible_collections.cni.node.tests.integration.engine import faults, reference_networks
 from ansible_collections.cni.node.tests.integration.engine.booting import (
     DNS,
     RESOLV_CONF,
@@ -28,9 +28,9 @@ from ansible_collections.cni.node.tests.integration.engine.booting import (
     make,
     stalling,
 )
-from ansible_collections.cni.node.tests.integration.engine.node import Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = list(RESTORES)
@@ -38,10 +38,10 @@ pytestmark = list(RESTORES)
 LOG = logging.getLogger(__name__)
 
 
-def killed_in(node: Node, command_held: str) -> None:
+def killed_in(node: EngineNode, command_held: str) -> None:
     """Restore, and kill that while `stall` is in the middle of a command."""
     with node.plugins.gate() as gate:
-        stalling(node, **{command_held: Answer(hold=gate)})
+        stalling(node, **{command_held: ScriptedAnswer(hold=gate)})
         running = subprocess.Popen(command(), stdout=subprocess.DEVNULL)
         (call,) = node.plugins.wait_for_held(1)
         running.kill()
@@ -51,7 +51,9 @@ def killed_in(node: Node, command_held: str) -> None:
 
 
 @pytest.mark.parametrize("held", ["DEL", "ADD"])
-def test_a_restoration_that_is_killed_is_finished_by_the_next_with_the_same_address(clean: Node, held: str) -> None:
+def test_a_restoration_that_is_killed_is_finished_by_the_next_with_the_same_address(
+    clean: EngineNode, held: str
+) -> None:
     node = clean
     stalling(node)
     make(node, "red", "blue")
@@ -68,11 +70,11 @@ def test_a_restoration_that_is_killed_is_finished_by_the_next_with_the_same_addr
         assert (addresses(node), node.leases("net")) == (had, leases)
 
 
-def test_whenever_restorations_are_killed_nothing_is_lost(clean: Node) -> None:
+def test_whenever_restorations_are_killed_nothing_is_lost(clean: EngineNode) -> None:
     """Each a little later than the one before, from reboot to reboot."""
     node = clean
     names = [f"c{number}" for number in range(4)]
-    node.write(networks.network(networks.bridge(ipMasq=True), networks.PORTMAP))
+    node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), reference_networks.PORTMAP))
     make(node, *names)
     node.attach(*(item(name) for name in names))
     had, leases = addresses(node), node.leases("net")
@@ -90,10 +92,10 @@ def test_whenever_restorations_are_killed_nothing_is_lost(clean: Node) -> None:
             assert [inside(name) for name in names] == [had[f"net-{name}-eth0"] for name in names]
 
 
-def test_at_whichever_boundary_a_restoration_is_killed_the_next_has_all_as_it_was(clean: Node) -> None:
+def test_at_whichever_boundary_a_restoration_is_killed_the_next_has_all_as_it_was(clean: EngineNode) -> None:
     """Before and after each plugin, each flush, each rename and each removal."""
     node = clean
-    node.write(networks.network({**networks.bridge(), "dns": DNS}))
+    node.write(reference_networks.network({**reference_networks.bridge(), "dns": DNS}))
     make(node, "blue")
     node.attach(item())
     had, resolv_conf = addresses(node), RESOLV_CONF.read_bytes()

@@ -11,8 +11,8 @@ import json
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -32,9 +32,9 @@ MALFORMED: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize(("values", "fragment"), MALFORMED.values(), ids=MALFORMED)
 def test_a_value_that_its_plugin_cannot_decode_is_an_error_before_anything_is_begun(
-    node: Node, blue: Namespace, values: Json, fragment: str
+    node: EngineNode, blue: Namespace, values: Json, fragment: str
 ) -> None:
-    node.write(networks.full())
+    node.write(reference_networks.full())
     for options in ({}, {"_ansible_check_mode": True}):
         node.refusal(attachment("net", blue, capability_args=values), fragment, **options)
     assert node.intents() == []
@@ -50,8 +50,12 @@ REFUSED: dict[str, Json] = {
 
 @pytest.mark.parametrize("wrong", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("way", ["corrected", "absent", "collected"])
-def test_what_a_refused_value_has_spoiled_can_be_ended(node: Node, blue: Namespace, wrong: Json, way: str) -> None:
-    node.write(networks.network(networks.bridge(capabilities={"ips": True}), networks.TUNING))
+def test_what_a_refused_value_has_spoiled_can_be_ended(
+    node: EngineNode, blue: Namespace, wrong: Json, way: str
+) -> None:
+    node.write(
+        reference_networks.network(reference_networks.bridge(capabilities={"ips": True}), reference_networks.TUNING)
+    )
     item = attachment("net", blue)
     before = node.come_and_go(item)
     spoiled = node.run("attachments", attachments=[{**item, **wrong}])
@@ -68,12 +72,16 @@ def test_what_a_refused_value_has_spoiled_can_be_ended(node: Node, blue: Namespa
     assert before.difference(node.state()) == ""
 
 
-def test_what_a_refused_configuration_has_spoiled_ends_with_the_corrected_one(node: Node, blue: Namespace) -> None:
-    wrong = networks.network(networks.bridge(isGateway="yes"), networks.TUNING)
+def test_what_a_refused_configuration_has_spoiled_ends_with_the_corrected_one(
+    node: EngineNode, blue: Namespace
+) -> None:
+    wrong = reference_networks.network(reference_networks.bridge(isGateway="yes"), reference_networks.TUNING)
     path = node.write(wrong)
     item = attachment("net", blue)
     node.run("attachments", attachments=[item]).failed("the DEL that followed failed too")
-    path.write_text(json.dumps(networks.network(networks.bridge(), networks.TUNING)), encoding="utf-8")
+    path.write_text(
+        json.dumps(reference_networks.network(reference_networks.bridge(), reference_networks.TUNING)), encoding="utf-8"
+    )
     assert [entry["action"] for entry in node.attach(item)] == ["recreated"]
     node.detach(item)
     assert node.intents() == []
@@ -87,12 +95,12 @@ PANICS: dict[str, tuple[Json, Json]] = {
 
 
 def tuned(keys: Json, **more: Json) -> Json:
-    return networks.network(networks.bridge(), {"type": "tuning", **keys, **more})
+    return reference_networks.network(reference_networks.bridge(), {"type": "tuning", **keys, **more})
 
 
 @pytest.mark.parametrize(("keys", "values"), PANICS.values(), ids=PANICS)
 def test_settings_that_end_tuning_in_a_panic_are_an_error_before_anything_is_begun(
-    node: Node, blue: Namespace, keys: Json, values: Json
+    node: EngineNode, blue: Namespace, keys: Json, values: Json
 ) -> None:
     node.write(tuned(keys))
     item = attachment("net", blue, **values)
@@ -108,7 +116,7 @@ def test_settings_that_end_tuning_in_a_panic_are_an_error_before_anything_is_beg
 
 
 def test_what_a_panic_of_tuning_has_spoiled_ends_with_the_corrected_configuration(
-    node: Node, engine: Engine, blue: Namespace
+    node: EngineNode, engine: Engine, blue: Namespace
 ) -> None:
     wrong = {"args": {"cni": SETTINGS}}
     node.write(tuned(wrong))

@@ -13,8 +13,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
 from ansible_collections.cni.node.tests.support import namespaces
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
@@ -25,28 +25,32 @@ ITEM: Json = {
     "netns": "blue",
     "capability_args": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]},
 }
-PLUGINS = (networks.bridge(ipMasq=True), networks.PORTMAP, {**networks.FIREWALL, "ingressPolicy": "same-bridge"})
+PLUGINS = (
+    reference_networks.bridge(ipMasq=True),
+    reference_networks.PORTMAP,
+    {**reference_networks.FIREWALL, "ingressPolicy": "same-bridge"},
+)
 
 
 def run(*command: str, stdin: str = "") -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, input=stdin).stdout
 
 
-def used(node: Node, *plugins: Json) -> None:
+def used(node: EngineNode, *plugins: Json) -> None:
     """An attachment has come and gone."""
-    configuration = networks.network(*(plugins or PLUGINS))
+    configuration = reference_networks.network(*(plugins or PLUGINS))
     node.run("conflists", conflists=[{"config": configuration}]).succeeded()
     node.attach(ITEM)
     node.detach(ITEM)
 
 
-def removed(node: Node) -> list[Json]:
+def removed(node: EngineNode) -> list[Json]:
     """The result of a task that removes all networks of this collection."""
     done = node.run("conflists", conflists=[], purge=True).succeeded()
     return t.cast("list[Json]", done.result["conflists"])
 
 
-def collect(node: Node, conflists: list[Json]) -> dict[str, Json]:
+def collect(node: EngineNode, conflists: list[Json]) -> dict[str, Json]:
     """By kind and subject, what was foretold and then done; a second run finds the same to keep and nothing to do."""
     options: Json = {"networks": ["net"], "min_age": 0, "removed_conflists": conflists}
     before = node.state()
@@ -76,7 +80,7 @@ def chains() -> set[str]:
     return {line[1:].split(" ")[0] for line in lines if line.startswith(":CNI")}
 
 
-def test_what_only_a_removed_network_used_is_collected(node: Node, blue: Namespace) -> None:
+def test_what_only_a_removed_network_used_is_collected(node: EngineNode, blue: Namespace) -> None:
     used(node)
     assert {"CNI-HOSTPORT-DNAT", "CNI-FORWARD", "CNI-ADMIN", "CNI-ISOLATION-STAGE-1"} <= chains()
     found = collect(node, removed(node))
@@ -85,7 +89,7 @@ def test_what_only_a_removed_network_used_is_collected(node: Node, blue: Namespa
     assert "CNI" not in run("iptables-save")
 
 
-def test_without_a_removed_network_nothing_shared_is_touched(node: Node, blue: Namespace) -> None:
+def test_without_a_removed_network_nothing_shared_is_touched(node: EngineNode, blue: Namespace) -> None:
     used(node)
     before = node.state()
     done = node.run("gc", min_age=0, removed_conflists=[]).succeeded()
@@ -96,45 +100,49 @@ def test_without_a_removed_network_nothing_shared_is_touched(node: Node, blue: N
 SETTINGS: t.Final = pathlib.Path("/etc/containerd/cni-test.toml")
 
 
-def _nomad(dummy: Node) -> str:
+def _nomad(dummy: EngineNode) -> str:
     path = pathlib.Path("/opt/cni/config/theirs.conflist")
     path.parent.mkdir()
-    path.write_text(json.dumps(networks.network(networks.bridge(), name="theirs")), encoding="utf-8")
+    path.write_text(
+        json.dumps(reference_networks.network(reference_networks.bridge(), name="theirs")), encoding="utf-8"
+    )
     return f"{path} has cni0"
 
 
-def _containerd(dummy: Node) -> str:
+def _containerd(dummy: EngineNode) -> str:
     """It is told where its networks are."""
     directory = pathlib.Path("/var/lib/cni/theirs")
     directory.mkdir()
     SETTINGS.parent.mkdir(exist_ok=True)
     SETTINGS.write_text(f'[plugins."io.containerd.grpc.v1.cri".cni]\n  conf_dir = "{directory}"\n', encoding="utf-8")
     path = directory / "10-theirs.conf"
-    path.write_text(json.dumps(networks.single(networks.bridge(), "0.4.0", name="theirs")), encoding="utf-8")
+    path.write_text(
+        json.dumps(reference_networks.single(reference_networks.bridge(), "0.4.0", name="theirs")), encoding="utf-8"
+    )
     return f"{path} has cni0"
 
 
-def _default_bridge(node: Node) -> str:
-    plugin = {key: value for key, value in networks.bridge().items() if key != "bridge"}
-    return f"{node.write(networks.network(plugin, name='theirs'))} has cni0"
+def _default_bridge(node: EngineNode) -> str:
+    plugin = {key: value for key, value in reference_networks.bridge().items() if key != "bridge"}
+    return f"{node.write(reference_networks.network(plugin, name='theirs'))} has cni0"
 
 
-def _cut_off(node: Node) -> str:
+def _cut_off(node: EngineNode) -> str:
     path = node.conf_dir / "50-cut.conflist"
     path.write_text('{"name": "cut", "plugins": [{"type": "bridge", "bridge": "cni0"', encoding="utf-8")
     return f"{path} has cni0"
 
 
-def _unreadable(node: Node) -> str:
+def _unreadable(node: EngineNode) -> str:
     path = node.conf_dir / "50-huge.conflist"
     with path.open("wb") as stream:
         stream.truncate(64 * 1024 * 1024)
     return f"what cannot be read may need it: cannot read {path}"
 
 
-def _record(node: Node) -> str:
+def _record(node: EngineNode) -> str:
     """Another runtime's, whose network has no file any more."""
-    configuration = json.dumps(networks.network(networks.bridge(), name="theirs"))
+    configuration = json.dumps(reference_networks.network(reference_networks.bridge(), name="theirs"))
     record = node.cache_dir / "theirs" / "results" / "theirs-c1-eth0"
     record.parent.mkdir(parents=True)
     document = {
@@ -149,19 +157,19 @@ def _record(node: Node) -> str:
     return "the attachment of c1 (eth0) to network theirs has cni0"
 
 
-def _port(dummy: Node) -> str:
+def _port(dummy: EngineNode) -> str:
     link("add", "theirs0", "type", "veth", "peer", "name", "theirs1")
     link("set", "theirs0", "master", "cni0")
     return "it has the port theirs0"
 
 
-def _address(dummy: Node) -> str:
+def _address(dummy: EngineNode) -> str:
     run("ip", "address", "add", "192.0.2.1/24", "dev", "cni0")
     return "cni0 has the address 192.0.2.1/24, which is the gateway of none of them"
 
 
-def _file(path: str, text: str) -> t.Callable[[Node], str]:
-    def write(dummy: Node) -> str:
+def _file(path: str, text: str) -> t.Callable[[EngineNode], str]:
+    def write(dummy: EngineNode) -> str:
         file = pathlib.Path(path)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
@@ -200,32 +208,34 @@ def files() -> t.Iterator[None]:
         *(_file(path, text) for path, text in FILES.items()),
     ],
 )
-def test_a_bridge_that_something_else_uses_stays(node: Node, blue: Namespace, use: t.Callable[[Node], str]) -> None:
-    used(node, networks.bridge())
+def test_a_bridge_that_something_else_uses_stays(
+    node: EngineNode, blue: Namespace, use: t.Callable[[EngineNode], str]
+) -> None:
+    used(node, reference_networks.bridge())
     conflists = removed(node)
     reason = use(node)
     kept(collect(node, conflists), "bridge cni0", reason)
     assert "cni0" in namespaces.links()
 
 
-def test_a_bridge_that_others_may_use_unseen_stays(node: Node, blue: Namespace) -> None:
-    configuration = {**networks.network(networks.bridge(), version="1.1.0"), "disableGC": True}
+def test_a_bridge_that_others_may_use_unseen_stays(node: EngineNode, blue: Namespace) -> None:
+    configuration = {**reference_networks.network(reference_networks.bridge(), version="1.1.0"), "disableGC": True}
     node.run("conflists", conflists=[{"config": configuration}], probe=False).succeeded()
     link("add", "cni0", "type", "bridge")
     kept(collect(node, removed(node)), "bridge cni0", "disableGC of network net says that others may use it")
 
 
-def test_a_link_of_the_name_that_is_no_bridge_stays(node: Node, blue: Namespace) -> None:
-    used(node, networks.bridge())
+def test_a_link_of_the_name_that_is_no_bridge_stays(node: EngineNode, blue: Namespace) -> None:
+    used(node, reference_networks.bridge())
     link("delete", "cni0")
     link("add", "cni0", "type", "veth", "peer", "name", "theirs1")
     kept(collect(node, removed(node)), "bridge cni0", "it is no bridge, but veth")
 
 
-def test_the_pair_of_a_vlan_goes_with_its_bridge(node: Node) -> None:
+def test_the_pair_of_a_vlan_goes_with_its_bridge(node: EngineNode) -> None:
     """As the plugin makes it with `vlan` and `isGateway`; not every kernel has VLANs of bridges."""
-    plugin = networks.bridge(vlan=100)
-    node.run("conflists", conflists=[{"config": networks.network(plugin)}]).succeeded()
+    plugin = reference_networks.bridge(vlan=100)
+    node.run("conflists", conflists=[{"config": reference_networks.network(plugin)}]).succeeded()
     link("add", "cni0", "type", "bridge")
     link("add", "cni0.100", "type", "veth", "peer", "name", "veth12345678")
     link("set", "veth12345678", "master", "cni0")
@@ -235,11 +245,13 @@ def test_the_pair_of_a_vlan_goes_with_its_bridge(node: Node) -> None:
     assert set(namespaces.links()) == {"lo"}
 
 
-def test_chains_that_another_network_needs_stay(node: Node, blue: Namespace) -> None:
+def test_chains_that_another_network_needs_stay(node: EngineNode, blue: Namespace) -> None:
     used(node)
     conflists = removed(node)
-    other = networks.bridge(bridge="cni1", ipam=networks.host_local("10.2.0.0/16"))
-    path = node.write(networks.network(other, networks.PORTMAP, networks.FIREWALL, name="theirs"))
+    other = reference_networks.bridge(bridge="cni1", ipam=reference_networks.host_local("10.2.0.0/16"))
+    path = node.write(
+        reference_networks.network(other, reference_networks.PORTMAP, reference_networks.FIREWALL, name="theirs")
+    )
     found = collect(node, conflists)
     kept(
         found,
@@ -252,7 +264,7 @@ def test_chains_that_another_network_needs_stay(node: Node, blue: Namespace) -> 
     assert {"CNI-HOSTPORT-DNAT", "CNI-FORWARD", "CNI-ADMIN"} <= chains()
 
 
-def test_chains_with_rules_of_the_operator_stay(node: Node, blue: Namespace) -> None:
+def test_chains_with_rules_of_the_operator_stay(node: EngineNode, blue: Namespace) -> None:
     used(node)
     run("iptables", "-A", "CNI-ADMIN", "-s", "192.0.2.7", "-j", "DROP")
     run("iptables", "-t", "nat", "-A", "INPUT", "-j", "CNI-HOSTPORT-SETMARK")
@@ -295,7 +307,7 @@ THEIRS: t.Final = (
 
 @pytest.mark.parametrize(("theirs", "reason"), [("", ""), *THEIRS])
 def test_tables_of_nftables_go_unless_something_of_others_is_in_them(
-    node: Node, blue: Namespace, theirs: str, reason: str
+    node: EngineNode, blue: Namespace, theirs: str, reason: str
 ) -> None:
     used(node)
     run("nft", "-f", "-", stdin=f"{TABLES}{theirs}\n")
@@ -309,10 +321,10 @@ def test_tables_of_nftables_go_unless_something_of_others_is_in_them(
 
 @pytest.mark.parametrize(("version", "plugins"), [("0.2.0", PLUGINS[:1]), ("0.4.0", PLUGINS)])
 def test_check_mode_takes_for_removed_what_tasks_before_it_would_remove(
-    node: Node, blue: Namespace, version: str, plugins: tuple[Json, ...]
+    node: EngineNode, blue: Namespace, version: str, plugins: tuple[Json, ...]
 ) -> None:
     """Results of before 0.3.0 do not tell the node's end of an attachment."""
-    configuration = networks.network(*plugins, version=version)
+    configuration = reference_networks.network(*plugins, version=version)
     node.run("conflists", conflists=[{"config": configuration}]).succeeded()
     node.attach(ITEM)
     found = []
@@ -329,8 +341,8 @@ def test_check_mode_takes_for_removed_what_tasks_before_it_would_remove(
     assert set(namespaces.links()) == {"lo"}
 
 
-def test_a_bridge_with_a_container_that_is_not_removed_stays(node: Node, blue: Namespace) -> None:
-    used(node, networks.bridge())
+def test_a_bridge_with_a_container_that_is_not_removed_stays(node: EngineNode, blue: Namespace) -> None:
+    used(node, reference_networks.bridge())
     with namespaces.namespace("red"):
         node.attach({"network": "net", "netns": "red"})
         given = removed(node)
@@ -351,10 +363,10 @@ add chain bridge nat PREROUTING { type filter hook prerouting priority -300; }
 
 @pytest.mark.parametrize("theirs", ["", "add rule bridge nat PREROUTING accept", "add chain bridge nat POSTROUTING"])
 def test_the_table_of_macspoofchk_goes_unless_something_of_others_is_in_it(
-    node: Node, blue: Namespace, theirs: str
+    node: EngineNode, blue: Namespace, theirs: str
 ) -> None:
     """As bridge leaves it from 1.2.0 on."""
-    used(node, networks.bridge(macspoofchk=True))
+    used(node, reference_networks.bridge(macspoofchk=True))
     run("nft", "-f", "-", stdin=f"{SPOOF_TABLE}{theirs}\n")
     found = collect(node, removed(node))
     assert found["shared table nft bridge nat"]["action"] == ("kept" if theirs else "removed")

@@ -14,21 +14,21 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Engine, Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, addresses, links, namespace
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 SMALL: Json = {"type": "host-local", "ranges": [[{"subnet": "10.1.0.0/30", "gateway": "10.1.0.1"}]]}
 PLUGINS: dict[str, Json] = {
-    "bridge": networks.bridge(ipam=SMALL, ipMasq=True),
+    "bridge": reference_networks.bridge(ipam=SMALL, ipMasq=True),
     "ptp": {"type": "ptp", "ipam": SMALL, "ipMasq": True},
-    "macvlan": {**networks.MACVLAN, "ipam": SMALL},
-    "ipvlan": {"type": "ipvlan", "master": networks.UPLINK, "ipam": SMALL},
-    "host-device": {**networks.HOST_DEVICE, "ipam": SMALL},
+    "macvlan": {**reference_networks.MACVLAN, "ipam": SMALL},
+    "ipvlan": {"type": "ipvlan", "master": reference_networks.UPLINK, "ipam": SMALL},
+    "host-device": {**reference_networks.HOST_DEVICE, "ipam": SMALL},
 }
 # What is done inside the container, where its only address is the last of the network.
 DEEDS = {
@@ -56,7 +56,7 @@ DEEDS = {
     ],
     "renamed to bytes": ["ip link set eth0 down", "ip link set eth0 name \x1b[31m\"'"],
 }
-UNWILLING = Answer(error={"code": 102, "msg": "not today"})
+UNWILLING = ScriptedAnswer(error={"code": 102, "msg": "not today"})
 PAIRS = ("bridge", "ptp")
 NO_INTERFACES_IN_RESULT = "0.2.0"
 
@@ -66,14 +66,14 @@ def _do(inside: Namespace, deeds: t.Iterable[str], **known: str) -> None:
         inside.run(*(word.format(**known) for word in deed.split(" ")))
 
 
-def _write(node: Node, kind: str, version: str = "1.0.0") -> Json:
-    networks.make_uplink()
-    if networks.missing_kind([PLUGINS[kind]]):
+def _write(node: EngineNode, kind: str, version: str = "1.0.0") -> Json:
+    reference_networks.make_uplink()
+    if reference_networks.missing_kind([PLUGINS[kind]]):
         pytest.skip(f"this kernel has no {kind}")
-    return networks.network(PLUGINS[kind], version=version)
+    return reference_networks.network(PLUGINS[kind], version=version)
 
 
-def _attached(node: Node, inside: Namespace, kind: str = "bridge", version: str = "1.0.0") -> Json:
+def _attached(node: EngineNode, inside: Namespace, kind: str = "bridge", version: str = "1.0.0") -> Json:
     node.write(_write(node, kind, version))
     item = attachment("net", inside)
     node.attach(item)
@@ -97,7 +97,7 @@ def _holders(*namespaces: Namespace) -> list[str]:
     ]
 
 
-def _next_gets_it_alone(node: Node, blue: Namespace) -> None:
+def _next_gets_it_alone(node: EngineNode, blue: Namespace) -> None:
     with namespace("green") as green:
         node.attach(attachment("net", green))
         assert node.leases("net") == ["10.1.0.2"]
@@ -109,7 +109,7 @@ def _next_gets_it_alone(node: Node, blue: Namespace) -> None:
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize("kind", PAIRS)
 def test_the_link_is_gone_before_its_address_is_free(
-    node: Node, blue: Namespace, kind: str, deed: str, version: str
+    node: EngineNode, blue: Namespace, kind: str, deed: str, version: str
 ) -> None:
     item = _attached(node, blue, kind, version)
     _do(blue, DEEDS[deed], mac=_mac(blue))
@@ -120,15 +120,15 @@ def test_the_link_is_gone_before_its_address_is_free(
 
 
 @pytest.mark.parametrize("kind", ["macvlan", "ipvlan", "host-device"])
-def test_a_link_that_is_no_pair_gets_its_name_back_for_del(node: Node, blue: Namespace, kind: str) -> None:
+def test_a_link_that_is_no_pair_gets_its_name_back_for_del(node: EngineNode, blue: Namespace, kind: str) -> None:
     item = _attached(node, blue, kind)
     _do(blue, DEEDS["renamed"])
     assert node.detach(item)[0]["action"] == "removed"
     assert (set(links(blue.name)), node.leases("net")) == ({"lo"}, [])
-    assert networks.UPLINK in links()
+    assert reference_networks.UPLINK in links()
 
 
-def test_what_has_taken_the_name_stays(node: Node, blue: Namespace) -> None:
+def test_what_has_taken_the_name_stays(node: EngineNode, blue: Namespace) -> None:
     """DEL goes by the name, and would remove it."""
     item = _attached(node, blue)
     _do(blue, DEEDS["renamed and put in the place of"])
@@ -136,8 +136,8 @@ def test_what_has_taken_the_name_stays(node: Node, blue: Namespace) -> None:
     assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo", "eth0"}, [], [])
 
 
-def test_after_a_del_that_failed_it_stays_as_well(node: Node, blue: Namespace) -> None:
-    node.write(networks.network(PLUGINS["bridge"], {"type": "odd"}))
+def test_after_a_del_that_failed_it_stays_as_well(node: EngineNode, blue: Namespace) -> None:
+    node.write(reference_networks.network(PLUGINS["bridge"], {"type": "odd"}))
     node.plugins.write("odd", DEL=UNWILLING)
     item = attachment("net", blue)
     node.attach(item)
@@ -149,10 +149,10 @@ def test_after_a_del_that_failed_it_stays_as_well(node: Node, blue: Namespace) -
     assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo", "eth0"}, [], [])
 
 
-def test_two_attachments_that_have_changed_names_lose_their_own_links(node: Node, blue: Namespace) -> None:
+def test_two_attachments_that_have_changed_names_lose_their_own_links(node: EngineNode, blue: Namespace) -> None:
     for name, subnet in (("net", "10.1.0.0/16"), ("other", "10.2.0.0/16")):
-        ipam = networks.host_local(subnet)
-        node.write(networks.network(networks.bridge(bridge=f"br-{name}", ipam=ipam), name=name))
+        ipam = reference_networks.host_local(subnet)
+        node.write(reference_networks.network(reference_networks.bridge(bridge=f"br-{name}", ipam=ipam), name=name))
     first, second = attachment("net", blue), attachment("other", blue, ifname="eth1")
     node.attach(first, second)
     swap = [f"ip link set eth{number} down" for number in (0, 1)]
@@ -169,7 +169,7 @@ def test_two_attachments_that_have_changed_names_lose_their_own_links(node: Node
     assert (set(links(blue.name)), _pairs(), node.leases("other")) == ({"lo"}, [], [])
 
 
-def test_a_link_in_another_namespace_goes_with_its_host_end(node: Node, blue: Namespace) -> None:
+def test_a_link_in_another_namespace_goes_with_its_host_end(node: EngineNode, blue: Namespace) -> None:
     with namespace("green") as green:
         item = _attached(node, blue)
         _do(blue, ["ip link set eth0 netns green"])
@@ -178,7 +178,7 @@ def test_a_link_in_another_namespace_goes_with_its_host_end(node: Node, blue: Na
         assert (_pairs(), _holders(blue, green), node.leases("net")) == ([], [], [])
 
 
-def test_a_link_in_a_namespace_without_a_path_goes_with_its_host_end(node: Node, blue: Namespace) -> None:
+def test_a_link_in_a_namespace_without_a_path_goes_with_its_host_end(node: EngineNode, blue: Namespace) -> None:
     """A process keeps the namespace."""
     item = _attached(node, blue)
     kept = subprocess.Popen(blue.argv("sleep", "600"))
@@ -194,7 +194,7 @@ def test_a_link_in_a_namespace_without_a_path_goes_with_its_host_end(node: Node,
 
 
 @pytest.mark.parametrize("check", ["always", "drift"])
-def test_a_renamed_link_is_made_anew_under_its_own_name(node: Node, blue: Namespace, check: str) -> None:
+def test_a_renamed_link_is_made_anew_under_its_own_name(node: EngineNode, blue: Namespace, check: str) -> None:
     item = _attached(node, blue)
     _do(blue, DEEDS["renamed"])
     (entry,) = node.attach(item, check=check)
@@ -206,7 +206,9 @@ def test_a_renamed_link_is_made_anew_under_its_own_name(node: Node, blue: Namesp
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_link_whose_name_another_one_has_is_not_made_anew(node: Node, blue: Namespace, check_mode: bool) -> None:
+def test_a_link_whose_name_another_one_has_is_not_made_anew(
+    node: EngineNode, blue: Namespace, check_mode: bool
+) -> None:
     item = _attached(node, blue)
     _do(blue, DEEDS["renamed and put in the place of"])
     node.refusal(
@@ -220,17 +222,17 @@ def test_a_link_whose_name_another_one_has_is_not_made_anew(node: Node, blue: Na
 
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_a_device_of_the_node_whose_name_another_link_has_is_not_given_up(
-    node: Node, blue: Namespace, check_mode: bool
+    node: EngineNode, blue: Namespace, check_mode: bool
 ) -> None:
     item = _attached(node, blue, "host-device")
     _do(blue, DEEDS["renamed and put in the place of"])
     node.refusal({**item, "state": "absent"}, "its interface is called foo now", _ansible_check_mode=check_mode)
     _do(blue, ["ip link delete eth0"])
     node.detach(item)
-    assert (set(links(blue.name)), node.leases("net"), networks.UPLINK in links()) == ({"lo"}, [], True)
+    assert (set(links(blue.name)), node.leases("net"), reference_networks.UPLINK in links()) == ({"lo"}, [], True)
 
 
-def test_gc_finds_the_link_as_well(node: Node, blue: Namespace) -> None:
+def test_gc_finds_the_link_as_well(node: EngineNode, blue: Namespace) -> None:
     item = _attached(node, blue)
     _do(blue, DEEDS["renamed"])
     os.utime(node.record_of(item), (0, 0))
@@ -240,7 +242,7 @@ def test_gc_finds_the_link_as_well(node: Node, blue: Namespace) -> None:
 
 
 def test_a_name_that_is_taken_meanwhile_is_left_and_nothing_is_freed(
-    node: Node, engine: Engine, blue: Namespace
+    node: EngineNode, engine: Engine, blue: Namespace
 ) -> None:
     item = _attached(node, blue)
     _do(blue, DEEDS["renamed"])

@@ -26,8 +26,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source, validate
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Engine, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -40,7 +40,7 @@ IPAM: t.Final[Json] = {"type": "host-local", "subnet": "10.1.0.0/16"}
 DEFAULT: t.Final[Json] = {"dst": "0.0.0.0/0"}
 PTP: t.Final[Json] = {"type": "ptp", "ipam": IPAM}
 ROUTE: t.Final[Json] = {"dst": "192.0.2.0/24", "gw": "10.1.0.1"}
-ON_MASTER: t.Final[Json] = {"master": networks.UPLINK, "ipam": IPAM}
+ON_MASTER: t.Final[Json] = {"master": reference_networks.UPLINK, "ipam": IPAM}
 
 # By plugin: its network, and where in it the object of the schema is.
 BASES: t.Final[dict[str, tuple[list[Json], Place]]] = {
@@ -49,7 +49,7 @@ BASES: t.Final[dict[str, tuple[list[Json], Place]]] = {
     "macvlan": ([{"type": "macvlan", **ON_MASTER}], (0,)),
     "ipvlan": ([{"type": "ipvlan", **ON_MASTER}], (0,)),
     "vlan": ([{"type": "vlan", "vlanId": 5, **ON_MASTER}], (0,)),
-    "host-device": ([{"type": "host-device", "device": networks.UPLINK}], (0,)),
+    "host-device": ([{"type": "host-device", "device": reference_networks.UPLINK}], (0,)),
     "loopback": ([{"type": "loopback"}], (0,)),
     "host-local": ([{"type": "bridge", "ipam": {**IPAM, "routes": [ROUTE]}}], (0, "ipam")),
     "static": (
@@ -58,7 +58,7 @@ BASES: t.Final[dict[str, tuple[list[Json], Place]]] = {
     ),
     "tuning": ([PTP, {"type": "tuning", "sysctl": {"net.core.somaxconn": "500"}}], (1,)),
     "portmap": ([PTP, {"type": "portmap", "capabilities": {"portMappings": True}}], (1,)),
-    "bandwidth": ([PTP, networks.BANDWIDTH], (1,)),
+    "bandwidth": ([PTP, reference_networks.BANDWIDTH], (1,)),
     "firewall": ([PTP, {"type": "firewall", "backend": "iptables"}], (1,)),
     "sbr": ([PTP, {"type": "sbr"}], (1,)),
     "vrf": ([PTP, {"type": "vrf", "vrfname": "blue"}], (1,)),
@@ -141,7 +141,7 @@ def network(plugin: str, place: Place, value: t.Any) -> Json:
         inner.pop(place[-1], None)
     else:
         inner[place[-1]] = value
-    return networks.network(*plugins)
+    return reference_networks.network(*plugins)
 
 
 def attach(engine: Engine, content: bytes, item: Json) -> str:
@@ -160,7 +160,7 @@ def lacks(plugin: str) -> str:
     """What this kernel has not, if the plugin needs it."""
     kinds = {"macvlan": "macvlan", "ipvlan": "ipvlan", "vrf": "vrf"}
     arguments = {"vrf": ("table", "5"), "vlan": ("id", "5")}.get(plugin, ())
-    link = ("link", networks.UPLINK) if plugin in ("macvlan", "ipvlan", "vlan") else ()
+    link = ("link", reference_networks.UPLINK) if plugin in ("macvlan", "ipvlan", "vlan") else ()
     kind = kinds.get(plugin, "vlan" if plugin == "vlan" else "")
     if not kind:
         return ""
@@ -180,12 +180,12 @@ def lacks_vlan_filtering() -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("plugin", BASES)
 def test_what_validation_lets_pass_the_plugin_takes(engine: Engine, blue: Namespace, plugin: str) -> None:
-    networks.make_uplink()
-    subprocess.run(["ip", "link", "set", networks.UPLINK, "mtu", "65535"], check=True)
+    reference_networks.make_uplink()
+    subprocess.run(["ip", "link", "set", reference_networks.UPLINK, "mtu", "65535"], check=True)
     if lacks(plugin):
         pytest.skip(f"this kernel has no {lacks(plugin)}")
     item = attachment("net", blue)
-    base = attach(engine, json.dumps(networks.network(*BASES[plugin][0])).encode(), item)
+    base = attach(engine, json.dumps(reference_networks.network(*BASES[plugin][0])).encode(), item)
     assert base == ""
     taken, contradictions = 0, []
     for place, value in variants(plugin):
@@ -199,10 +199,10 @@ def test_what_validation_lets_pass_the_plugin_takes(engine: Engine, blue: Namesp
     assert taken or plugin == "loopback"
 
 
-def test_what_no_plugin_takes_is_found_before(engine: Engine, blue: Namespace, node: Node) -> None:
+def test_what_no_plugin_takes_is_found_before(engine: Engine, blue: Namespace, node: EngineNode) -> None:
     """The corpus' faults of ranges and chains, as the plugins themselves see them."""
     for plugins in REFUSED:
-        content = json.dumps(networks.network(*plugins)).encode()
+        content = json.dumps(reference_networks.network(*plugins)).encode()
         assert attach(engine, content, attachment("net", blue)) != "", plugins
         assert errors(validate([Source("test", content)])), plugins
 

@@ -10,10 +10,10 @@ import json
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
@@ -21,7 +21,7 @@ SECRET = 'hush "wörd'
 SHOWN = (SECRET, "hush", "wörd", json.dumps(SECRET)[1:-1])
 
 
-def _said(node: Node, item: Json) -> str:
+def _said(node: EngineNode, item: Json) -> str:
     """All that a run says, but for what it was called with."""
     done = node.run("attachments", attachments=[item])
     assert done.status == 1, done.result
@@ -30,39 +30,41 @@ def _said(node: Node, item: Json) -> str:
     return done.msg
 
 
-def test_the_key_of_an_unknown_argument_is_shown_alone_which_differs_from_libcni(node: Node, blue: Namespace) -> None:
-    node.write(networks.network(networks.bridge()))
+def test_the_key_of_an_unknown_argument_is_shown_alone_which_differs_from_libcni(
+    node: EngineNode, blue: Namespace
+) -> None:
+    node.write(reference_networks.network(reference_networks.bridge()))
     assert 'ARGS: unknown args ["TOKEN=***"]' in _said(node, attachment("net", blue, args={"TOKEN": SECRET}))
     assert node.leases("net") == []
 
 
-def test_an_address_that_cannot_be_had_is_still_named(node: Node, blue: Namespace) -> None:
-    node.write(networks.network(networks.bridge()))
+def test_an_address_that_cannot_be_had_is_still_named(node: EngineNode, blue: Namespace) -> None:
+    node.write(reference_networks.network(reference_networks.bridge()))
     assert "10.99.0.1" in _said(node, attachment("net", blue, args={"IP": "10.99.0.1"}))
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(error={"code": 100, "msg": f"no {SECRET}", "details": json.dumps(SECRET)}),
-        Answer(stderr=f"level=error token={SECRET}", exit=1),
-        Answer(stdout=f"what is {SECRET}?", exit=1),
+        ScriptedAnswer(error={"code": 100, "msg": f"no {SECRET}", "details": json.dumps(SECRET)}),
+        ScriptedAnswer(stderr=f"level=error token={SECRET}", exit=1),
+        ScriptedAnswer(stdout=f"what is {SECRET}?", exit=1),
     ],
     ids=["error", "stderr", "stdout"],
 )
 @pytest.mark.parametrize("way", ["args", "config_args", "file"])
-def test_whatever_a_plugin_says(node: Node, blue: Namespace, way: str, answer: Answer) -> None:
+def test_whatever_a_plugin_says(node: EngineNode, blue: Namespace, way: str, answer: ScriptedAnswer) -> None:
     node.plugins.write("odd", ADD=answer)
     nested = {"deep": [{"er": SECRET}]}
     plugin = {"type": "odd", **({"args": {"cni": nested}} if way == "file" else {})}
-    node.write(networks.network(plugin))
+    node.write(reference_networks.network(plugin))
     given: dict[str, Json] = {"args": {"args": {"TOKEN": SECRET}}, "config_args": {"config_args": nested}, "file": {}}
     assert "***" in _said(node, attachment("net", blue, **given[way]))
 
 
-def test_what_a_plugin_that_succeeds_writes_beside(node: Node, blue: Namespace) -> None:
-    node.plugins.write("odd", ADD=Answer(result={"cniVersion": "1.0.0"}, stderr=f"token={SECRET}"))
-    node.write(networks.network({"type": "odd"}))
+def test_what_a_plugin_that_succeeds_writes_beside(node: EngineNode, blue: Namespace) -> None:
+    node.plugins.write("odd", ADD=ScriptedAnswer(result={"cniVersion": "1.0.0"}, stderr=f"token={SECRET}"))
+    node.write(reference_networks.network({"type": "odd"}))
     item = attachment("net", blue, args={"TOKEN": SECRET})
     result = node.run("attachments", attachments=[item], _ansible_verbosity=3).succeeded().result
     said = json.dumps({key: value for key, value in result.items() if key != "invocation"}, ensure_ascii=False)

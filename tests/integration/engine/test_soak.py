@@ -14,8 +14,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node, attachment, finished
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment, finished
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -30,7 +30,7 @@ LONGEST_RUN = 1.0  # seconds; it is killed at some moment before
 class Disorder:
     """Runs that attach and detach, some of which are killed, and somebody who takes interfaces away."""
 
-    def __init__(self, node: Node, made: t.Sequence[Namespace], seed: int) -> None:
+    def __init__(self, node: EngineNode, made: t.Sequence[Namespace], seed: int) -> None:
         self._node, self._made, self._random = node, made, random.Random(seed)
         self.items = [self._item(number, one) for number, one in enumerate(made)]
 
@@ -71,9 +71,9 @@ class Disorder:
 
 
 @pytest.mark.parametrize("seed", [SEED])
-def test_after_disorder_there_is_what_is_wanted_and_nothing_else(node: Node, seed: int) -> None:
-    node.write(networks.network(networks.bridge(), networks.PORTMAP))
-    node.write(networks.network(networks.PTP, name="routed"))
+def test_after_disorder_there_is_what_is_wanted_and_nothing_else(node: EngineNode, seed: int) -> None:
+    node.write(reference_networks.network(reference_networks.bridge(), reference_networks.PORTMAP))
+    node.write(reference_networks.network(reference_networks.PTP, name="routed"))
     with namespaces(*(f"soak{number}" for number in range(CONTAINERS))) as made:
         disorder = Disorder(node, made, seed)
         before = node.come_and_go(*disorder.items)

@@ -15,9 +15,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.booting import DNS, REQUIRES_SYSTEMD, item, make
-from ansible_collections.cni.node.tests.integration.engine.node import PLUGIN_DIRS, Node
+from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins, REQUIRES_SYSTEMD]
@@ -52,9 +52,9 @@ def bare() -> t.Iterator[None]:
         yield
 
 
-def provision(node: Node, source: str) -> None:
+def provision(node: EngineNode, source: str) -> None:
     """All that the modules write, and the attachment stays."""
-    conflist = {"config": networks.network({**networks.bridge(), "dns": DNS})}
+    conflist = {"config": reference_networks.network({**reference_networks.bridge(), "dns": DNS})}
     node.run("kernel", sysctls={"net.ipv4.ip_forward": 1}).succeeded()
     node.run("plugins", source=source, remote_src=True, version="1").succeeded()
     node.run("conflists", conflists=[conflist]).succeeded()
@@ -74,7 +74,7 @@ def modes(root: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o077])
-def test_what_the_modules_make_has_its_mode_whatever_the_umask(node: Node, mask: int) -> None:
+def test_what_the_modules_make_has_its_mode_whatever_the_umask(node: EngineNode, mask: int) -> None:
     source = next(path for path in PLUGIN_DIRS[1:] if os.access(f"{path}/bridge", os.X_OK))
     with bare(), umask(mask):
         shutil.rmtree("/run/netns", ignore_errors=True)

@@ -12,10 +12,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine import networks
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.booting import REQUIRES_SYSTEMD, boot, item, make, swept
-from ansible_collections.cni.node.tests.integration.engine.node import Json, Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 pytestmark = pytest.mark.requires_root
 
@@ -25,10 +25,10 @@ ALLOWED = {"allow_world_writable_plugins": True}
 
 
 @pytest.fixture
-def lab(node: Node) -> t.Iterator[Node]:
+def lab(node: EngineNode) -> t.Iterator[EngineNode]:
     for name in ("lab", "delegated"):
-        node.plugins.write(name, ADD=Answer(result=RESULT))
-    node.write(networks.network(LAB, version="1.1.0"))
+        node.plugins.write(name, ADD=ScriptedAnswer(result=RESULT))
+    node.write(reference_networks.network(LAB, version="1.1.0"))
     with swept(node):
         yield node
 
@@ -41,12 +41,12 @@ def codes(findings: list[Json]) -> dict[str, str]:
     return {one["file"]: one["code"] for one in findings}
 
 
-def commands(node: Node) -> list[str]:
+def commands(node: EngineNode) -> list[str]:
     return [call.command for call in node.plugins.calls()]
 
 
 @pytest.mark.parametrize(("where", "mode"), [("", 0o777), ("..", 0o777), ("lab", 0o757), ("delegated", 0o757)])
-def test_what_every_user_can_replace_is_refused_before_anything_is_done(lab: Node, where: str, mode: int) -> None:
+def test_what_every_user_can_replace_is_refused_before_anything_is_done(lab: EngineNode, where: str, mode: int) -> None:
     make(lab, "red")
     exposed = pathlib.Path(os.path.normpath(lab.plugins.path / where))
     usual = exposed.stat().st_mode & 0o7777
@@ -80,11 +80,11 @@ NESTED: tuple[Json, ...] = (
 
 
 @pytest.mark.parametrize("plugin", NESTED)
-def test_what_a_plugin_runs_itself_is_refused_before_anything_is_done(lab: Node, plugin: Json) -> None:
+def test_what_a_plugin_runs_itself_is_refused_before_anything_is_done(lab: EngineNode, plugin: Json) -> None:
     make(lab, "red")
     for name in ("flannel", "multus", "nested"):
-        lab.plugins.write(name, ADD=Answer(result=RESULT))
-    lab.write(networks.network(plugin, version="1.1.0"))
+        lab.plugins.write(name, ADD=ScriptedAnswer(result=RESULT))
+    lab.write(reference_networks.network(plugin, version="1.1.0"))
     nested = lab.plugins.path / "nested"
     nested.chmod(0o757)
     fragments = (f"plugin {nested} is not run", "every user can write it", "allow_world_writable_plugins")
@@ -101,10 +101,10 @@ def test_what_a_plugin_runs_itself_is_refused_before_anything_is_done(lab: Node,
 
 
 @pytest.mark.parametrize("plugin", NESTED)
-def test_status_runs_nothing_that_runs_what_every_user_can_replace(lab: Node, plugin: Json) -> None:
+def test_status_runs_nothing_that_runs_what_every_user_can_replace(lab: EngineNode, plugin: Json) -> None:
     for name in ("flannel", "multus", "nested"):
         lab.plugins.write(name)
-    lab.write(networks.network(plugin, version="1.1.0"))
+    lab.write(reference_networks.network(plugin, version="1.1.0"))
     nested = lab.plugins.path / "nested"
     nested.chmod(0o757)
     (answer,) = lab.run("node_info", gather=["status"]).succeeded().result["status"]
@@ -114,7 +114,7 @@ def test_status_runs_nothing_that_runs_what_every_user_can_replace(lab: Node, pl
     assert (answer["status"], commands(lab)) == ("ready", ["STATUS"])
 
 
-def test_check_runs_nothing_whose_ipam_plugin_every_user_can_replace(lab: Node) -> None:
+def test_check_runs_nothing_whose_ipam_plugin_every_user_can_replace(lab: EngineNode) -> None:
     make(lab, "red")
     lab.attach(red())
     lab.plugins.forget()
@@ -128,7 +128,7 @@ def test_check_runs_nothing_whose_ipam_plugin_every_user_can_replace(lab: Node) 
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_gc_runs_nothing_that_every_user_can_replace(lab: Node, check_mode: bool) -> None:
+def test_gc_runs_nothing_that_every_user_can_replace(lab: EngineNode, check_mode: bool) -> None:
     make(lab, "red")
     lab.attach(red())
     lab.run("netns", names=["red"], state="absent").succeeded()
@@ -143,9 +143,9 @@ def test_gc_runs_nothing_that_every_user_can_replace(lab: Node, check_mode: bool
     assert [one["action"] for one in allowed.result["findings"] if one["kind"] == "record"] == ["deleted"]
 
 
-def test_it_is_found_by_what_looks_at_plugins(lab: Node) -> None:
+def test_it_is_found_by_what_looks_at_plugins(lab: EngineNode) -> None:
     path = str(lab.plugins.path)
-    conflists = {"conflists": [{"config": networks.network(LAB, version="1.1.0")}]}
+    conflists = {"conflists": [{"config": reference_networks.network(LAB, version="1.1.0")}]}
     os.chmod(path, 0o777)
     assert codes(lab.run("node_info").succeeded().result["findings"]) == {path: "unsafe-plugin"}
     for levels in ([], ["node"]):
@@ -164,7 +164,7 @@ def test_it_is_found_by_what_looks_at_plugins(lab: Node) -> None:
     assert codes(lab.run("verify", gateway_timeout=0).succeeded().result["findings"]) == expected
 
 
-def test_a_sticky_directory_and_one_of_another_owner_are_found_and_not_refused(lab: Node) -> None:
+def test_a_sticky_directory_and_one_of_another_owner_are_found_and_not_refused(lab: EngineNode) -> None:
     make(lab, "red")
     os.chmod(lab.plugins.path, 0o1777)
     os.chown(lab.plugins.path.parent, 1000, 1000)
@@ -175,7 +175,7 @@ def test_a_sticky_directory_and_one_of_another_owner_are_found_and_not_refused(l
 
 @REQUIRES_SYSTEMD
 @pytest.mark.requires_plugins
-def test_restoration_refuses_it_unless_it_was_allowed(lab: Node) -> None:
+def test_restoration_refuses_it_unless_it_was_allowed(lab: EngineNode) -> None:
     make(lab, "blue")
     lab.attach(item())
     record = lab.record_of({**item(), "container_id": "blue", "ifname": "eth0"})

@@ -11,12 +11,12 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Runner
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleRunner
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path) -> Runner:
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path) -> ModuleRunner:
     """A file passes for a namespace: a real one cannot be had without root. Other runtimes have no records."""
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
-    return Runner(monkeypatch, capsys)
+    return ModuleRunner(monkeypatch, capsys)

@@ -13,23 +13,25 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
 Json = dict[str, t.Any]
-Ensure = t.Callable[..., Done]
+Ensure = t.Callable[..., ModuleExit]
 RESULT: Json = {"ips": [{"address": "10.1.0.2/16"}]}
 
 
 @pytest.fixture
-def plugins(tmp_path: pathlib.Path) -> PluginDirectory:
-    plugins = PluginDirectory(tmp_path / "bin")
-    plugins.write("lab", ADD=Answer(result=RESULT))
+def plugins(tmp_path: pathlib.Path) -> ScriptedPlugins:
+    plugins = ScriptedPlugins(tmp_path / "bin")
+    plugins.write("lab", ADD=ScriptedAnswer(result=RESULT))
     return plugins
 
 
 @pytest.fixture
-def ensure(run: Runner, plugins: PluginDirectory, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Ensure:
+def ensure(
+    run: ModuleRunner, plugins: ScriptedPlugins, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> Ensure:
     for name in ("net.d", "netns"):
         (tmp_path / name).mkdir()
     for name in ("blue", "red"):
@@ -67,7 +69,7 @@ def test_an_entry_has_all_that_is_promised_and_defaults_follow_from_the_namespac
     assert done["diff"] == {"before": {name: "absent"}, "after": {name: "attached"}}
 
 
-def test_what_is_given_reaches_the_plugin(ensure: Ensure, plugins: PluginDirectory, tmp_path: pathlib.Path) -> None:
+def test_what_is_given_reaches_the_plugin(ensure: Ensure, plugins: ScriptedPlugins, tmp_path: pathlib.Path) -> None:
     item = {
         "network": "net",
         "netns": str(tmp_path / "netns" / "red"),
@@ -95,16 +97,20 @@ def test_what_is_given_reaches_the_plugin(ensure: Ensure, plugins: PluginDirecto
 
 @pytest.mark.parametrize("verbosity", [0, 2, 3, 4])
 def test_what_a_plugin_that_succeeds_complains_of_is_shown_to_who_asks_for_details(
-    ensure: Ensure, plugins: PluginDirectory, verbosity: int
+    ensure: Ensure, plugins: ScriptedPlugins, verbosity: int
 ) -> None:
-    plugins.write("lab", ADD=Answer(result=RESULT, stderr="no IPv6\x1b[2J\n"), CHECK=Answer())
+    plugins.write("lab", ADD=ScriptedAnswer(result=RESULT, stderr="no IPv6\x1b[2J\n"), CHECK=ScriptedAnswer())
     (entry,) = ensure({"network": "net", "netns": "blue"}, _ansible_verbosity=verbosity).ok()["attachments"]
     shown = [{"type": "lab", "command": "ADD", "text": "no IPv6\\x1b[2J"}]
     assert entry.get("stderr") == (shown if verbosity >= 3 else None)
 
 
-def test_there_is_a_warning_where_not_all_of_it_has_room(ensure: Ensure, plugins: PluginDirectory) -> None:
-    plugins.write("lab", ADD=Answer(result=RESULT, stderr_bytes=1024 * 1024), CHECK=Answer(stderr_bytes=1024 * 1024))
+def test_there_is_a_warning_where_not_all_of_it_has_room(ensure: Ensure, plugins: ScriptedPlugins) -> None:
+    plugins.write(
+        "lab",
+        ADD=ScriptedAnswer(result=RESULT, stderr_bytes=1024 * 1024),
+        CHECK=ScriptedAnswer(stderr_bytes=1024 * 1024),
+    )
     items = [{"network": "net", "netns": "blue", "ifname": f"eth{number}"} for number in range(10)]
     done = ensure(*items, _ansible_verbosity=3)
     done.ok()
@@ -164,13 +170,13 @@ def test_a_failed_item_is_in_the_message_and_the_others_are_done(ensure: Ensure)
     assert third.startswith("attachment of a b (eth0) to network net: 'a b' is no name of a network namespace; ")
 
 
-def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugins: PluginDirectory) -> None:
+def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugins: ScriptedPlugins) -> None:
     name = "attachment of blue (eth0) to network net"
-    plugins.write("lab", ADD=Answer(result=RESULT), CHECK=Answer(error={"code": 100, "msg": "no"}))
+    plugins.write("lab", ADD=ScriptedAnswer(result=RESULT), CHECK=ScriptedAnswer(error={"code": 100, "msg": "no"}))
     attached = ensure({"network": "net", "netns": "blue"})
     assert (attached.status, attached.result["changed"]) == (1, True)
     assert attached.result["diff"] == {"before": {name: "absent"}, "after": {name: "attached"}}
-    plugins.write("lab", ADD=Answer(error={"code": 100, "msg": "no"}))
+    plugins.write("lab", ADD=ScriptedAnswer(error={"code": 100, "msg": "no"}))
     detached = ensure({"network": "net", "netns": "blue", "args": {"A": "1"}})
     assert (detached.status, detached.result["changed"]) == (1, True)
     before = {name: "attached, but its arguments have changed"}
@@ -215,7 +221,7 @@ def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugi
     ],
 )
 def test_arguments_that_are_none_are_refused_before_anything_is_done(
-    ensure: Ensure, plugins: PluginDirectory, tmp_path: pathlib.Path, options: Json, message: str
+    ensure: Ensure, plugins: ScriptedPlugins, tmp_path: pathlib.Path, options: Json, message: str
 ) -> None:
     done = ensure({"network": "net", "netns": "blue"}, **options)
     assert message in done.refused()
@@ -236,7 +242,7 @@ def test_purge_says_what_it_leaves_for_nobody_can_tell_whose_it_is(ensure: Ensur
     assert (tmp_path / "cache" / "results" / "net-other-eth0").exists()
 
 
-def test_a_call_that_takes_too_long_leaves_the_rest_to_the_next(ensure: Ensure, plugins: PluginDirectory) -> None:
+def test_a_call_that_takes_too_long_leaves_the_rest_to_the_next(ensure: Ensure, plugins: ScriptedPlugins) -> None:
     ensure({"network": "net", "netns": "red", "container_id": "old"}, check="never").ok()
     items = [{"network": "net", "netns": name} for name in ("blue", "red")]
     options = {"purge": True, "workers": 1, "progress": 0.0001}

@@ -15,17 +15,17 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
-from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner, outcome
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
 
 Json = dict[str, t.Any]
 CONFIG: Json = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "lab"}]}
-Ensure = t.Callable[..., Done]
+Ensure = t.Callable[..., ModuleExit]
 
 
 @pytest.fixture
-def ensure(run: Runner, tmp_path: pathlib.Path) -> Ensure:
-    PluginDirectory(tmp_path / "bin").write("lab")
+def ensure(run: ModuleRunner, tmp_path: pathlib.Path) -> Ensure:
+    ScriptedPlugins(tmp_path / "bin").write("lab")
     places = {"conf_dir": str(tmp_path / "net.d"), "plugin_dirs": [str(tmp_path / "bin")]}
     return lambda *items, **options: run("conflists", conflists=list(items), **{**places, **options})
 
@@ -219,7 +219,7 @@ REFUSED: dict[str, tuple[Json, Json, str]] = {
 def test_it_refuses_and_writes_nothing(
     ensure: Ensure, tmp_path: pathlib.Path, item: Json, options: Json, message: str
 ) -> None:
-    PluginDirectory(tmp_path / "bin").write("old", versions=["0.4.0"])
+    ScriptedPlugins(tmp_path / "bin").write("old", versions=["0.4.0"])
     for check_mode in (True, False):
         assert message in ensure(item, **options, check_mode=check_mode).refused()
     assert os.listdir(tmp_path) == ["bin"]
@@ -236,7 +236,7 @@ def test_a_missing_plugin_is_refused_but_in_check_mode_where_it_may_come_yet(ens
 def test_without_a_probe_no_plugin_is_needed_and_none_is_asked(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     assert ensure({"config": {**CONFIG, "plugins": [{"type": "nowhere"}]}}, probe=False).ok()["changed"]
     assert ensure({"config": CONFIG}, probe=False).ok()["changed"]
-    assert PluginDirectory(tmp_path / "bin").calls() == []
+    assert ScriptedPlugins(tmp_path / "bin").calls() == []
 
 
 def test_what_stays_is_probed_too(ensure: Ensure, tmp_path: pathlib.Path) -> None:

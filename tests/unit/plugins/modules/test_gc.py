@@ -14,13 +14,13 @@ from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, program
 from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
-Collect = t.Callable[..., Done]
+Collect = t.Callable[..., ModuleExit]
 
 
 @pytest.fixture
-def collect(run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Collect:
+def collect(run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Collect:
     monkeypatch.setattr(host_local, "DATA_DIR", str(tmp_path / "networks"))
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))

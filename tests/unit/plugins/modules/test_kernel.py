@@ -16,10 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner, outcome
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
 
 Json = dict[str, t.Any]
-Ensure = t.Callable[..., Done]
+Ensure = t.Callable[..., ModuleExit]
 
 FORWARD = "net.ipv4.ip_forward"
 CONFIG: Json = {
@@ -33,7 +33,7 @@ MODULES = ["nf_conntrack", "nf_nat", "nf_tables", "nft_chain_nat", "nft_masq", "
 
 
 @pytest.fixture
-def ensure(kernel: ToyKernel, run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Ensure:
+def ensure(kernel: ToyKernel, run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Ensure:
     monkeypatch.setattr(boot_files, "MODULES", str(tmp_path / "modules.conf"))
     monkeypatch.setattr(boot_files, "SETTINGS", str(tmp_path / "sysctl.conf"))
     monkeypatch.setattr(boot_files, "LOCK", str(tmp_path / "run" / "kernel.lock"))

@@ -10,18 +10,18 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Runner
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleRunner
 
 
 @pytest.fixture
-def directory(tmp_path: pathlib.Path, run: Runner, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+def directory(tmp_path: pathlib.Path, run: ModuleRunner, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path))
     for name in ("blue", "red"):
         (tmp_path / name).touch()
     return tmp_path
 
 
-def test_check_mode_says_what_would_be_made(run: Runner, directory: pathlib.Path) -> None:
+def test_check_mode_says_what_would_be_made(run: ModuleRunner, directory: pathlib.Path) -> None:
     done = run("netns", names=["red", "new", "other", "new"], check_mode=True).ok()
     assert (done["changed"], done["changed_names"]) == (True, ["new", "other"])
     assert done["diff"] == {"before": {"names": ["red"]}, "after": {"names": ["new", "other", "red"]}}
@@ -29,7 +29,7 @@ def test_check_mode_says_what_would_be_made(run: Runner, directory: pathlib.Path
     assert sorted(path.name for path in directory.iterdir()) == ["blue", "red"]
 
 
-def test_check_mode_says_what_would_be_removed(run: Runner, directory: pathlib.Path) -> None:
+def test_check_mode_says_what_would_be_removed(run: ModuleRunner, directory: pathlib.Path) -> None:
     done = run("netns", names=["red", "nobody"], state="absent", check_mode=True).ok()
     assert (done["changed"], done["changed_names"]) == (True, ["red"])
     assert done["diff"] == {"before": {"names": ["red"]}, "after": {"names": []}}
@@ -37,7 +37,7 @@ def test_check_mode_says_what_would_be_removed(run: Runner, directory: pathlib.P
     assert (directory / "red").exists()
 
 
-def test_what_is_as_wanted_is_no_change(run: Runner, directory: pathlib.Path) -> None:
+def test_what_is_as_wanted_is_no_change(run: ModuleRunner, directory: pathlib.Path) -> None:
     wanted: list[dict[str, t.Any]] = [{"names": ["red"]}, {"names": ["nobody"], "state": "absent"}, {"names": []}]
     for arguments in wanted:
         done = run("netns", **arguments).ok()
@@ -45,11 +45,11 @@ def test_what_is_as_wanted_is_no_change(run: Runner, directory: pathlib.Path) ->
         assert done["diff"]["before"] == done["diff"]["after"]
 
 
-def test_a_name_that_is_none_is_one_sentence(run: Runner, directory: pathlib.Path) -> None:
+def test_a_name_that_is_none_is_one_sentence(run: ModuleRunner, directory: pathlib.Path) -> None:
     done = run("netns", names=["new", "../x"])
     assert done.refused().startswith("'../x' is no name of a network namespace; expected: ")
     assert done.result["error"]["code"] == 4
 
 
-def test_names_are_needed(run: Runner) -> None:
+def test_names_are_needed(run: ModuleRunner) -> None:
     assert run("netns").refused() == "missing required arguments: names"

@@ -10,15 +10,15 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
 SECTIONS = ["plugins", "releases", "networks", "attachments", "leases", "netns"]
-Look = t.Callable[..., Done]
+Look = t.Callable[..., ModuleExit]
 
 
 @pytest.fixture
-def look(run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Look:
+def look(run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Look:
     monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
     places = {"conf_dir": "net.d", "cache_dir": "cache"}
     fixed = {**{key: str(tmp_path / name) for key, name in places.items()}, "plugin_dirs": [str(tmp_path / "bin")]}
@@ -37,7 +37,7 @@ def test_an_empty_node_is_no_error(look: Look, tmp_path: pathlib.Path) -> None:
 def test_what_was_not_asked_for_is_not_returned_and_no_plugin_is_run_for_it(
     look: Look, tmp_path: pathlib.Path, section: str
 ) -> None:
-    plugins = PluginDirectory(tmp_path / "bin")
+    plugins = ScriptedPlugins(tmp_path / "bin")
     plugins.write("lab")
     done = look(gather=[section]).ok()
     assert [name for name in SECTIONS if name in done] == [section]

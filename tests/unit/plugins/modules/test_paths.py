@@ -10,7 +10,7 @@ import pathlib
 
 import pytest
 
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Json, Runner
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import Json, ModuleRunner
 
 OPTIONS: dict[str, tuple[str, Json]] = {
     "attachments: cache_dir": ("cache_dir", {"attachments": []}),
@@ -31,7 +31,7 @@ OPTIONS: dict[str, tuple[str, Json]] = {
 @pytest.mark.parametrize("character", ["\n", "\t", "\x1b", "\x7f", "\x85", "\u2028"])
 @pytest.mark.parametrize(("name", "option"), OPTIONS.items(), ids=OPTIONS)
 def test_a_path_with_a_control_character_is_refused(
-    run: Runner, tmp_path: pathlib.Path, name: str, option: tuple[str, Json], character: str
+    run: ModuleRunner, tmp_path: pathlib.Path, name: str, option: tuple[str, Json], character: str
 ) -> None:
     key, others = option
     path = f"{tmp_path}/a{character}ExecStartPre=b"
@@ -42,11 +42,11 @@ def test_a_path_with_a_control_character_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_inside_of_an_item_is_named_with_its_place(run: Runner) -> None:
+def test_one_inside_of_an_item_is_named_with_its_place(run: ModuleRunner) -> None:
     planned = [{"path": path, "action": "unchanged"} for path in ("/a", "/b\nc")]
     said = run("attachments", attachments=[], planned_conflists=planned).refused()
     assert said.startswith("planned_conflists[1].path: '/b\\nc' has a control character")
 
 
-def test_other_letters_are_none(run: Runner, tmp_path: pathlib.Path) -> None:
+def test_other_letters_are_none(run: ModuleRunner, tmp_path: pathlib.Path) -> None:
     assert run("node_info", conf_dir=str(tmp_path / 'größe 日本 $%"\\'), gather=["networks"]).ok()["networks"] == []

@@ -18,10 +18,10 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cni.node.plugins.module_utils._module import plugin_sources
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import listing as plugin_listing
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner, outcome
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
 
 Json = dict[str, t.Any]
-Ensure = t.Callable[..., Done]
+Ensure = t.Callable[..., ModuleExit]
 # What this machine has needs no plugin here.
 NETWORKS: Json = {"conf_dir": "/proc/none"}
 
@@ -37,7 +37,7 @@ def source(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 @pytest.fixture
-def ensure(run: Runner, tmp_path: pathlib.Path, source: pathlib.Path) -> Ensure:
+def ensure(run: ModuleRunner, tmp_path: pathlib.Path, source: pathlib.Path) -> Ensure:
     places: Json = {"bin_dir": str(tmp_path / "opt" / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     given = {"source": str(source), "remote_src": True, "version": "1"}
     return lambda check_mode=False, **options: run(
@@ -101,7 +101,7 @@ def test_an_empty_list_is_no_choice(ensure: Ensure) -> None:
 
 @pytest.mark.parametrize("checksum", [None, "sha256:" + "0" * 64])
 def test_check_mode_can_do_without_what_an_earlier_task_would_bring(
-    run: Runner, tmp_path: pathlib.Path, checksum: str | None
+    run: ModuleRunner, tmp_path: pathlib.Path, checksum: str | None
 ) -> None:
     given: Json = {"source": "/nowhere/x.tgz", "remote_src": True, "version": "1", "checksum": checksum}
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
@@ -112,7 +112,9 @@ def test_check_mode_can_do_without_what_an_earlier_task_would_bring(
 
 
 @pytest.mark.parametrize("name", ["none", "empty"])
-def test_a_source_that_cannot_be_read_is_told_with_its_machine(run: Runner, tmp_path: pathlib.Path, name: str) -> None:
+def test_a_source_that_cannot_be_read_is_told_with_its_machine(
+    run: ModuleRunner, tmp_path: pathlib.Path, name: str
+) -> None:
     (tmp_path / "empty").mkdir()
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     path = tmp_path / name
@@ -127,18 +129,20 @@ def test_a_failure_leaves_no_directory_behind(ensure: Ensure, tmp_path: pathlib.
     assert os.listdir(tmp_path) == ["source"]
 
 
-def test_a_slash_at_the_end_makes_no_other_directory(ensure: Ensure, run: Runner, tmp_path: pathlib.Path) -> None:
+def test_a_slash_at_the_end_makes_no_other_directory(ensure: Ensure, run: ModuleRunner, tmp_path: pathlib.Path) -> None:
     ensure().ok()
     gone = run("plugins", state="absent", bin_dir=f"{tmp_path}/opt/bin/", cache_dir=str(tmp_path / "var"), **NETWORKS)
     assert gone.ok()["msg"] == "plugins: 2 removed"
 
 
-def test_a_source_on_the_controller_cannot_be_seen_from_the_node(run: Runner, tmp_path: pathlib.Path) -> None:
+def test_a_source_on_the_controller_cannot_be_seen_from_the_node(run: ModuleRunner, tmp_path: pathlib.Path) -> None:
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     assert "a source on the controller reached the node" in run("plugins", source="/x.tgz", **places).refused()
 
 
-def test_what_the_controller_has_is_asked_for_only_where_it_is_needed(run: Runner, tmp_path: pathlib.Path) -> None:
+def test_what_the_controller_has_is_asked_for_only_where_it_is_needed(
+    run: ModuleRunner, tmp_path: pathlib.Path
+) -> None:
     given: Json = {"source": "x", "bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     digest = {"digest": "sha256:" + "0" * 64}
     assert run("plugins", **given, _controller=digest).ok()["needed"] == "content"
@@ -190,7 +194,7 @@ REFUSED: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
-def test_it_refuses_and_changes_nothing(run: Runner, tmp_path: pathlib.Path, options: Json, message: str) -> None:
+def test_it_refuses_and_changes_nothing(run: ModuleRunner, tmp_path: pathlib.Path, options: Json, message: str) -> None:
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     given = options if set(options) & {"state", "version"} or not options else {"version": "1.9.1", **options}
     for check_mode in (True, False):
@@ -207,7 +211,7 @@ def pack(path: pathlib.Path, content: bytes) -> pathlib.Path:
 
 
 def test_only_the_bytes_that_were_digested_are_unpacked(
-    run: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, evil = pack(tmp_path / "good.tar", b"good"), pack(tmp_path / "evil.tar", b"evil")
     unpack = plugin_archive.plugins
@@ -252,7 +256,9 @@ def test_a_plugin_of_a_directory_is_no_link_by_the_time_it_is_read(
     assert f"cannot read {source}/ptp" in ensure().refused()
 
 
-def test_a_directory_of_the_controller_is_what_it_was_when_it_was_listed(run: Runner, tmp_path: pathlib.Path) -> None:
+def test_a_directory_of_the_controller_is_what_it_was_when_it_was_listed(
+    run: ModuleRunner, tmp_path: pathlib.Path
+) -> None:
     archive = pack(tmp_path / "sent.tar", b"evil")
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     listed = "files:" + "0" * 64
@@ -262,7 +268,7 @@ def test_a_directory_of_the_controller_is_what_it_was_when_it_was_listed(run: Ru
 
 
 @pytest.mark.parametrize("remote", ["/dev/zero", "pipe"])
-def test_a_source_that_is_no_file_is_not_waited_for(run: Runner, tmp_path: pathlib.Path, remote: str) -> None:
+def test_a_source_that_is_no_file_is_not_waited_for(run: ModuleRunner, tmp_path: pathlib.Path, remote: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     path = str(tmp_path / remote)

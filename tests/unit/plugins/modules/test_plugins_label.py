@@ -17,7 +17,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import label as plugin_label
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
 Json = dict[str, t.Any]
 
@@ -33,7 +33,7 @@ def plugin(name: str, version: str, protocols: str) -> bytes:
 
 
 class Place:
-    def __init__(self, run: Runner, directory: pathlib.Path) -> None:
+    def __init__(self, run: ModuleRunner, directory: pathlib.Path) -> None:
         self._run = run
         self.directory = directory
         self.source = directory / "source"
@@ -52,7 +52,7 @@ class Place:
                 archive.addfile(member, io.BytesIO(path.read_bytes()))
         return str(self.directory / name)
 
-    def ensure(self, version: str, **options: t.Any) -> Done:
+    def ensure(self, version: str, **options: t.Any) -> ModuleExit:
         given: Json = {"source": str(self.source), "remote_src": True, "version": version, **options}
         return self._run(
             "plugins",
@@ -64,7 +64,7 @@ class Place:
 
 
 @pytest.fixture
-def place(run: Runner, tmp_path: pathlib.Path) -> Place:
+def place(run: ModuleRunner, tmp_path: pathlib.Path) -> Place:
     return Place(run, tmp_path)
 
 

@@ -16,7 +16,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.tests.unit.plugins.modules.running import Done, Runner
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
 Json = dict[str, t.Any]
 
@@ -32,7 +32,7 @@ NAMES = ("bridge", "host-local", "ptp", "tuning")
 class Place:
     """A node's directories below a temporary one, with a release installed that has all plugins of the network."""
 
-    def __init__(self, run: Runner, directory: pathlib.Path) -> None:
+    def __init__(self, run: ModuleRunner, directory: pathlib.Path) -> None:
         self._run = run
         self.bin_dir, self.conf_dir = directory / "bin", directory / "net.d"
         self.elsewhere = directory / "lib"
@@ -41,13 +41,13 @@ class Place:
         put(self._new, *NAMES)
         put(self._old, "bridge")
 
-    def ensure(self, *, check_mode: bool = False, **options: t.Any) -> Done:
+    def ensure(self, *, check_mode: bool = False, **options: t.Any) -> ModuleExit:
         given = {} if options.get("state") else {"source": str(self._new), "remote_src": True}
         places: Json = {name: str(getattr(self, name)) for name in ("bin_dir", "conf_dir", "cache_dir")}
         dirs = [str(self.bin_dir), str(self.elsewhere)]
         return self._run("plugins", check_mode=check_mode, **places, plugin_dirs=dirs, **{**given, **options})
 
-    def ensure_older(self, **options: t.Any) -> Done:
+    def ensure_older(self, **options: t.Any) -> ModuleExit:
         return self.ensure(source=str(self._old), **options)
 
     def write(self, network: Json) -> None:
@@ -72,7 +72,7 @@ def put(directory: pathlib.Path, *names: str) -> None:
 
 
 @pytest.fixture
-def place(run: Runner, tmp_path: pathlib.Path) -> Place:
+def place(run: ModuleRunner, tmp_path: pathlib.Path) -> Place:
     place = Place(run, tmp_path)
     place.ensure().ok()
     return place

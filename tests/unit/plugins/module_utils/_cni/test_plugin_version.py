@@ -15,7 +15,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import Proce
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import MemoryExecutor, speaks, succeeds
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
+    MemoryExecutor,
+    speaks,
+    succeeds,
+)
 
 
 def network(*versions: str, ipam: str = "") -> NetworkConfiguration:

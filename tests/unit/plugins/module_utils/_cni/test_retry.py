@@ -17,15 +17,19 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Restor
 from ansible_collections.cni.node.plugins.module_utils._cni.retry import AddNotUndone, retry
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call, fails_at
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.test_runtime import Node, network
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
+    MemoryAnswer,
+    MemoryCall,
+    fails_at,
+)
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.test_runtime import AttachedRuntime, network
 
 
-def later(command: str, times: float) -> Answer:
+def later(command: str, times: float) -> MemoryAnswer:
     """Answer code 11 to the first calls of one command."""
-    calls: list[Call] = []
+    calls: list[MemoryCall] = []
 
-    def answer(call: Call) -> CniError | None:
+    def answer(call: MemoryCall) -> CniError | None:
         if call.command != command or len(calls) >= times:
             return None
         calls.append(call)
@@ -34,8 +38,8 @@ def later(command: str, times: float) -> Answer:
     return answer
 
 
-def patient(directory: pathlib.Path, seconds: float, **plugins: Answer) -> Node:
-    node = Node(directory, **plugins)
+def patient(directory: pathlib.Path, seconds: float, **plugins: MemoryAnswer) -> AttachedRuntime:
+    node = AttachedRuntime(directory, **plugins)
     node.runtime = Runtime(node.executor, str(directory / "cache"), seconds)
     return node
 
@@ -73,7 +77,7 @@ def test_between_two_adds_the_intent_says_what_is_to_be_restored(tmp_path: pathl
     """A run that is killed in the pause loses nothing that has been there before."""
     seen: list[str] = []
 
-    def looks(call: Call) -> CniError | None:
+    def looks(call: MemoryCall) -> CniError | None:
         intent = node.intent
         seen.append(f"{call.command} {intent.command if intent else ''}")
         return CniError(Code.TRY_AGAIN, "not now") if seen == ["ADD ADD"] else None

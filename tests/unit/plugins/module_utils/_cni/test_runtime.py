@@ -19,9 +19,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import (
-    Answer,
-    Call,
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
+    MemoryAnswer,
+    MemoryCall,
     MemoryExecutor,
     fails_at,
     succeeds,
@@ -33,10 +33,10 @@ def network(*types: str, **keys: object) -> NetworkConfiguration:
     return config.parse(encoded({"name": "net", "cniVersion": "1.1.0", "plugins": plugins, **keys}), "10-net.conflist")
 
 
-class Node:
+class AttachedRuntime:
     """A runtime over plugins in memory, and one attachment."""
 
-    def __init__(self, directory: pathlib.Path, **plugins: Answer) -> None:
+    def __init__(self, directory: pathlib.Path, **plugins: MemoryAnswer) -> None:
         self.executor = MemoryExecutor(**{"a": succeeds, "b": succeeds, "c": succeeds, **plugins})
         self.runtime = Runtime(self.executor, str(directory / "cache"), 0)
         self.netns = directory / "blue"
@@ -58,13 +58,13 @@ class Node:
         return t.cast("Record", self.record)
 
 
-def answers_with(**keys: object) -> Answer:
+def answers_with(**keys: object) -> MemoryAnswer:
     """At ADD, prevResult with some keys set."""
     return lambda call: {**call.request.get("prevResult", {}), **keys} if call.command == "ADD" else None
 
 
 def test_add_runs_the_plugins_in_order_and_hands_results_on(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, a=answers_with(dns={"domain": "a"}), b=answers_with(vendor=1))
+    node = AttachedRuntime(tmp_path, a=answers_with(dns={"domain": "a"}), b=answers_with(vendor=1))
     final = node.runtime.add(network(), node.attachment)
     assert node.executor.run() == [("ADD", "a"), ("ADD", "b"), ("ADD", "c")]
     assert [request.get("prevResult") for request in node.executor.requests("ADD")] == [
@@ -76,7 +76,7 @@ def test_add_runs_the_plugins_in_order_and_hands_results_on(tmp_path: pathlib.Pa
 
 
 def test_add_records_what_it_was_done_with_and_leaves_no_intent(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = AttachedRuntime(tmp_path)
     final = node.runtime.add(network(), node.attachment)
     assert node.record is not None
     assert (node.record.attachment, node.record.result, node.record.config) == (
@@ -88,10 +88,10 @@ def test_add_records_what_it_was_done_with_and_leaves_no_intent(tmp_path: pathli
 
 
 def test_an_intent_is_there_before_the_first_plugin_runs_and_the_record_after_the_last(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = AttachedRuntime(tmp_path)
     seen: list[tuple[str, str, bool]] = []
 
-    def looks(call: Call) -> None:
+    def looks(call: MemoryCall) -> None:
         intent = node.intent
         seen.append((call.command, intent.command if intent else "", node.record is not None))
 
@@ -102,7 +102,7 @@ def test_an_intent_is_there_before_the_first_plugin_runs_and_the_record_after_th
 
 
 def test_a_failed_add_is_followed_by_del_of_the_whole_list(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, b=fails_at("ADD", code=117))
+    node = AttachedRuntime(tmp_path, b=fails_at("ADD", code=117))
     error = error_of(node.runtime.add, network(), node.attachment)
     assert node.executor.run() == [("ADD", "a"), ("ADD", "b"), ("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
     assert (error.code, error.msg) == (117, "b fails at ADD")
@@ -111,7 +111,7 @@ def test_a_failed_add_is_followed_by_del_of_the_whole_list(tmp_path: pathlib.Pat
 
 
 def test_the_del_of_a_failed_add_gets_the_last_result_there_was(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, a=answers_with(vendor=1), b=fails_at("ADD"))
+    node = AttachedRuntime(tmp_path, a=answers_with(vendor=1), b=fails_at("ADD"))
     error_of(node.runtime.add, network(), node.attachment)
     assert [request.get("prevResult") for request in node.executor.requests("DEL")] == [
         {"cniVersion": "1.1.0", "vendor": 1}
@@ -119,7 +119,7 @@ def test_the_del_of_a_failed_add_gets_the_last_result_there_was(tmp_path: pathli
 
 
 def test_where_add_and_its_del_fail_both_are_told_and_the_intent_stays(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, b=fails_at("ADD"), a=fails_at("DEL"))
+    node = AttachedRuntime(tmp_path, b=fails_at("ADD"), a=fails_at("DEL"))
     error = error_of(node.runtime.add, network(), node.attachment)
     assert error.msg == "b fails at ADD"
     assert "a fails at DEL" in error.details
@@ -128,32 +128,32 @@ def test_where_add_and_its_del_fail_both_are_told_and_the_intent_stays(tmp_path:
 
 @pytest.mark.parametrize("printed", ["", "hello", "[]", '{"cniVersion": "9.9.9"}', '{"ips": [{}]}'])
 def test_an_add_with_a_result_that_cannot_be_read_has_failed(tmp_path: pathlib.Path, printed: str) -> None:
-    node = Node(tmp_path, b=lambda call: printed if call.command == "ADD" else None)
+    node = AttachedRuntime(tmp_path, b=lambda call: printed if call.command == "ADD" else None)
     assert "plugin b" in error_of(node.runtime.add, network(), node.attachment).msg
     assert node.executor.run("DEL") == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
 
 
 def test_an_attachment_is_not_added_twice(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = AttachedRuntime(tmp_path)
     node.added()
     assert error_of(node.runtime.add, network(), node.attachment).code == Code.INVALID_ENVIRONMENT
     assert node.executor.calls == []
 
 
 def test_an_attachment_is_not_added_to_another_network_than_its_own(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = AttachedRuntime(tmp_path)
     assert error_of(node.runtime.add, network(name="other"), node.attachment).code == Code.INVALID_CONFIG
     assert (node.executor.calls, node.intent) == ([], None)
 
 
 def test_no_plugin_runs_where_one_is_missing(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = AttachedRuntime(tmp_path)
     assert error_of(node.runtime.add, network("a", "missing"), node.attachment).code == Code.INVALID_CONFIG
     assert (node.executor.calls, node.intent) == ([], None)
 
 
 def test_check_asks_every_plugin_in_order_with_the_final_result(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, c=answers_with(vendor=1))
+    node = AttachedRuntime(tmp_path, c=answers_with(vendor=1))
     checked = node.runtime.check(node.added())
     assert (checked.asked, checked.excused) == (True, ())
     assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
@@ -164,28 +164,28 @@ def test_check_asks_every_plugin_in_order_with_the_final_result(tmp_path: pathli
 
 
 def test_check_stops_at_the_first_fault(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, b=fails_at("CHECK"))
+    node = AttachedRuntime(tmp_path, b=fails_at("CHECK"))
     assert error_of(node.runtime.check, node.added()).msg == "b fails at CHECK"
     assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b")]
     assert node.record is not None
 
 
 def test_an_excused_fault_is_told_and_the_others_are_asked(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, a=fails_at("CHECK"))
+    node = AttachedRuntime(tmp_path, a=fails_at("CHECK"))
     checked = node.runtime.check(node.added(), lambda record, plugin, error: plugin.type == "a")
     assert [error.msg for error in checked.excused] == ["a fails at CHECK"]
     assert node.executor.run() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
 
 
 def test_del_runs_the_plugins_backwards_and_forgets(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = AttachedRuntime(tmp_path)
     node.runtime.delete(node.added())
     assert node.executor.run() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
     assert (node.record, node.intent) == (None, None)
 
 
 def test_del_goes_on_past_failures_reports_all_and_keeps_the_record(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, a=fails_at("DEL"), c=fails_at("DEL"))
+    node = AttachedRuntime(tmp_path, a=fails_at("DEL"), c=fails_at("DEL"))
     error = error_of(node.runtime.delete, node.added())
     assert node.executor.run() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
     assert "2 failures" in error.msg
@@ -197,7 +197,7 @@ def test_where_what_del_leaves_cannot_be_removed_either_both_are_told(tmp_path: 
     def cleans_up(error: CniError | None) -> bool:
         raise CniError(Code.IO_FAILURE, "the rules cannot be listed")
 
-    node = Node(tmp_path, b=fails_at("DEL"))
+    node = AttachedRuntime(tmp_path, b=fails_at("DEL"))
     error = error_of(node.runtime.delete, node.added(), None, cleans_up)
     assert (error.code, "b fails at DEL" in error.msg) == (100, True)
     assert error.details == "what it left could not be removed either: the rules cannot be listed"
@@ -205,13 +205,13 @@ def test_where_what_del_leaves_cannot_be_removed_either_both_are_told(tmp_path: 
 
 
 def test_a_plugin_that_does_not_know_the_container_has_nothing_to_clean_up(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, b=fails_at("DEL", code=Code.UNKNOWN_CONTAINER))
+    node = AttachedRuntime(tmp_path, b=fails_at("DEL", code=Code.UNKNOWN_CONTAINER))
     node.runtime.delete(node.added())
     assert (len(node.executor.calls), node.record) == (3, None)
 
 
 def test_a_plugin_that_is_gone_does_not_keep_the_others_from_del(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = AttachedRuntime(tmp_path)
     record = node.added()
     del node.executor.plugins["b"]
     assert "'b' is not installed" in error_of(node.runtime.delete, record).msg
@@ -219,7 +219,7 @@ def test_a_plugin_that_is_gone_does_not_keep_the_others_from_del(tmp_path: pathl
 
 
 def test_del_of_an_intent_has_no_previous_result(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = AttachedRuntime(tmp_path)
     node.runtime.delete(Record(node.attachment, network().content, version="1.1.0", command="ADD"))
     assert [request.get("prevResult") for request in node.executor.requests("DEL")] == [None] * 3
 
@@ -231,10 +231,10 @@ def test_what_is_to_be_restored_is_on_disk_at_every_moment_until_it_is(tmp_path:
     """Between DEL and ADD, and after an ADD that failed: nothing but the disk knows of it."""
     marks: list[bool] = []
 
-    def looks(call: Call) -> None:
+    def looks(call: MemoryCall) -> None:
         marks.append(any(one is not None and one.restoration == RESTORATION for one in (node.record, node.intent)))
 
-    node = Node(tmp_path, a=looks, c=looks)
+    node = AttachedRuntime(tmp_path, a=looks, c=looks)
     node.runtime.add(network(), node.attachment, RESTORATION)
     node.runtime.delete(t.cast("Record", node.record), RESTORATION)
     assert node.record is None
@@ -250,7 +250,7 @@ def test_what_is_to_be_restored_is_on_disk_at_every_moment_until_it_is(tmp_path:
 
 
 def test_an_add_that_fails_again_is_still_to_be_restored(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, b=fails_at("ADD"))
+    node = AttachedRuntime(tmp_path, b=fails_at("ADD"))
     error_of(node.runtime.add, network(), node.attachment, RESTORATION, again=True)
     assert node.record is None
     assert node.intent is not None
@@ -263,7 +263,7 @@ def test_an_add_that_fails_again_is_still_to_be_restored(tmp_path: pathlib.Path)
 def test_what_is_restored_is_gone_for_good_when_its_removal_returns(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, restoration: Restoration | None
 ) -> None:
-    node = Node(tmp_path)
+    node = AttachedRuntime(tmp_path)
     node.runtime.add(network(), node.attachment, restoration)
     synced: list[str] = []
     monkeypatch.setattr(durable, "sync_directory", synced.append)
@@ -273,11 +273,11 @@ def test_what_is_restored_is_gone_for_good_when_its_removal_returns(
 
 
 def test_an_error_that_nobody_foresaw_is_followed_by_del_too(tmp_path: pathlib.Path) -> None:
-    def breaks(call: Call) -> None:
+    def breaks(call: MemoryCall) -> None:
         if call.command == "ADD":
             raise OverflowError("too large")
 
-    node = Node(tmp_path, b=breaks)
+    node = AttachedRuntime(tmp_path, b=breaks)
     error = error_of(node.runtime.add, network(), node.attachment)
     assert (error.code, "the DEL that followed succeeded" in error.details) == (Code.INTERNAL, True)
     assert (node.record, node.intent) == (None, None)
@@ -288,14 +288,14 @@ def test_what_could_not_be_read_again_is_not_recorded(tmp_path: pathlib.Path, de
     nested: t.Any = 0
     for dummy in range(198 if deep == "arguments" else 189):
         nested = [nested]
-    node = Node(tmp_path, c=answers_with(x=nested) if deep == "result" else succeeds)
+    node = AttachedRuntime(tmp_path, c=answers_with(x=nested) if deep == "result" else succeeds)
     capability_args = {"x": nested} if deep == "arguments" else {}
     node.attachment = dataclasses.replace(node.attachment, capability_args=capability_args)
     node.runtime.add(network(), node.attachment)
     assert node.record is not None
     node.runtime.delete(node.record)
     nested = [nested]
-    node = Node(tmp_path, c=answers_with(x=nested) if deep == "result" else succeeds)
+    node = AttachedRuntime(tmp_path, c=answers_with(x=nested) if deep == "result" else succeeds)
     capability_args = {"x": nested} if deep == "arguments" else {}
     node.attachment = dataclasses.replace(node.attachment, capability_args=capability_args)
     assert "levels deep" in error_of(node.runtime.add, network(), node.attachment).msg
@@ -303,14 +303,14 @@ def test_what_could_not_be_read_again_is_not_recorded(tmp_path: pathlib.Path, de
 
 
 def test_an_add_that_fails_at_first_is_not_restored(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, b=fails_at("ADD"))
+    node = AttachedRuntime(tmp_path, b=fails_at("ADD"))
     error_of(node.runtime.add, network(), node.attachment, RESTORATION)
     assert (node.record, node.intent) == (None, None)
 
 
 def test_a_del_for_good_is_for_good_at_once(tmp_path: pathlib.Path) -> None:
     """A machine that goes down in the middle of it must not bring the attachment back."""
-    node = Node(tmp_path, a=fails_at("DEL"))
+    node = AttachedRuntime(tmp_path, a=fails_at("DEL"))
     node.runtime.add(network(), node.attachment, RESTORATION)
     error_of(node.runtime.delete, node.record)
     assert node.intent is not None
@@ -319,7 +319,7 @@ def test_a_del_for_good_is_for_good_at_once(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("fate", ["gone", "replaced"])
 def test_del_names_no_namespace_where_the_one_of_add_is_not_there_any_more(tmp_path: pathlib.Path, fate: str) -> None:
-    node = Node(tmp_path)
+    node = AttachedRuntime(tmp_path)
     record = node.added()
     (tmp_path / "new").touch()
     node.netns.unlink() if fate == "gone" else (tmp_path / "new").replace(node.netns)
@@ -329,14 +329,14 @@ def test_del_names_no_namespace_where_the_one_of_add_is_not_there_any_more(tmp_p
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
 def test_a_recorded_configuration_that_cannot_be_read_is_an_error(tmp_path: pathlib.Path, operation: str) -> None:
-    node = Node(tmp_path)
+    node = AttachedRuntime(tmp_path)
     record = Record(node.attachment, b"{", version="1.1.0")
     assert isinstance(error_of(getattr(node.runtime, operation), record), CniError)
     assert node.executor.calls == []
 
 
 def test_status_asks_every_plugin_up_to_the_first_that_is_not_ready(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, b=fails_at("STATUS", code=Code.LIMITED_CONNECTIVITY))
+    node = AttachedRuntime(tmp_path, b=fails_at("STATUS", code=Code.LIMITED_CONNECTIVITY))
     assert error_of(node.runtime.status, network()).code == Code.LIMITED_CONNECTIVITY
     assert node.executor.run() == [("STATUS", "a"), ("STATUS", "b")]
     assert all(call.attachment is None for call in node.executor.calls)

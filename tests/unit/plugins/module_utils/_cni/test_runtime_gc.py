@@ -16,8 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import (
-    Answer,
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
+    MemoryAnswer,
     MemoryExecutor,
     fails_at,
     speaks,
@@ -30,10 +30,10 @@ def network(name: str = "net", own: str = "1.1.0", **keys: object) -> NetworkCon
     return config.parse(encoded({"name": name, "cniVersion": own, "plugins": plugins, **keys}), "10-net.conflist")
 
 
-class Node:
+class PopulatedRuntime:
     """A runtime with attachments of red and blue to net, and of green to another network."""
 
-    def __init__(self, directory: pathlib.Path, own: str = "1.1.0", **plugins: Answer) -> None:
+    def __init__(self, directory: pathlib.Path, own: str = "1.1.0", **plugins: MemoryAnswer) -> None:
         self.directory = directory
         self.executor = MemoryExecutor(a=succeeds, b=succeeds)
         self.runtime = Runtime(self.executor, str(directory / "cache"), 0)
@@ -65,7 +65,7 @@ class Node:
 
 
 def test_without_a_list_every_recorded_attachment_of_the_network_is_valid(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = PopulatedRuntime(tmp_path)
     assert node.runtime.gc(network()) is True
     assert node.executor.run() == [("GC", "a"), ("GC", "b")]
     assert node.valid() == [["blue", "red"]] * 2
@@ -73,47 +73,47 @@ def test_without_a_list_every_recorded_attachment_of_the_network_is_valid(tmp_pa
 
 
 def test_what_is_not_valid_is_deleted_before_plugins_collect(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = PopulatedRuntime(tmp_path)
     node.runtime.gc(network(), [("red", "eth0")])
     assert node.executor.run() == [("DEL", "b"), ("DEL", "a"), ("GC", "a"), ("GC", "b")]
     assert (node.deleted(), node.valid(), node.recorded()) == ({"blue"}, [["red"]] * 2, ["green", "red"])
 
 
 def test_a_valid_attachment_that_is_not_recorded_is_told_to_plugins(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = PopulatedRuntime(tmp_path)
     node.runtime.gc(network(), [("foreign", "net1"), ("blue", "eth0"), ("red", "eth0")])
     assert node.valid() == [["blue", "foreign", "red"]] * 2
 
 
 def test_nothing_valid_is_not_the_same_as_no_list(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = PopulatedRuntime(tmp_path)
     node.runtime.gc(network(), [])
     assert (node.deleted(), node.valid(), node.recorded()) == ({"blue", "red"}, [[], []], ["green"])
 
 
 def test_another_runtimes_attachment_is_never_deleted_and_always_valid(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = PopulatedRuntime(tmp_path)
     node.make_foreign("red")
     node.runtime.gc(network(), [])
     assert (node.deleted(), node.valid(), node.recorded()) == ({"blue"}, [["red"]] * 2, ["green", "red"])
 
 
 def test_what_only_collects_deletes_nothing_and_keeps_all_that_is_recorded(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = PopulatedRuntime(tmp_path)
     assert node.runtime.collect(network(), [("foreign", "net1"), ("red", "eth0")]) is True
     assert node.executor.run() == [("GC", "a"), ("GC", "b")]
     assert (node.valid(), node.recorded()) == ([["blue", "foreign", "red"]] * 2, ["blue", "green", "red"])
 
 
 def test_what_only_collects_leaves_a_network_without_gc_alone(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, "1.0.0")
+    node = PopulatedRuntime(tmp_path, "1.0.0")
     assert node.runtime.collect(network(own="1.0.0"), []) is False
     assert node.runtime.collect(network(disableGC=True), []) is False
     assert (node.executor.calls, node.recorded()) == ([], ["blue", "green", "red"])
 
 
 def test_every_plugin_collects_and_every_failure_is_told(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, a=fails_at("DEL", "GC"), b=fails_at("GC"))
+    node = PopulatedRuntime(tmp_path, a=fails_at("DEL", "GC"), b=fails_at("GC"))
     error = error_of(node.runtime.gc, network(), [("red", "eth0")])
     assert node.executor.run("GC") == [("GC", "a"), ("GC", "b")]
     assert all(words in str(error) for words in ("a fails at DEL", "a fails at GC", "b fails at GC"))
@@ -121,33 +121,33 @@ def test_every_plugin_collects_and_every_failure_is_told(tmp_path: pathlib.Path)
 
 
 def test_a_version_that_cannot_be_selected_does_not_hide_a_failed_del(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, a=fails_at("DEL"), b=lambda call: "hello" if call.command == "VERSION" else None)
+    node = PopulatedRuntime(tmp_path, a=fails_at("DEL"), b=lambda call: "hello" if call.command == "VERSION" else None)
     error = error_of(node.runtime.gc, network(cniVersions=["1.0.0"]), [("red", "eth0")])
     assert all(words in str(error) for words in ("a fails at DEL", "plugin b to VERSION"))
 
 
 @pytest.mark.parametrize("own", ["0.1.0", "0.4.0", "1.0.0"])
 def test_before_1_1_0_attachments_are_deleted_and_no_plugin_is_asked(tmp_path: pathlib.Path, own: str) -> None:
-    node = Node(tmp_path, own)
+    node = PopulatedRuntime(tmp_path, own)
     assert node.runtime.gc(network(own=own), [("red", "eth0")]) is False
     assert node.executor.run() == [("DEL", "b"), ("DEL", "a")]
 
 
 def test_a_plugin_before_1_1_0_keeps_a_network_of_several_versions_from_gc(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path, b=speaks("1.0.0"))
+    node = PopulatedRuntime(tmp_path, b=speaks("1.0.0"))
     assert node.runtime.gc(network(cniVersions=["1.0.0", "1.1.0"])) is False
     assert node.executor.run("GC") == []
 
 
 def test_nothing_is_done_where_gc_is_disabled(tmp_path: pathlib.Path) -> None:
-    node = Node(tmp_path)
+    node = PopulatedRuntime(tmp_path)
     assert node.runtime.gc(network(disableGC=True), []) is False
     assert (node.executor.calls, node.recorded()) == ([], ["blue", "green", "red"])
 
 
 @pytest.mark.parametrize("valid", [None, [], [("red", "eth0")]])
 def test_nothing_is_done_while_a_record_is_broken(tmp_path: pathlib.Path, valid: list[tuple[str, str]] | None) -> None:
-    node = Node(tmp_path)
+    node = PopulatedRuntime(tmp_path)
     broken = tmp_path / "cache" / "results" / "net-black-eth0"
     broken.write_bytes(b"")
     error = error_of(node.runtime.gc, network(), valid)
@@ -157,6 +157,6 @@ def test_nothing_is_done_while_a_record_is_broken(tmp_path: pathlib.Path, valid:
 
 @pytest.mark.parametrize("names", [("", "eth0"), ("../x", "eth0"), ("blue", "a/b"), ("blue", "")])
 def test_a_valid_attachment_that_cannot_be_one_is_refused(tmp_path: pathlib.Path, names: tuple[str, str]) -> None:
-    node = Node(tmp_path)
+    node = PopulatedRuntime(tmp_path)
     assert error_of(node.runtime.gc, network(), [("red", "eth0"), names]).code == Code.INVALID_ENVIRONMENT
     assert node.executor.calls == []

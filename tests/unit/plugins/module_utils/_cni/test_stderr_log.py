@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
-from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 BLUE, RED = (Attachment("net", name, "eth0") for name in ("blue", "red"))
@@ -21,17 +21,20 @@ REQUEST = b'{"cniVersion": "1.0.0", "name": "net", "type": "lab"}'
 
 
 @pytest.fixture
-def plugins(tmp_path: pathlib.Path) -> PluginDirectory:
-    return PluginDirectory(tmp_path / "bin")
+def plugins(tmp_path: pathlib.Path) -> ScriptedPlugins:
+    return ScriptedPlugins(tmp_path / "bin")
 
 
-def executor(plugins: PluginDirectory, log: StderrLog | None) -> ProcessExecutor:
+def executor(plugins: ScriptedPlugins, log: StderrLog | None) -> ProcessExecutor:
     return ProcessExecutor([str(plugins.path)], 30, listener=log)
 
 
-def test_each_call_is_kept_with_its_attachment(plugins: PluginDirectory) -> None:
+def test_each_call_is_kept_with_its_attachment(plugins: ScriptedPlugins) -> None:
     plugins.write(
-        "lab", ADD=Answer(stderr="no \x1b[2J IPv6\n\n"), CHECK=Answer(stderr=" \n"), DEL=Answer(stderr="gone\nnow\n")
+        "lab",
+        ADD=ScriptedAnswer(stderr="no \x1b[2J IPv6\n\n"),
+        CHECK=ScriptedAnswer(stderr=" \n"),
+        DEL=ScriptedAnswer(stderr="gone\nnow\n"),
     )
     log = StderrLog()
     for command, attachment in (("ADD", BLUE), ("CHECK", BLUE), ("DEL", BLUE), ("DEL", RED), ("ADD", None)):
@@ -42,15 +45,15 @@ def test_each_call_is_kept_with_its_attachment(plugins: PluginDirectory) -> None
     assert (log.entries(("net", "none", "eth0")), log.omitted) == ([], 0)
 
 
-def test_what_failed_is_in_the_error_and_not_here(plugins: PluginDirectory) -> None:
-    plugins.write("lab", ADD=Answer(stderr="why\n", exit=1))
+def test_what_failed_is_in_the_error_and_not_here(plugins: ScriptedPlugins) -> None:
+    plugins.write("lab", ADD=ScriptedAnswer(stderr="why\n", exit=1))
     log = StderrLog()
     error = error_of(executor(plugins, log).execute, "lab", REQUEST, Parameters("ADD", BLUE))
     assert ("why" in error.details, log.entries(BLUE.key)) == (True, [])
 
 
-def test_a_chatty_plugin_is_cut_and_so_are_many(plugins: PluginDirectory) -> None:
-    plugins.write("lab", ADD=Answer(stderr_bytes=1024 * 1024))
+def test_a_chatty_plugin_is_cut_and_so_are_many(plugins: ScriptedPlugins) -> None:
+    plugins.write("lab", ADD=ScriptedAnswer(stderr_bytes=1024 * 1024))
     log = StderrLog(40 * 1024)
     for dummy in range(4):
         executor(plugins, log).execute("lab", REQUEST, Parameters("ADD", BLUE))
@@ -59,6 +62,6 @@ def test_a_chatty_plugin_is_cut_and_so_are_many(plugins: PluginDirectory) -> Non
     assert log.omitted == 2
 
 
-def test_nobody_has_to_listen(plugins: PluginDirectory) -> None:
-    plugins.write("lab", ADD=Answer(stderr="no IPv6\n"))
+def test_nobody_has_to_listen(plugins: ScriptedPlugins) -> None:
+    plugins.write("lab", ADD=ScriptedAnswer(stderr="no IPv6\n"))
     executor(plugins, None).execute("lab", REQUEST, Parameters("ADD", BLUE))

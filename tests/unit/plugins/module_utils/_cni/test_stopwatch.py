@@ -14,7 +14,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
 from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import PluginCall, Stopwatch
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import MemoryExecutor, fails_at, succeeds
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
+    MemoryExecutor,
+    fails_at,
+    succeeds,
+)
 
 
 def test_each_call_is_remembered_with_what_it_took_be_it_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

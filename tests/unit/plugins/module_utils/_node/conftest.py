@@ -14,31 +14,31 @@ from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, program
 from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard
 
-Make = t.Callable[..., Laboratory]
+MakeNode = t.Callable[..., FakeNode]
 
 
 @pytest.fixture
-def make(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Make:
-    """A laboratory with other plugins than usual. A real namespace cannot be had without root."""
+def make_node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> MakeNode:
+    """Return a factory of fake nodes. A file stands for a network namespace, because creating one requires root."""
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
-    return lambda **plugins: Laboratory(tmp_path, **plugins)
+    return lambda **plugins: FakeNode(tmp_path, **plugins)
 
 
 @pytest.fixture
-def lab(make: Make) -> Laboratory:
-    return make()
+def node(make_node: MakeNode) -> FakeNode:
+    return make_node()
 
 
 @pytest.fixture
-def yard(lab: Laboratory, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
+def yard(node: FakeNode, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
     leases = tmp_path / "networks"
     monkeypatch.setattr(host_local, "DATA_DIR", str(leases))
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
     monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
-    monkeypatch.setattr(netns, "DIRECTORY", str(lab.netns))
-    return Yard(lab, leases)
+    monkeypatch.setattr(netns, "DIRECTORY", str(node.netns))
+    return Yard(node, leases)

@@ -25,7 +25,11 @@ from ansible_collections.cni.node.plugins.module_utils._node.info import invento
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import RESULTS, encoded
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call, succeeds
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
+    MemoryAnswer,
+    MemoryCall,
+    succeeds,
+)
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import (
     changed,
     json_objects,
@@ -33,7 +37,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategie
     versions,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import INSIDE
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard
 
 PLUGINS: list[Json] = [
@@ -74,14 +78,14 @@ def cached_records(draw: st.DrawFn) -> Json:
     return t.cast(Json, json.loads(draw(changed(document))))
 
 
-def makes_an_interface(call: Call) -> Json | None:
+def makes_an_interface(call: MemoryCall) -> Json | None:
     return {"cniVersion": call.request["cniVersion"], **KEYS} if call.command == "ADD" else None
 
 
 @pytest.fixture
-def lab(make: t.Callable[..., Laboratory], monkeypatch: pytest.MonkeyPatch) -> Laboratory:
-    plugins: dict[str, Answer] = {"bridge": makes_an_interface, "portmap": succeeds, "host-local": succeeds}
-    made = make(**plugins)
+def node(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatch) -> FakeNode:
+    plugins: dict[str, MemoryAnswer] = {"bridge": makes_an_interface, "portmap": succeeds, "host-local": succeeds}
+    made = make_node(**plugins)
     made.write(plugins=PLUGINS)
 
     def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
@@ -98,9 +102,9 @@ def lab(make: t.Callable[..., Laboratory], monkeypatch: pytest.MonkeyPatch) -> L
 
 def put(yard: Yard, document: Json, name: str) -> None:
     """A record of a container of this name."""
-    path = yard.lab.cache_dir / "results" / f"net-{name}-eth0"
+    path = yard.node.cache_dir / "results" / f"net-{name}-eth0"
     path.parent.mkdir(parents=True, exist_ok=True)
-    own = {"containerId": name, "netns": str(yard.lab.netns / name)}
+    own = {"containerId": name, "netns": str(yard.node.netns / name)}
     path.write_text(json.dumps({**document, **own}), encoding="utf-8")
 
 
@@ -125,26 +129,26 @@ def errors(*found: Leak | AttachmentResult | Trial | CniError) -> list[CniError]
 
 def everything(yard: Yard) -> t.Iterator[CniError]:
     """The errors of all that reads records; what is raised is a failure by itself."""
-    lab = yard.lab
-    inventory.attachments(str(lab.cache_dir), str(lab.conf_dir))
+    node = yard.node
+    inventory.attachments(str(node.cache_dir), str(node.conf_dir))
     for dry_run in (True, False):
         yield from errors(*yard.collect(min_age=0, dry_run=dry_run))
     policies: tuple[Json, ...] = ({"on_drift": "fail"}, {"check": "drift"}, {})
     for policy in policies:
-        yield from errors(lab.ensure(lab.wanted(capability_args=PORTS), **policy))
+        yield from errors(node.ensure(node.wanted(capability_args=PORTS), **policy))
     trials = [Trial("net")]
-    Verification(lab.runtime(), conf_dir.load(str(lab.conf_dir)), 0).carry_out(trials)
+    Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 0).carry_out(trials)
     yield from errors(*trials)
-    outcomes, broken = boot_restore.restore(str(lab.cache_dir), 1)
+    outcomes, broken = boot_restore.restore(str(node.cache_dir), 1)
     yield from errors(*outcomes, *broken)
-    assert boot_main.main([str(lab.cache_dir)]) in (0, 1)
-    yield from errors(lab.ensure(lab.wanted(), present=False))
+    assert boot_main.main([str(node.cache_dir)]) in (0, 1)
+    yield from errors(node.ensure(node.wanted(), present=False))
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(cached_results(), st.booleans())
 def test_any_cached_result_is_read_or_named(yard: Yard, result: t.Any, is_own: bool) -> None:
-    yard.lab.make_namespace("blue")
+    yard.node.make_namespace("blue")
     for name in ("blue", "gone", Trial("net").netns):
         put(yard, record(result, encoded(NETWORK), is_own=is_own), name)
     for error in everything(yard):
@@ -154,7 +158,7 @@ def test_any_cached_result_is_read_or_named(yard: Yard, result: t.Any, is_own: b
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(cached_records())
 def test_any_record_is_read_or_named(yard: Yard, document: Json) -> None:
-    yard.lab.make_namespace("blue")
+    yard.node.make_namespace("blue")
     for name in ("blue", "gone", Trial("net").netns):
         put(yard, document, name)
     for error in everything(yard):
@@ -163,8 +167,8 @@ def test_any_record_is_read_or_named(yard: Yard, document: Json) -> None:
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
 def test_interfaces_of_a_version_that_names_none_are_passed_over(yard: Yard, version: str) -> None:
-    yard.lab.make_namespace("blue")
+    yard.node.make_namespace("blue")
     result = {"cniVersion": version, "ip4": FAMILY, "interfaces": 5, "ips": "x", "routes": {}}
     put(yard, record(result, encoded(NETWORK), is_own=False), "blue")
     assert yard.collect(min_age=0) == []
-    assert yard.lab.ensure(yard.lab.wanted(capability_args=PORTS), check="drift").action == "checked"
+    assert yard.node.ensure(yard.node.wanted(capability_args=PORTS), check="drift").action == "checked"

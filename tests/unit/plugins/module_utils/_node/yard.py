@@ -15,16 +15,16 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Ke
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Garbage
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Valid
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 Actions = dict[str, str]
 
 
 class Yard:
-    """A laboratory with leases; nothing of the machine is looked at."""
+    """A fake node with leases; nothing of the machine is read."""
 
-    def __init__(self, lab: Laboratory, leases: pathlib.Path) -> None:
-        self.lab = lab
+    def __init__(self, node: FakeNode, leases: pathlib.Path) -> None:
+        self.node = node
         self.leases = leases
 
     def lease(self, address: str, content: str, network: str = "net", age: float = 3600) -> pathlib.Path:
@@ -45,18 +45,18 @@ class Yard:
     def attach(self, *containers: str) -> None:
         """Each with the lease that host-local would have given it."""
         for container in containers:
-            self.lab.make_namespace(container)
-            assert self.lab.ensure(self.lab.wanted(container)).action == "added"
+            self.node.make_namespace(container)
+            assert self.node.ensure(self.node.wanted(container)).action == "added"
             self.lease(f"10.1.0.{len(container)}", f"{container}\r\neth0")
 
     def collect(
         self, *names: str, dry_run: bool = False, min_age: float = 60, valid: t.Collection[Key] | None = None
     ) -> list[Leak]:
-        runtime = self.lab.runtime(lock_timeout=0)
-        networks = conf_dir.load(str(self.lab.conf_dir))
+        runtime = self.node.runtime(lock_timeout=0)
+        networks = conf_dir.load(str(self.node.conf_dir))
         keys = Valid(None if valid is None else frozenset(valid))
         scope = Scope(min_age, dry_run)
-        return Garbage(runtime, str(self.lab.cache_dir), networks, keys, scope, 0).collect(names)
+        return Garbage(runtime, str(self.node.cache_dir), networks, keys, scope, 0).collect(names)
 
     def foretold(self, **options: t.Any) -> Actions:
         """What a run has done, which a dry run has said before and a second run finds done."""
@@ -69,7 +69,7 @@ class Yard:
         return actions(done)
 
     def files(self) -> dict[str, bytes]:
-        tops = (self.lab.cache_dir, self.leases, self.lab.conf_dir)
+        tops = (self.node.cache_dir, self.leases, self.node.conf_dir)
         return {str(path): path.read_bytes() for top in tops for path in top.rglob("*") if path.is_file()}
 
 

@@ -14,9 +14,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
 from ansible_collections.cni.node.plugins.module_utils._reference import executor
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import DefectTolerance, make_executor
-from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import (
-    Call,
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
+    MemoryCall,
     MemoryExecutor,
     fails_at,
     succeeds,
@@ -28,7 +28,7 @@ DEL_WITHOUT_NETNS = Parameters("DEL", ATTACHMENT.with_netns(""))
 REQUEST = json.dumps({"type": "host-device", "ipam": {"type": "host-local"}}).encode()
 
 
-def finds_no_interface(call: Call) -> CniError:
+def finds_no_interface(call: MemoryCall) -> CniError:
     return CniError(Code.UNKNOWN, 'failed to find "eth0": Link not found')
 
 
@@ -74,8 +74,8 @@ def test_a_missing_plugin_is_missing_through_the_chain(tmp_path: pathlib.Path) -
 
 
 def test_the_chain_tolerates_defects_and_times_what_it_runs(tmp_path: pathlib.Path) -> None:
-    plugins = PluginDirectory(tmp_path)
-    plugins.write("sbr", DEL=Answer(exit=1))
+    plugins = ScriptedPlugins(tmp_path)
+    plugins.write("sbr", DEL=ScriptedAnswer(exit=1))
     chain = make_executor([str(plugins.path)], 30)
     assert chain.execute("sbr", b"{}", DEL_WITHOUT_NETNS) == b""
     with pytest.raises(CniError):

@@ -54,7 +54,7 @@ exec /bin/cat "{directory}/$*"
 """
 
 
-class Node:
+class NftablesNode:
     """A node with a program nft that lists these tables, and an attachment that they are for."""
 
     def __init__(self, directory: pathlib.Path) -> None:
@@ -95,9 +95,9 @@ def _place(entry: Json) -> tuple[str, str]:
 
 
 @pytest.fixture
-def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Node:
+def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> NftablesNode:
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
-    return Node(tmp_path)
+    return NftablesNode(tmp_path)
 
 
 def without(family: str, chain: str, *words: str) -> list[Json]:
@@ -142,38 +142,38 @@ UNRULED: dict[str, tuple[list[Json], tuple[str, ...]]] = {
 }
 
 
-def test_what_the_plugins_make_is_not_missed(node: Node) -> None:
+def test_what_the_plugins_make_is_not_missed(node: NftablesNode) -> None:
     assert node.lost(RULESET) == ()
 
 
 @pytest.mark.parametrize(("entries", "said"), UNRULED.values(), ids=UNRULED)
-def test_what_is_gone_is_named(node: Node, entries: list[Json], said: tuple[str, ...]) -> None:
+def test_what_is_gone_is_named(node: NftablesNode, entries: list[Json], said: tuple[str, ...]) -> None:
     assert node.lost(entries) == said
 
 
-def test_a_table_that_is_gone_is_named_by_its_rules(node: Node) -> None:
+def test_a_table_that_is_gone_is_named_by_its_rules(node: NftablesNode) -> None:
     left = [
         entry for entry in RULESET if _place(entry)[0] != "bridge" and entry.get("table", {}).get("family") != "bridge"
     ]
     assert node.lost(left) == (UNREACHED,)
 
 
-def test_jumps_may_lead_there_directly(node: Node) -> None:
+def test_jumps_may_lead_there_directly(node: NftablesNode) -> None:
     """As in plugins 1.6.0."""
     left = json.loads(json.dumps(RULESET).replace('"target": "hostports_all"', '"target": "hostports"'))
     assert node.lost(left) == ()
 
 
-def test_without_snat_no_masquerading_is_missed(node: Node) -> None:
+def test_without_snat_no_masquerading_is_missed(node: NftablesNode) -> None:
     assert node.lost(without("ip", "masquerading"), BRIDGE, {**PORTMAP, "snat": False}) == ()
 
 
-def test_a_mac_that_tuning_has_set_is_not_the_one_that_is_checked(node: Node) -> None:
+def test_a_mac_that_tuning_has_set_is_not_the_one_that_is_checked(node: NftablesNode) -> None:
     mac = "02:00:00:00:00:07"
     assert node.lost(RULESET, BRIDGE, {"type": "tuning", "mac": mac}, PORTMAP, mac=mac) == ()
     assert node.lost(RULESET, mac=mac) == (UNCHECKED,)
 
 
-def test_a_node_without_nft_says_nothing_of_checks(node: Node, tmp_path: pathlib.Path) -> None:
+def test_a_node_without_nft_says_nothing_of_checks(node: NftablesNode, tmp_path: pathlib.Path) -> None:
     (tmp_path / "nft").unlink()
     assert node.lost(RULESET) is None

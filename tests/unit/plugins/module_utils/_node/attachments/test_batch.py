@@ -18,41 +18,41 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all, unwanted
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment, Policy
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import (
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryCall
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import (
+    FakeNode,
     Json,
-    Laboratory,
     gives_an_address,
 )
 
 NAMES = ("one", "two", "three", "four")
 
 
-def _wanted(lab: Laboratory, *containers: str, **keys: t.Any) -> list[DesiredAttachment]:
+def _wanted(node: FakeNode, *containers: str, **keys: t.Any) -> list[DesiredAttachment]:
     for container in containers:
-        lab.make_namespace(container)
-    return [DesiredAttachment(lab.wanted(container, **keys)) for container in containers]
+        node.make_namespace(container)
+    return [DesiredAttachment(node.wanted(container, **keys)) for container in containers]
 
 
-def test_one_that_fails_does_not_stop_the_others(make: Make) -> None:
-    lab = make(
+def test_one_that_fails_does_not_stop_the_others(make_node: MakeNode) -> None:
+    node = make_node(
         b=lambda call: CniError(100, "no") if call.attachment and call.attachment.container_id == "two" else None
     )
-    outcomes = lab.converge(*_wanted(lab, *NAMES), DesiredAttachment(lab.wanted("nobody")), workers=2)
+    outcomes = node.converge(*_wanted(node, *NAMES), DesiredAttachment(node.wanted("nobody")), workers=2)
     assert [outcome.attachment.container_id for outcome in outcomes] == [*NAMES, "nobody"]
     assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added", "failed"]
 
 
-def _breaks(call: Call) -> Json | None:
+def _breaks(call: MemoryCall) -> Json | None:
     if call.command == "ADD" and call.attachment and call.attachment.container_id == "two":
         raise ValueError("no\nclosing quotation")
     return None
 
 
-def test_what_nobody_has_foreseen_of_one_is_its_error(make: Make) -> None:
-    lab = make(b=_breaks)
-    outcomes = lab.converge(*_wanted(lab, *NAMES), workers=2)
+def test_what_nobody_has_foreseen_of_one_is_its_error(make_node: MakeNode) -> None:
+    node = make_node(b=_breaks)
+    outcomes = node.converge(*_wanted(node, *NAMES), workers=2)
     assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added"]
     error = outcomes[1].error
     assert error is not None
@@ -60,10 +60,10 @@ def test_what_nobody_has_foreseen_of_one_is_its_error(make: Make) -> None:
     assert error.details.startswith("in _breaks, test_batch.py:")
 
 
-def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_way(make: Make) -> None:
+def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_way(make_node: MakeNode) -> None:
     added: list[str] = []
 
-    def works_once(call: Call) -> Json | CniError | None:
+    def works_once(call: MemoryCall) -> Json | CniError | None:
         if call.command == "ADD" and call.attachment:
             added.append(call.attachment.network)
             if added.count("net") > 1:
@@ -72,81 +72,81 @@ def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_w
                 return CniError(100, "no")
         return None
 
-    lab = make(b=works_once)
-    lab.write("other")
-    (old,) = _wanted(lab, "one")
-    lab.converge(old, check="never")
-    wanted = [old._replace(present=False), DesiredAttachment(lab.wanted("one", network="other"))]
-    left, failed = lab.converge(*wanted, check="never")
+    node = make_node(b=works_once)
+    node.write("other")
+    (old,) = _wanted(node, "one")
+    node.converge(old, check="never")
+    wanted = [old._replace(present=False), DesiredAttachment(node.wanted("one", network="other"))]
+    left, failed = node.converge(*wanted, check="never")
     assert (left.action, failed.action, failed.error and failed.error.code) == ("removed", "failed", 100)
     assert "could not be put back as it was before either: unexpected ValueError: return; in works_once, " in str(
         failed.error
     )
 
 
-def test_an_item_that_was_not_asked_for_properly_is_an_outcome(lab: Laboratory) -> None:
-    good, bad = _wanted(lab, "one", "two")
+def test_an_item_that_was_not_asked_for_properly_is_an_outcome(node: FakeNode) -> None:
+    good, bad = _wanted(node, "one", "two")
     problem = CniError(4, "not like this")
-    outcomes = lab.converge(
-        DesiredAttachment(bad.attachment, problem=problem), good, DesiredAttachment(lab.wanted("../x"))
+    outcomes = node.converge(
+        DesiredAttachment(bad.attachment, problem=problem), good, DesiredAttachment(node.wanted("../x"))
     )
     assert [outcome.action for outcome in outcomes] == ["failed", "added", "failed"]
     assert outcomes[0].error is problem
-    assert lab.executor.run("ADD") == [("ADD", "a"), ("ADD", "b")]
+    assert node.executor.run("ADD") == [("ADD", "a"), ("ADD", "b")]
 
 
-def test_containers_are_worked_on_at_the_same_time(make: Make) -> None:
+def test_containers_are_worked_on_at_the_same_time(make_node: MakeNode) -> None:
     together = threading.Barrier(len(NAMES))
 
-    def waits_for_the_others(call: Call) -> Json | None:
+    def waits_for_the_others(call: MemoryCall) -> Json | None:
         if call.command == "ADD":
             together.wait(timeout=60)
         return gives_an_address(call)
 
-    lab = make(a=waits_for_the_others)
-    outcomes = lab.converge(*_wanted(lab, *NAMES), workers=len(NAMES))
+    node = make_node(a=waits_for_the_others)
+    outcomes = node.converge(*_wanted(node, *NAMES), workers=len(NAMES))
     assert [outcome.error for outcome in outcomes] == [None] * len(NAMES)
 
 
 @pytest.mark.parametrize(("workers", "containers"), [(1, NAMES), (4, NAMES[:1])], ids=["one worker", "one container"])
-def test_it_goes_one_by_one(make: Make, workers: int, containers: tuple[str, ...]) -> None:
+def test_it_goes_one_by_one(make_node: MakeNode, workers: int, containers: tuple[str, ...]) -> None:
     threads = []
 
-    def remembers_its_thread(call: Call) -> Json | None:
+    def remembers_its_thread(call: MemoryCall) -> Json | None:
         threads.append(threading.get_ident())
         return gives_an_address(call)
 
-    lab = make(a=remembers_its_thread)
-    more = [DesiredAttachment(lab.wanted("one", ifname=f"eth{number}")) for number in range(1, 4)]
-    outcomes = lab.converge(*_wanted(lab, *containers), *more, workers=workers)
+    node = make_node(a=remembers_its_thread)
+    more = [DesiredAttachment(node.wanted("one", ifname=f"eth{number}")) for number in range(1, 4)]
+    outcomes = node.converge(*_wanted(node, *containers), *more, workers=workers)
     assert {outcome.action for outcome in outcomes} == {"added"}
     assert len(threads) >= 2 * len(outcomes)
     assert len(set(threads)) == 1
 
 
-def test_when_time_is_up_no_further_container_is_begun_and_the_first_always_is(lab: Laboratory) -> None:
-    more = [DesiredAttachment(lab.wanted("one", ifname="eth1")), DesiredAttachment(lab.wanted("two", ifname="eth1"))]
-    wanted = [*_wanted(lab, *NAMES), *more]
-    outcomes = lab.converge(*wanted, until=0)
+def test_when_time_is_up_no_further_container_is_begun_and_the_first_always_is(node: FakeNode) -> None:
+    more = [DesiredAttachment(node.wanted("one", ifname="eth1")), DesiredAttachment(node.wanted("two", ifname="eth1"))]
+    wanted = [*_wanted(node, *NAMES), *more]
+    outcomes = node.converge(*wanted, until=0)
     assert [outcome.attachment.key for outcome in outcomes] == [wanted[0].attachment.key, more[0].attachment.key]
-    assert lab.converge(*wanted, until=0, check="never")[0].action == "unchanged"
-    assert {outcome.action for outcome in lab.converge(*wanted)} == {"checked", "added"}
+    assert node.converge(*wanted, until=0, check="never")[0].action == "unchanged"
+    assert {outcome.action for outcome in node.converge(*wanted)} == {"checked", "added"}
 
 
-def test_what_needs_no_work_is_done_whatever_the_time(lab: Laboratory) -> None:
-    wanted = _wanted(lab, *NAMES)
-    lab.converge(*wanted)
-    assert [outcome.action for outcome in lab.converge(*wanted, until=0, check="never")] == ["unchanged"] * len(NAMES)
+def test_what_needs_no_work_is_done_whatever_the_time(node: FakeNode) -> None:
+    wanted = _wanted(node, *NAMES)
+    node.converge(*wanted)
+    assert [outcome.action for outcome in node.converge(*wanted, until=0, check="never")] == ["unchanged"] * len(NAMES)
 
 
-def test_nothing_wanted_is_nothing_done(lab: Laboratory) -> None:
-    assert lab.converge() == []
+def test_nothing_wanted_is_nothing_done(node: FakeNode) -> None:
+    assert node.converge() == []
 
 
-def test_what_this_collection_made_and_nobody_wants_is_unwanted(lab: Laboratory) -> None:
-    wanted = _wanted(lab, "kept", "dropped", "begun", "foreign")
-    lab.converge(*wanted)
-    records, intents = lab.cache_dir / "results", lab.intent_file().parent
+def test_what_this_collection_made_and_nobody_wants_is_unwanted(node: FakeNode) -> None:
+    wanted = _wanted(node, "kept", "dropped", "begun", "foreign")
+    node.converge(*wanted)
+    records, intents = node.cache_dir / "results", node.intent_file().parent
     begun = json.loads((records / "net-begun-eth0").read_text(encoding="utf-8"))
     begun["cni.node"]["command"] = "ADD"
     (records / "net-begun-eth0").unlink()
@@ -155,34 +155,34 @@ def test_what_this_collection_made_and_nobody_wants_is_unwanted(lab: Laboratory)
     del foreign["cni.node"]
     (records / "net-foreign-eth0").write_text(json.dumps(foreign), encoding="utf-8")
     (records / "net-broken-eth0").write_bytes(b"")
-    dropped, unknown = unwanted(lab.runtime(), [wanted[0]])
+    dropped, unknown = unwanted(node.runtime(), [wanted[0]])
     assert sorted(one.attachment.container_id for one in dropped) == ["begun", "dropped"]
     assert not any(one.present for one in dropped)
     assert ["net-broken-eth0" in str(error) for error in unknown] == [True]
-    assert {outcome.action for outcome in lab.converge(*dropped)} == {"removed"}
-    assert unwanted(lab.runtime(), [wanted[0]])[0] == []
+    assert {outcome.action for outcome in node.converge(*dropped)} == {"removed"}
+    assert unwanted(node.runtime(), [wanted[0]])[0] == []
     assert (records / "net-foreign-eth0").exists()
 
 
-def test_what_is_as_wanted_is_not_waited_for(lab: Laboratory) -> None:
-    wanted = _wanted(lab, *NAMES)
-    lab.converge(*wanted)
-    runtime = lab.runtime()
+def test_what_is_as_wanted_is_not_waited_for(node: FakeNode) -> None:
+    wanted = _wanted(node, *NAMES)
+    node.converge(*wanted)
+    runtime = node.runtime()
     with runtime.exclusion.lock_attachment(wanted[0].attachment):
-        outcomes = lab.converge(*wanted, check="never")
+        outcomes = node.converge(*wanted, check="never")
     assert {outcome.action for outcome in outcomes} == {"unchanged"}
     assert outcomes[0].result is not None
 
 
-def test_what_another_run_has_begun_is_waited_for(lab: Laboratory) -> None:
-    (one,) = _wanted(lab, "one")
-    lab.converge(one)
-    runtime = lab.runtime(lock_timeout=0.05)
+def test_what_another_run_has_begun_is_waited_for(node: FakeNode) -> None:
+    (one,) = _wanted(node, "one")
+    node.converge(one)
+    runtime = node.runtime(lock_timeout=0.05)
     record = runtime.records.read(one.attachment.key)
     assert record is not None
-    with lab.runtime().exclusion.lock_attachment(one.attachment):
+    with node.runtime().exclusion.lock_attachment(one.attachment):
         runtime.intents.write(dataclasses.replace(record, command="ADD"))
-        reconciler = Reconciler(runtime, conf_dir.load(str(lab.conf_dir)), Policy(check="never"))
+        reconciler = Reconciler(runtime, conf_dir.load(str(node.conf_dir)), Policy(check="never"))
         (outcome,) = reconcile_all(reconciler, [one], 1)
         assert (outcome.action, outcome.error and outcome.error.code) == ("failed", Code.TRY_AGAIN)
         assert runtime.intents.read(one.attachment.key) is not None
@@ -196,26 +196,26 @@ RACES = {
 
 
 @pytest.mark.parametrize("plugin", RACES)
-def test_an_add_that_will_succeed_now_is_made_again(make: Make, plugin: str) -> None:
+def test_an_add_that_will_succeed_now_is_made_again(make_node: MakeNode, plugin: str) -> None:
     left = [CniError(999, f"plugin {plugin} failed (ADD): {RACES[plugin]}")] * 2
 
-    def loses_twice(call: Call) -> Json | None:
+    def loses_twice(call: MemoryCall) -> Json | None:
         if call.command == "ADD" and left:
             raise left.pop()
         return None
 
-    lab = make(b=loses_twice)
-    (outcome,) = lab.converge(*_wanted(lab, "one"))
+    node = make_node(b=loses_twice)
+    (outcome,) = node.converge(*_wanted(node, "one"))
     assert (outcome.action, outcome.error) == ("added", None)
-    assert lab.commands() == ["ADD", "DEL", "ADD", "DEL", "ADD", "CHECK"]
+    assert node.commands() == ["ADD", "DEL", "ADD", "DEL", "ADD", "CHECK"]
 
 
-def test_an_add_that_keeps_losing_fails(make: Make) -> None:
-    def loses(call: Call) -> Json | None:
+def test_an_add_that_keeps_losing_fails(make_node: MakeNode) -> None:
+    def loses(call: MemoryCall) -> Json | None:
         if call.command == "ADD":
             raise CniError(999, f"plugin portmap failed (ADD): {RACES['portmap']}")
         return None
 
-    lab = make(b=loses)
-    (outcome,) = lab.converge(*_wanted(lab, "one"))
-    assert (outcome.action, lab.commands()) == ("failed", ["ADD", "DEL"] * 4)
+    node = make_node(b=loses)
+    (outcome,) = node.converge(*_wanted(node, "one"))
+    assert (outcome.action, node.commands()) == ("failed", ["ADD", "DEL"] * 4)

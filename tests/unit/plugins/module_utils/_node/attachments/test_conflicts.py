@@ -16,20 +16,20 @@ from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment, Policy
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory, gives_an_address
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, gives_an_address
 
 ETH0 = Link(ifindex=2, name="eth0", mac="", mtu=1500, is_up=True, master=0, peer=7, kind="veth")
 
 
 @pytest.fixture
-def occupied(lab: Laboratory) -> Laboratory:
-    lab.make_namespace()
-    lab.write("a-net")
-    assert lab.ensure(lab.wanted()).action == "added"
-    return lab
+def occupied(node: FakeNode) -> FakeNode:
+    node.make_namespace()
+    node.write("a-net")
+    assert node.ensure(node.wanted()).action == "added"
+    return node
 
 
-def test_an_interface_of_another_network_is_not_added_again(occupied: Laboratory) -> None:
+def test_an_interface_of_another_network_is_not_added_again(occupied: FakeNode) -> None:
     outcome = occupied.ensure(occupied.wanted(network="a-net"))
     assert (outcome.action, outcome.changed, occupied.executor.calls) == ("failed", False, [])
     assert outcome.error is not None
@@ -38,13 +38,13 @@ def test_an_interface_of_another_network_is_not_added_again(occupied: Laboratory
     assert occupied.ensure(occupied.wanted()).action == "checked"
 
 
-def test_a_dry_run_allows_for_a_task_that_removes_it_first(occupied: Laboratory) -> None:
+def test_a_dry_run_allows_for_a_task_that_removes_it_first(occupied: FakeNode) -> None:
     foretold = occupied.ensure(occupied.wanted(network="a-net"), dry_run=True)
     assert (foretold.action, "it is the interface of" in str(foretold.missing_prerequisite)) == ("added", True)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_what_leaves_makes_room(occupied: Laboratory, dry_run: bool) -> None:
+def test_what_leaves_makes_room(occupied: FakeNode, dry_run: bool) -> None:
     joining, leaving = (
         DesiredAttachment(occupied.wanted(network="a-net")),
         DesiredAttachment(occupied.wanted(), present=False),
@@ -56,18 +56,18 @@ def test_what_leaves_makes_room(occupied: Laboratory, dry_run: bool) -> None:
     ]
 
 
-def test_another_interface_and_another_container_are_free(occupied: Laboratory) -> None:
+def test_another_interface_and_another_container_are_free(occupied: FakeNode) -> None:
     occupied.make_namespace("net-blue")
     for free in (occupied.wanted(network="a-net", ifname="eth1"), occupied.wanted("net-blue", network="a-net")):
         assert occupied.ensure(free).action == "added"
 
 
-def test_what_went_with_its_namespace_is_free(occupied: Laboratory) -> None:
+def test_what_went_with_its_namespace_is_free(occupied: FakeNode) -> None:
     occupied.make_namespace()
     assert occupied.ensure(occupied.wanted(network="a-net")).action == "added"
 
 
-def test_what_has_lost_its_namespace_leaves_the_new_one_to_whom_it_belongs(occupied: Laboratory) -> None:
+def test_what_has_lost_its_namespace_leaves_the_new_one_to_whom_it_belongs(occupied: FakeNode) -> None:
     occupied.make_namespace()
     assert occupied.ensure(occupied.wanted(network="a-net")).action == "added"
     foretold = occupied.ensure(occupied.wanted(), dry_run=True)
@@ -78,7 +78,7 @@ def test_what_has_lost_its_namespace_leaves_the_new_one_to_whom_it_belongs(occup
 
 
 @pytest.fixture
-def begun(occupied: Laboratory) -> Laboratory:
+def begun(occupied: FakeNode) -> FakeNode:
     """A run was killed in ADD."""
     record = occupied.record()
     assert record is not None
@@ -87,7 +87,7 @@ def begun(occupied: Laboratory) -> Laboratory:
     return occupied
 
 
-def test_what_was_only_begun_is_not_added_again_for_another_network(begun: Laboratory) -> None:
+def test_what_was_only_begun_is_not_added_again_for_another_network(begun: FakeNode) -> None:
     foretold = begun.ensure(begun.wanted(network="a-net"), dry_run=True)
     assert (foretold.action, "whose ADD was not completed" in str(foretold.missing_prerequisite)) == ("added", True)
     outcome = begun.ensure(begun.wanted(network="a-net"))
@@ -96,7 +96,7 @@ def test_what_was_only_begun_is_not_added_again_for_another_network(begun: Labor
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_what_was_only_begun_makes_room(begun: Laboratory, dry_run: bool) -> None:
+def test_what_was_only_begun_makes_room(begun: FakeNode, dry_run: bool) -> None:
     joining, leaving = (
         DesiredAttachment(begun.wanted(network="a-net")),
         DesiredAttachment(begun.wanted(), present=False),
@@ -108,7 +108,7 @@ def test_what_was_only_begun_makes_room(begun: Laboratory, dry_run: bool) -> Non
     ]
 
 
-def test_what_was_begun_in_a_namespace_that_is_gone_is_free(begun: Laboratory) -> None:
+def test_what_was_begun_in_a_namespace_that_is_gone_is_free(begun: FakeNode) -> None:
     begun.make_namespace()
     assert begun.ensure(begun.wanted(network="a-net")).action == "added"
 
@@ -117,7 +117,7 @@ def test_what_was_begun_in_a_namespace_that_is_gone_is_free(begun: Laboratory) -
     ("plugin_type", "link", "action"), [("bridge", ETH0, "failed"), ("bridge", None, "added"), ("a", ETH0, "added")]
 )
 def test_what_nobody_has_recorded_is_left_to_whom_it_belongs(
-    lab: Laboratory, monkeypatch: pytest.MonkeyPatch, plugin_type: str, link: Link | None, action: str
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, plugin_type: str, link: Link | None, action: str
 ) -> None:
     asked: list[tuple[str, str]] = []
 
@@ -126,25 +126,25 @@ def test_what_nobody_has_recorded_is_left_to_whom_it_belongs(
         return link
 
     monkeypatch.setattr(rtnetlink, "link", look)
-    lab.executor.plugins["bridge"] = gives_an_address
-    lab.write(plugins=[{"type": plugin_type}])
-    lab.make_namespace()
-    outcome = lab.ensure(lab.wanted(), check="never")
-    assert (outcome.action, bool(lab.executor.run("DEL"))) == (action, False)
-    assert asked == ([("eth0", str(lab.netns / "blue"))] if plugin_type == "bridge" else [])
+    node.executor.plugins["bridge"] = gives_an_address
+    node.write(plugins=[{"type": plugin_type}])
+    node.make_namespace()
+    outcome = node.ensure(node.wanted(), check="never")
+    assert (outcome.action, bool(node.executor.run("DEL"))) == (action, False)
+    assert asked == ([("eth0", str(node.netns / "blue"))] if plugin_type == "bridge" else [])
     if action == "failed":
-        assert f"{lab.netns}/blue has an interface of that name, and no record tells whose it is" in str(outcome.error)
+        assert f"{node.netns}/blue has an interface of that name, and no record tells whose it is" in str(outcome.error)
 
 
-def test_what_another_run_has_made_since_is_seen(lab: Laboratory) -> None:
+def test_what_another_run_has_made_since_is_seen(node: FakeNode) -> None:
     """No plugin here makes interfaces that the kernel could be asked for."""
     for container in ("blue", "red"):
-        lab.make_namespace(container)
-    lab.write("a-net")
-    mine, other = (Reconciler(lab.runtime(), conf_dir.load(str(lab.conf_dir)), Policy()) for dummy in range(2))
-    assert mine.reconcile(DesiredAttachment(lab.wanted("red", network="a-net"))).action == "added"
-    assert other.reconcile(DesiredAttachment(lab.wanted())).action == "added"
-    lab.executor.calls.clear()
-    refused = mine.reconcile(DesiredAttachment(lab.wanted(network="a-net")))
-    assert (refused.action, lab.executor.calls) == ("failed", [])
+        node.make_namespace(container)
+    node.write("a-net")
+    mine, other = (Reconciler(node.runtime(), conf_dir.load(str(node.conf_dir)), Policy()) for dummy in range(2))
+    assert mine.reconcile(DesiredAttachment(node.wanted("red", network="a-net"))).action == "added"
+    assert other.reconcile(DesiredAttachment(node.wanted())).action == "added"
+    node.executor.calls.clear()
+    refused = mine.reconcile(DesiredAttachment(node.wanted(network="a-net")))
+    assert (refused.action, node.executor.calls) == ("failed", [])
     assert "it is the interface of the attachment of blue (eth0) to network net" in str(refused.error)

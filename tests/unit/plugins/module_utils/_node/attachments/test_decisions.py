@@ -13,60 +13,60 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
 
 ARGS: Json = {"args": {"K": "V"}, "capability_args": {"mac": "02::1"}, "config_args": {"mac": "02::2"}}
 WITHOUT: Json = {**ARGS, "config_args": {}}
-Spoil = t.Callable[[Laboratory], object]
+Spoil = t.Callable[[FakeNode], object]
 ANEW = ["DEL", "ADD", "CHECK"]
 
 
-def _attached(lab: Laboratory) -> None:
-    lab.make_namespace()
-    assert lab.ensure(lab.wanted(**ARGS)).action == "added"
+def _attached(node: FakeNode) -> None:
+    node.make_namespace()
+    assert node.ensure(node.wanted(**ARGS)).action == "added"
 
 
-def _rewrites_the_same(lab: Laboratory) -> None:
-    path = lab.write()
+def _rewrites_the_same(node: FakeNode) -> None:
+    path = node.write()
     document = json.loads(path.read_text(encoding="utf-8"))
     turned = dict(reversed(list(document.items())))
     path.unlink()
-    (lab.conf_dir / "99-elsewhere.conflist").write_text(json.dumps(turned, indent=4), encoding="utf-8")
+    (node.conf_dir / "99-elsewhere.conflist").write_text(json.dumps(turned, indent=4), encoding="utf-8")
 
 
 def _interrupted(command: str, *, recorded: bool) -> Spoil:
-    def spoil(lab: Laboratory) -> None:
-        record = lab.record()
+    def spoil(node: FakeNode) -> None:
+        record = node.record()
         assert record is not None
-        lab.runtime().intents.write(dataclasses.replace(record, command=command))
+        node.runtime().intents.write(dataclasses.replace(record, command=command))
         if not recorded:
-            lab.record_file().unlink()
+            node.record_file().unlink()
 
     return spoil
 
 
 def _recorded(content: bytes) -> Spoil:
-    return lambda lab: lab.record_file().write_bytes(content)
+    return lambda node: node.record_file().write_bytes(content)
 
 
 def _intended(content: bytes) -> Spoil:
-    def spoil(lab: Laboratory) -> None:
-        lab.intent_file().parent.mkdir(parents=True, exist_ok=True)
-        lab.intent_file().write_bytes(content)
+    def spoil(node: FakeNode) -> None:
+        node.intent_file().parent.mkdir(parents=True, exist_ok=True)
+        node.intent_file().write_bytes(content)
 
     return spoil
 
 
-def _loses_power_in_add(lab: Laboratory) -> None:
-    lab.record_file().unlink()
-    _intended(b"")(lab)
+def _loses_power_in_add(node: FakeNode) -> None:
+    node.record_file().unlink()
+    _intended(b"")(node)
 
 
 def _records(change: t.Callable[[Json], object]) -> Spoil:
-    def spoil(lab: Laboratory) -> None:
-        document = json.loads(lab.record_file().read_text(encoding="utf-8"))
+    def spoil(node: FakeNode) -> None:
+        document = json.loads(node.record_file().read_text(encoding="utf-8"))
         change(document)
-        lab.record_file().write_text(json.dumps(document), encoding="utf-8")
+        node.record_file().write_text(json.dumps(document), encoding="utf-8")
 
     return spoil
 
@@ -87,43 +87,45 @@ class Row(t.NamedTuple):
 
 CHECKED = ["CHECK"]
 ROWS = {
-    "nothing": Row(lambda lab: None, "checked", commands=CHECKED),
-    "no record": Row(lambda lab: lab.record_file().unlink(), "added", commands=["ADD", "CHECK"]),
+    "nothing": Row(lambda node: None, "checked", commands=CHECKED),
+    "no record": Row(lambda node: node.record_file().unlink(), "added", commands=["ADD", "CHECK"]),
     "the same, written otherwise": Row(_rewrites_the_same, "checked", commands=CHECKED),
-    "another namespace": Row(lambda lab: lab.make_namespace(), "recreated", "its network namespace is another one now"),
+    "another namespace": Row(
+        lambda node: node.make_namespace(), "recreated", "its network namespace is another one now"
+    ),
     "another path": Row(
-        lambda lab: lab.make_namespace("red"),
+        lambda node: node.make_namespace("red"),
         "recreated",
         "its network namespace is another one now",
         wanted={**ARGS, "netns": "red"},
     ),
     "the same namespace at another path": Row(
-        lambda lab: (lab.netns / "blue").rename(lab.netns / "red"),
+        lambda node: (node.netns / "blue").rename(node.netns / "red"),
         "recreated",
         "its network namespace has another path now",
         wanted={**ARGS, "netns": "red"},
     ),
     "another configuration": Row(
-        lambda lab: lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}]),
+        lambda node: node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}]),
         "recreated",
         "the network's configuration has changed",
     ),
-    "what plugins are not told": Row(lambda lab: lab.write(disableGC=True), "checked", commands=CHECKED),
+    "what plugins are not told": Row(lambda node: node.write(disableGC=True), "checked", commands=CHECKED),
     "other arguments": Row(
-        lambda lab: None, "recreated", "its arguments have changed", wanted={**ARGS, "args": {"K": "W"}}
+        lambda node: None, "recreated", "its arguments have changed", wanted={**ARGS, "args": {"K": "W"}}
     ),
-    "no arguments": Row(lambda lab: None, "recreated", "its arguments have changed", wanted={**ARGS, "args": {}}),
+    "no arguments": Row(lambda node: None, "recreated", "its arguments have changed", wanted={**ARGS, "args": {}}),
     "other capability arguments": Row(
-        lambda lab: None, "recreated", "its capability arguments have changed", wanted={**ARGS, "capability_args": {}}
+        lambda node: None, "recreated", "its capability arguments have changed", wanted={**ARGS, "capability_args": {}}
     ),
     "other arguments for args.cni": Row(
-        lambda lab: None,
+        lambda node: None,
         "recreated",
         "its arguments for args.cni have changed",
         wanted={**ARGS, "config_args": {"ips": ["10.1.0.9"]}},
     ),
     "no arguments for args.cni": Row(
-        lambda lab: None, "recreated", "its arguments for args.cni have changed", wanted=WITHOUT
+        lambda node: None, "recreated", "its arguments for args.cni have changed", wanted=WITHOUT
     ),
     "an empty record": Row(_recorded(b""), "recreated", "its record is broken: "),
     "a record cut off": Row(_recorded(b'{"kind": "cniCacheV1", "con'), "recreated", "its record is broken: "),
@@ -144,35 +146,35 @@ ROWS = {
 }
 
 
-def _wanted(lab: Laboratory, keys: Json) -> t.Any:
-    netns = {"netns": str(lab.netns / keys["netns"])} if "netns" in keys else {}
-    return lab.wanted(**{**keys, **netns})
+def _wanted(node: FakeNode, keys: Json) -> t.Any:
+    netns = {"netns": str(node.netns / keys["netns"])} if "netns" in keys else {}
+    return node.wanted(**{**keys, **netns})
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_facts_decide_and_check_mode_foretells_it(lab: Laboratory, row: Row) -> None:
-    _attached(lab)
-    row.since(lab)
-    before, wanted = lab.files(), _wanted(lab, row.wanted)
-    predicted = lab.ensure(wanted, dry_run=True)
-    assert set(lab.commands()) <= {"CHECK"}
-    assert lab.files() == before
-    done = lab.ensure(wanted)
+def test_facts_decide_and_check_mode_foretells_it(node: FakeNode, row: Row) -> None:
+    _attached(node)
+    row.since(node)
+    before, wanted = node.files(), _wanted(node, row.wanted)
+    predicted = node.ensure(wanted, dry_run=True)
+    assert set(node.commands()) <= {"CHECK"}
+    assert node.files() == before
+    done = node.ensure(wanted)
     assert (done.error, done.action, done.changed) == (None, row.action, row.action != "checked")
     assert done.reason.startswith(row.reason)
     assert bool(done.reason) == bool(row.reason)
     assert (predicted.action, predicted.reason, predicted.changed) == (done.action, done.reason, done.changed)
-    assert lab.commands() == list(row.commands)
-    assert lab.intent() is None or row.action == "checked"
-    assert lab.ensure(wanted).action == "checked"
+    assert node.commands() == list(row.commands)
+    assert node.intent() is None or row.action == "checked"
+    assert node.ensure(wanted).action == "checked"
 
 
 ABSENT = {
-    "recorded": (lambda lab: None, "removed"),
-    "never made": (lambda lab: lab.record_file().unlink(), "unchanged"),
-    "its namespace gone": (lambda lab: lab.drop_namespace(), "removed"),
-    "its network gone": (lambda lab: (lab.conf_dir / "10-net.conflist").unlink(), "removed"),
-    "its network changed": (lambda lab: lab.write(plugins=[{"type": "nowhere"}]), "removed"),
+    "recorded": (lambda node: None, "removed"),
+    "never made": (lambda node: node.record_file().unlink(), "unchanged"),
+    "its namespace gone": (lambda node: node.drop_namespace(), "removed"),
+    "its network gone": (lambda node: (node.conf_dir / "10-net.conflist").unlink(), "removed"),
+    "its network changed": (lambda node: node.write(plugins=[{"type": "nowhere"}]), "removed"),
     "its record broken": (_recorded(b""), "removed"),
     "killed in ADD": (_interrupted("ADD", recorded=False), "removed"),
     "killed in DEL": (_interrupted("DEL", recorded=True), "removed"),
@@ -181,134 +183,134 @@ ABSENT = {
 
 
 @pytest.mark.parametrize(("since", "action"), ABSENT.values(), ids=ABSENT)
-def test_absence_needs_the_record_alone(lab: Laboratory, since: Spoil, action: str) -> None:
-    _attached(lab)
-    since(lab)
-    before, wanted = lab.files(), lab.wanted()
-    predicted = lab.ensure(wanted, present=False, dry_run=True)
-    assert (lab.commands(), lab.files()) == ([], before)
-    done = lab.ensure(wanted, present=False)
+def test_absence_needs_the_record_alone(node: FakeNode, since: Spoil, action: str) -> None:
+    _attached(node)
+    since(node)
+    before, wanted = node.files(), node.wanted()
+    predicted = node.ensure(wanted, present=False, dry_run=True)
+    assert (node.commands(), node.files()) == ([], before)
+    done = node.ensure(wanted, present=False)
     assert (done.action, done.changed, done.error) == (action, action == "removed", None)
     assert (predicted.action, predicted.reason) == (done.action, done.reason)
-    assert lab.commands() == (["DEL"] if action == "removed" else [])
-    assert (lab.record(), lab.intent()) == (None, None)
-    assert lab.ensure(wanted, present=False).action == "unchanged"
+    assert node.commands() == (["DEL"] if action == "removed" else [])
+    assert (node.record(), node.intent()) == (None, None)
+    assert node.ensure(wanted, present=False).action == "unchanged"
 
 
-def test_del_is_run_as_the_attachment_was_made(lab: Laboratory) -> None:
-    lab.write(plugins=[{"type": "a", "capabilities": {"mac": True}, "old": 1}, {"type": "b"}])
-    _attached(lab)
-    lab.write(plugins=[{"type": "b"}])
-    lab.make_namespace()
-    assert lab.ensure(lab.wanted(args={"K": "W"})).action == "recreated"
-    assert lab.executor.run("DEL") == [("DEL", "b"), ("DEL", "a")]
-    (call,) = (call for call in lab.executor.calls if (call.command, call.plugin) == ("DEL", "a"))
+def test_del_is_run_as_the_attachment_was_made(node: FakeNode) -> None:
+    node.write(plugins=[{"type": "a", "capabilities": {"mac": True}, "old": 1}, {"type": "b"}])
+    _attached(node)
+    node.write(plugins=[{"type": "b"}])
+    node.make_namespace()
+    assert node.ensure(node.wanted(args={"K": "W"})).action == "recreated"
+    assert node.executor.run("DEL") == [("DEL", "b"), ("DEL", "a")]
+    (call,) = (call for call in node.executor.calls if (call.command, call.plugin) == ("DEL", "a"))
     assert call.attachment is not None
     assert dict(call.attachment.args) == ARGS["args"]
     # What the path names now is another one's.
     assert call.attachment.netns == ""
     assert (call.request["old"], call.request["runtimeConfig"]) == (1, ARGS["capability_args"])
     assert call.request["args"] == {"cni": ARGS["config_args"]}
-    assert lab.executor.run("ADD") == [("ADD", "b")]
+    assert node.executor.run("ADD") == [("ADD", "b")]
 
 
-def test_del_of_what_has_another_path_by_now_finds_it_there(lab: Laboratory) -> None:
-    _attached(lab)
-    (lab.netns / "blue").rename(lab.netns / "red")
-    assert lab.ensure(lab.wanted(netns=str(lab.netns / "red")), present=False).action == "removed"
-    told = [call.attachment.netns for call in lab.executor.calls if call.attachment and call.command == "DEL"]
-    assert told == [str(lab.netns / "red")] * 2
+def test_del_of_what_has_another_path_by_now_finds_it_there(node: FakeNode) -> None:
+    _attached(node)
+    (node.netns / "blue").rename(node.netns / "red")
+    assert node.ensure(node.wanted(netns=str(node.netns / "red")), present=False).action == "removed"
+    told = [call.attachment.netns for call in node.executor.calls if call.attachment and call.command == "DEL"]
+    assert told == [str(node.netns / "red")] * 2
 
 
-def test_a_broken_record_of_an_unknown_network_is_left_for_a_person(lab: Laboratory) -> None:
-    _attached(lab)
-    lab.record_file().write_bytes(b"")
-    (lab.conf_dir / "10-net.conflist").unlink()
+def test_a_broken_record_of_an_unknown_network_is_left_for_a_person(node: FakeNode) -> None:
+    _attached(node)
+    node.record_file().write_bytes(b"")
+    (node.conf_dir / "10-net.conflist").unlink()
     for present in (True, False):
-        before = lab.files()
-        outcome = lab.ensure(lab.wanted(), present=present)
+        before = node.files()
+        outcome = node.ensure(node.wanted(), present=present)
         assert outcome.error is not None
         assert (outcome.action, outcome.error.code) == ("failed", Code.DECODE_FAILURE)
         assert "restore it, or remove the record" in outcome.error.details
-        assert (lab.commands(), lab.files()) == ([], before)
+        assert (node.commands(), node.files()) == ([], before)
 
 
-def test_a_missing_namespace_or_network_fails_and_nothing_is_run(lab: Laboratory) -> None:
-    _attached(lab)
-    lab.drop_namespace()
-    before = lab.files()
-    gone, unknown = lab.ensure(lab.wanted(**ARGS)), lab.ensure(lab.wanted(network="nowhere"))
+def test_a_missing_namespace_or_network_fails_and_nothing_is_run(node: FakeNode) -> None:
+    _attached(node)
+    node.drop_namespace()
+    before = node.files()
+    gone, unknown = node.ensure(node.wanted(**ARGS)), node.ensure(node.wanted(network="nowhere"))
     for outcome, text in ((gone, "does not exist"), (unknown, "no network 'nowhere'")):
         assert (outcome.action, outcome.changed) == ("failed", False)
         assert text in str(outcome.error)
-    assert (lab.commands(), lab.files()) == ([], before)
+    assert (node.commands(), node.files()) == ([], before)
 
 
-def test_a_del_that_could_not_begin_has_changed_nothing(lab: Laboratory) -> None:
-    _attached(lab)
-    lab.intent_file().parent.rmdir()
-    lab.intent_file().parent.touch()
-    outcome = lab.ensure(lab.wanted(), present=False)
-    assert (outcome.action, outcome.changed, lab.commands()) == ("failed", False, [])
+def test_a_del_that_could_not_begin_has_changed_nothing(node: FakeNode) -> None:
+    _attached(node)
+    node.intent_file().parent.rmdir()
+    node.intent_file().parent.touch()
+    outcome = node.ensure(node.wanted(), present=False)
+    assert (outcome.action, outcome.changed, node.commands()) == ("failed", False, [])
 
 
-def test_check_mode_waits_for_what_another_task_may_be_about_to_make(lab: Laboratory) -> None:
-    _attached(lab)
-    lab.drop_namespace()
-    gone = lab.ensure(lab.wanted(**ARGS), dry_run=True)
-    unknown = lab.ensure(lab.wanted(network="nowhere"), dry_run=True)
-    nothing = lab.ensure(lab.wanted("red"), dry_run=True)
+def test_check_mode_waits_for_what_another_task_may_be_about_to_make(node: FakeNode) -> None:
+    _attached(node)
+    node.drop_namespace()
+    gone = node.ensure(node.wanted(**ARGS), dry_run=True)
+    unknown = node.ensure(node.wanted(network="nowhere"), dry_run=True)
+    nothing = node.ensure(node.wanted("red"), dry_run=True)
     assert [outcome.action for outcome in (gone, unknown, nothing)] == ["recreated", "added", "added"]
     assert [outcome.error for outcome in (gone, unknown, nothing)] == [None] * 3
     for outcome, text in ((gone, "does not exist"), (unknown, "no network 'nowhere'"), (nothing, "does not exist")):
         assert text in str(outcome.missing_prerequisite)
 
 
-def test_check_mode_says_which_plugin_is_missing(lab: Laboratory) -> None:
-    lab.make_namespace()
-    lab.write(plugins=[{"type": "a", "ipam": {"type": "nowhere"}}])
-    outcome = lab.ensure(lab.wanted(), dry_run=True)
+def test_check_mode_says_which_plugin_is_missing(node: FakeNode) -> None:
+    node.make_namespace()
+    node.write(plugins=[{"type": "a", "ipam": {"type": "nowhere"}}])
+    outcome = node.ensure(node.wanted(), dry_run=True)
     assert (outcome.action, outcome.error) == ("added", None)
     assert "plugin 'nowhere' is not installed" in str(outcome.missing_prerequisite)
 
 
-def test_check_mode_fails_where_the_run_is_bound_to(lab: Laboratory) -> None:
-    (lab.netns / "blue").mkdir()
-    outcome = lab.ensure(lab.wanted(), dry_run=True)
+def test_check_mode_fails_where_the_run_is_bound_to(node: FakeNode) -> None:
+    (node.netns / "blue").mkdir()
+    outcome = node.ensure(node.wanted(), dry_run=True)
     assert (outcome.action, outcome.missing_prerequisite) == ("failed", None)
     assert "is not a network namespace" in str(outcome.error)
 
 
-def test_check_is_forbidden_and_allowed_again_without_making_anything_anew(lab: Laboratory) -> None:
-    _attached(lab)
-    lab.write(disableCheck=True)
-    assert (lab.ensure(lab.wanted(**ARGS)).action, lab.commands()) == ("unchanged", [])
+def test_check_is_forbidden_and_allowed_again_without_making_anything_anew(node: FakeNode) -> None:
+    _attached(node)
+    node.write(disableCheck=True)
+    assert (node.ensure(node.wanted(**ARGS)).action, node.commands()) == ("unchanged", [])
     for dry_run in (True, False):
-        assert (lab.ensure(lab.wanted(**ARGS), dry_run=dry_run, check="never").action, lab.commands()) == (
+        assert (node.ensure(node.wanted(**ARGS), dry_run=dry_run, check="never").action, node.commands()) == (
             "unchanged",
             [],
         )
-    lab.write()
-    assert (lab.ensure(lab.wanted(**ARGS)).action, lab.commands()) == ("checked", ["CHECK"])
+    node.write()
+    assert (node.ensure(node.wanted(**ARGS)).action, node.commands()) == ("checked", ["CHECK"])
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, True), (False, 0), (1, 1.0)])
-def test_another_type_of_value_is_a_change(lab: Laboratory, before: object, after: object) -> None:
-    lab.make_namespace()
-    lab.write(plugins=[{"type": "a", "x": before}, {"type": "b"}])
-    assert lab.ensure(lab.wanted()).action == "added"
-    lab.write(plugins=[{"type": "a", "x": after}, {"type": "b"}])
-    assert lab.ensure(lab.wanted()).reason == "the network's configuration has changed"
-    assert lab.ensure(lab.wanted(capability_args={"y": before})).action == "recreated"
-    assert lab.ensure(lab.wanted(capability_args={"y": after})).reason == "its capability arguments have changed"
+def test_another_type_of_value_is_a_change(node: FakeNode, before: object, after: object) -> None:
+    node.make_namespace()
+    node.write(plugins=[{"type": "a", "x": before}, {"type": "b"}])
+    assert node.ensure(node.wanted()).action == "added"
+    node.write(plugins=[{"type": "a", "x": after}, {"type": "b"}])
+    assert node.ensure(node.wanted()).reason == "the network's configuration has changed"
+    assert node.ensure(node.wanted(capability_args={"y": before})).action == "recreated"
+    assert node.ensure(node.wanted(capability_args={"y": after})).reason == "its capability arguments have changed"
 
 
-def test_a_mapped_port_that_means_the_same_is_no_change(lab: Laboratory) -> None:
+def test_a_mapped_port_that_means_the_same_is_no_change(node: FakeNode) -> None:
     """Records of other runtimes, and of releases before, have what was given."""
-    lab.make_namespace()
-    lab.write(plugins=[{"type": "a", "capabilities": {"portMappings": True}}, {"type": "b"}])
+    node.make_namespace()
+    node.write(plugins=[{"type": "a", "capabilities": {"portMappings": True}}, {"type": "b"}])
     port = {"hostPort": 8080, "containerPort": 80}
-    assert lab.ensure(lab.wanted(capability_args={"portMappings": [{**port, "protocol": "TCP"}]})).action == "added"
+    assert node.ensure(node.wanted(capability_args={"portMappings": [{**port, "protocol": "TCP"}]})).action == "added"
     same, other = ({"portMappings": [{**port, "protocol": protocol}]} for protocol in ("tcp", "udp"))
-    assert lab.ensure(lab.wanted(capability_args=same)).action == "checked"
-    assert lab.ensure(lab.wanted(capability_args=other)).reason == "its capability arguments have changed"
+    assert node.ensure(node.wanted(capability_args=same)).action == "checked"
+    assert node.ensure(node.wanted(capability_args=other)).reason == "its capability arguments have changed"

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, View
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
 
 MAC = "02:00:00:00:00:01"
 RESULT: Json = {
@@ -242,16 +242,16 @@ def test_a_result_without_interfaces_promises_addresses_and_routes(kernel: Kerne
 
 
 @pytest.fixture
-def drifted(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
+def drifted(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     """An attachment that has."""
-    lab.make_namespace()
-    lab.ensure(lab.wanted())
+    node.make_namespace()
+    node.ensure(node.wanted())
     monkeypatch.setattr(
         interface_drift,
         "drift",
         lambda record, network: interface_drift.LinkDrift(("eth0 is gone", "so is its address"), ()),
     )
-    return lab
+    return node
 
 
 SAID = "eth0 is gone; so is its address"
@@ -264,7 +264,7 @@ DECIDED = {
 
 @pytest.mark.parametrize("check", ["always", "drift"])
 @pytest.mark.parametrize(("on_drift", "expected"), DECIDED.items())
-def test_what_drift_leads_to(drifted: Laboratory, check: str, on_drift: str, expected: tuple[str, bool, bool]) -> None:
+def test_what_drift_leads_to(drifted: FakeNode, check: str, on_drift: str, expected: tuple[str, bool, bool]) -> None:
     outcome = drifted.ensure(drifted.wanted(), check=check, on_drift=on_drift, dry_run=True)
     assert (outcome.action, outcome.changed, outcome.error is not None) == expected
     assert (outcome.reason.startswith(SAID), drifted.commands()) == (True, [])
@@ -282,7 +282,7 @@ PLACES = {
 
 @pytest.mark.parametrize(("found", "said"), PLACES.values(), ids=PLACES)
 def test_the_place_of_what_is_missing_is_named(
-    drifted: Laboratory, monkeypatch: pytest.MonkeyPatch, found: interface_drift.LinkDrift, said: str
+    drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, found: interface_drift.LinkDrift, said: str
 ) -> None:
     monkeypatch.setattr(interface_drift, "drift", lambda record, network: found)
     outcome = drifted.ensure(drifted.wanted(), on_drift="fail")
@@ -292,29 +292,29 @@ def test_the_place_of_what_is_missing_is_named(
 
 
 @pytest.mark.parametrize("check", ["changed", "never"])
-def test_drift_is_not_always_looked_for(drifted: Laboratory, check: str) -> None:
+def test_drift_is_not_always_looked_for(drifted: FakeNode, check: str) -> None:
     assert drifted.ensure(drifted.wanted(), check=check).action == "unchanged"
 
 
-def test_drift_right_after_add_is_not_made_anew_again_and_again(drifted: Laboratory) -> None:
+def test_drift_right_after_add_is_not_made_anew_again_and_again(drifted: FakeNode) -> None:
     outcome = drifted.ensure(drifted.wanted())
     assert (outcome.action, drifted.commands()) == ("failed", ["DEL", "ADD"])
     assert f"right after ADD, so making it anew will not help: {SAID}" in str(outcome.error)
 
 
-def test_looking_for_drift_runs_no_plugin(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looking_for_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interface_drift, "drift", lambda record, network: interface_drift.LinkDrift((), ()))
-    lab.make_namespace()
-    assert lab.ensure(lab.wanted(), check="drift").action == "added"
-    again = lab.ensure(lab.wanted(), check="drift")
+    node.make_namespace()
+    assert node.ensure(node.wanted(), check="drift").action == "added"
+    again = node.ensure(node.wanted(), check="drift")
     assert (again.action, again.changed, again.result is not None) == ("checked", False, True)
-    assert lab.executor.calls == []
+    assert node.executor.calls == []
 
 
-def test_nothing_to_look_at_is_not_checked(lab: Laboratory) -> None:
-    lab.make_namespace()
-    lab.ensure(lab.wanted(), check="drift")
-    assert lab.ensure(lab.wanted(), check="drift").action == "unchanged"
+def test_nothing_to_look_at_is_not_checked(node: FakeNode) -> None:
+    node.make_namespace()
+    node.ensure(node.wanted(), check="drift")
+    assert node.ensure(node.wanted(), check="drift").action == "unchanged"
 
 
 def test_where_check_is_disabled_nothing_is_looked_for(kernel: Kernel) -> None:

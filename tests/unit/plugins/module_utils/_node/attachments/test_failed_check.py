@@ -13,9 +13,9 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentState, DesiredAttachment
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Answer, Call
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryAnswer, MemoryCall
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 
 class Plugin:
@@ -26,7 +26,7 @@ class Plugin:
         self.recovers = False
         self.code = 100
 
-    def __call__(self, call: Call) -> CniError | None:
+    def __call__(self, call: MemoryCall) -> CniError | None:
         if call.command not in self.fails:
             return None
         if self.recovers:
@@ -40,8 +40,8 @@ def plugin() -> Plugin:
 
 
 @pytest.fixture
-def lab(make: Make, plugin: Plugin) -> Laboratory:
-    made = make(b=t.cast(Answer, plugin))
+def node(make_node: MakeNode, plugin: Plugin) -> FakeNode:
+    made = make_node(b=t.cast(MemoryAnswer, plugin))
     made.make_namespace()
     return made
 
@@ -71,121 +71,121 @@ NEW = {
 
 @pytest.mark.parametrize(("policy", "expected"), EXISTING.items())
 def test_a_failed_check_of_what_is_there(
-    lab: Laboratory, plugin: Plugin, policy: tuple[str, str], expected: tuple[str, bool, bool]
+    node: FakeNode, plugin: Plugin, policy: tuple[str, str], expected: tuple[str, bool, bool]
 ) -> None:
     check, on_drift = policy
-    lab.ensure(lab.wanted())
+    node.ensure(node.wanted())
     plugin.fails = {"CHECK"}
-    predicted = lab.ensure(lab.wanted(), check=check, on_drift=on_drift, dry_run=True)
-    assert lab.commands() == (["CHECK"] if check == "always" else [])
+    predicted = node.ensure(node.wanted(), check=check, on_drift=on_drift, dry_run=True)
+    assert node.commands() == (["CHECK"] if check == "always" else [])
     plugin.recovers = True
-    done = lab.ensure(lab.wanted(), check=check, on_drift=on_drift)
+    done = node.ensure(node.wanted(), check=check, on_drift=on_drift)
     for outcome in (predicted, done):
         assert (outcome.action, outcome.changed, outcome.error is not None) == expected
     assert predicted.reason == done.reason
     assert done.reason.startswith("CHECK failed: CHECK fails" if check == "always" else "")
     asked = {"recreate": ["CHECK", "DEL", "ADD", "CHECK"], "fail": ["CHECK"], "report": ["CHECK"]}
-    assert lab.commands() == (asked[on_drift] if check == "always" else [])
+    assert node.commands() == (asked[on_drift] if check == "always" else [])
 
 
 @pytest.mark.parametrize("code", [Code.TRY_AGAIN, Code.IO_FAILURE, Code.INCOMPATIBLE_VERSION])
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_check_that_could_not_find_out_takes_nothing_away(
-    lab: Laboratory, plugin: Plugin, code: Code, dry_run: bool
+    node: FakeNode, plugin: Plugin, code: Code, dry_run: bool
 ) -> None:
-    lab.ensure(lab.wanted())
+    node.ensure(node.wanted())
     plugin.fails, plugin.code = {"CHECK"}, code
-    lab.patience = 0
-    done = lab.ensure(lab.wanted(), dry_run=dry_run)
-    assert (done.action, done.changed, done.after, lab.commands()) == ("failed", False, AttachmentState(), ["CHECK"])
+    node.patience = 0
+    done = node.ensure(node.wanted(), dry_run=dry_run)
+    assert (done.action, done.changed, done.after, node.commands()) == ("failed", False, AttachmentState(), ["CHECK"])
     assert "it was left as it is, for this does not tell how it is" in str(done.error)
 
 
 @pytest.mark.parametrize(("policy", "expected"), NEW.items())
 def test_a_failed_check_right_after_add(
-    lab: Laboratory, plugin: Plugin, policy: tuple[str, str], expected: tuple[str, bool, bool]
+    node: FakeNode, plugin: Plugin, policy: tuple[str, str], expected: tuple[str, bool, bool]
 ) -> None:
     check, on_drift = policy
     plugin.fails = {"CHECK"}
-    done = lab.ensure(lab.wanted(), check=check, on_drift=on_drift)
+    done = node.ensure(node.wanted(), check=check, on_drift=on_drift)
     assert (done.action, done.changed, done.error is not None) == expected
-    assert lab.commands() == ["ADD"] + ["CHECK"] * (check != "never")
-    assert lab.record() is not None
+    assert node.commands() == ["ADD"] + ["CHECK"] * (check != "never")
+    assert node.record() is not None
     if expected[0] == "failed":
         assert "CHECK fails right after ADD, so making it anew will not help: CHECK fails" in str(done.error)
 
 
 @pytest.mark.parametrize("keys", [{"disableCheck": True}, {"cniVersion": "0.3.1"}], ids=str)
-def test_a_network_without_check_is_not_asked(lab: Laboratory, plugin: Plugin, keys: dict[str, t.Any]) -> None:
-    lab.write(**keys)
+def test_a_network_without_check_is_not_asked(node: FakeNode, plugin: Plugin, keys: dict[str, t.Any]) -> None:
+    node.write(**keys)
     plugin.fails = {"CHECK"}
-    assert lab.ensure(lab.wanted()).action == "added"
-    again = lab.ensure(lab.wanted())
-    assert (again.action, again.result is not None, lab.commands()) == ("unchanged", True, [])
+    assert node.ensure(node.wanted()).action == "added"
+    again = node.ensure(node.wanted())
+    assert (again.action, again.result is not None, node.commands()) == ("unchanged", True, [])
 
 
-def test_a_failed_add_is_undone_and_leaves_nothing(lab: Laboratory, plugin: Plugin) -> None:
+def test_a_failed_add_is_undone_and_leaves_nothing(node: FakeNode, plugin: Plugin) -> None:
     plugin.fails = {"ADD"}
-    failed = lab.ensure(lab.wanted())
-    assert (failed.action, failed.changed, lab.commands()) == ("failed", False, ["ADD", "DEL"])
+    failed = node.ensure(node.wanted())
+    assert (failed.action, failed.changed, node.commands()) == ("failed", False, ["ADD", "DEL"])
     assert "the DEL that followed succeeded; nothing is left behind" in str(failed.error)
-    assert lab.files() == {}
+    assert node.files() == {}
 
 
-def test_an_add_that_cannot_be_undone_is_undone_by_the_next_run(lab: Laboratory, plugin: Plugin) -> None:
+def test_an_add_that_cannot_be_undone_is_undone_by_the_next_run(node: FakeNode, plugin: Plugin) -> None:
     plugin.fails = {"ADD", "DEL"}
-    failed = lab.ensure(lab.wanted())
+    failed = node.ensure(node.wanted())
     assert "the DEL that followed failed too and will be repeated by the next run: " in str(failed.error)
     plugin.fails.clear()
-    mended = lab.ensure(lab.wanted())
+    mended = node.ensure(node.wanted())
     assert (mended.action, mended.reason) == ("recreated", "an earlier run was interrupted at DEL")
-    assert lab.commands() == ["DEL", "ADD", "CHECK"]
+    assert node.commands() == ["DEL", "ADD", "CHECK"]
 
 
-def test_what_cannot_be_deleted_is_not_added_again(lab: Laboratory, plugin: Plugin) -> None:
-    lab.ensure(lab.wanted())
-    lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
+def test_what_cannot_be_deleted_is_not_added_again(node: FakeNode, plugin: Plugin) -> None:
+    node.ensure(node.wanted())
+    node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
     plugin.fails = {"DEL"}
-    failed = lab.ensure(lab.wanted())
-    assert (failed.action, lab.commands()) == ("failed", ["DEL"])
+    failed = node.ensure(node.wanted())
+    assert (failed.action, node.commands()) == ("failed", ["DEL"])
     assert "DEL of the attachment of blue (eth0) to network net" in str(failed.error)
-    assert lab.record() is not None
+    assert node.record() is not None
     plugin.fails.clear()
-    assert lab.ensure(lab.wanted()).reason == "an earlier run was interrupted at DEL"
-    assert lab.commands() == ["DEL", "ADD", "CHECK"]
+    assert node.ensure(node.wanted()).reason == "an earlier run was interrupted at DEL"
+    assert node.commands() == ["DEL", "ADD", "CHECK"]
 
 
-def test_what_was_detached_has_changed_although_it_could_not_be_attached_again(lab: Laboratory, plugin: Plugin) -> None:
-    lab.ensure(lab.wanted())
-    lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
+def test_what_was_detached_has_changed_although_it_could_not_be_attached_again(node: FakeNode, plugin: Plugin) -> None:
+    node.ensure(node.wanted())
+    node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
     plugin.fails = {"ADD"}
-    failed = lab.ensure(lab.wanted())
+    failed = node.ensure(node.wanted())
     assert (failed.action, failed.changed) == ("failed", True)
-    assert lab.record() is None
+    assert node.record() is None
 
 
-def test_what_drifted_and_could_not_be_attached_again_has_no_result(lab: Laboratory, plugin: Plugin) -> None:
-    lab.ensure(lab.wanted())
+def test_what_drifted_and_could_not_be_attached_again_has_no_result(node: FakeNode, plugin: Plugin) -> None:
+    node.ensure(node.wanted())
     plugin.fails = {"CHECK", "ADD"}
-    failed = lab.ensure(lab.wanted())
+    failed = node.ensure(node.wanted())
     assert (failed.action, failed.after, failed.result) == ("failed", None, None)
 
 
-def test_a_removal_that_fails_keeps_the_record(lab: Laboratory, plugin: Plugin) -> None:
-    lab.ensure(lab.wanted())
+def test_a_removal_that_fails_keeps_the_record(node: FakeNode, plugin: Plugin) -> None:
+    node.ensure(node.wanted())
     plugin.fails = {"DEL"}
-    assert lab.ensure(lab.wanted(), present=False).action == "failed"
+    assert node.ensure(node.wanted(), present=False).action == "failed"
     # Every plugin has been asked all the same.
-    assert lab.executor.run("DEL") == [("DEL", "b"), ("DEL", "a")]
+    assert node.executor.run("DEL") == [("DEL", "b"), ("DEL", "a")]
     plugin.fails.clear()
-    assert lab.ensure(lab.wanted(), present=False).action == "removed"
-    assert lab.files() == {}
+    assert node.ensure(node.wanted(), present=False).action == "removed"
+    assert node.files() == {}
 
 
-def test_the_result_is_that_of_add(lab: Laboratory) -> None:
-    added, checked = lab.ensure(lab.wanted()), lab.ensure(lab.wanted())
-    unchecked = lab.ensure(lab.wanted(), check="never")
-    removed = lab.ensure(lab.wanted(), present=False)
+def test_the_result_is_that_of_add(node: FakeNode) -> None:
+    added, checked = node.ensure(node.wanted()), node.ensure(node.wanted())
+    unchecked = node.ensure(node.wanted(), check="never")
+    removed = node.ensure(node.wanted(), present=False)
     assert added.result == checked.result == unchecked.result
     assert added.result is not None
     assert added.result["ips"] == [{"address": "10.1.0.2/16"}]
@@ -194,12 +194,12 @@ def test_the_result_is_that_of_add(lab: Laboratory) -> None:
 
 
 def test_what_fails_check_right_after_add_is_attached_and_comes_back_after_a_reboot(
-    lab: Laboratory, plugin: Plugin
+    node: FakeNode, plugin: Plugin
 ) -> None:
     plugin.fails = {"CHECK"}
     restoration = Restoration(("/opt/cni/bin",), 60.0)
-    (outcome,) = lab.converge(DesiredAttachment(lab.wanted(), restoration=restoration))
-    record = lab.record()
+    (outcome,) = node.converge(DesiredAttachment(node.wanted(), restoration=restoration))
+    record = node.record()
     assert record is not None
     assert (outcome.action, outcome.after) == ("failed", AttachmentState(record.restoration))
     assert record.restoration == restoration

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import Json
 
 EMPTY = "*nat\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n"
 LOST = "the masquerade rule of 10.1.0.2 is gone"

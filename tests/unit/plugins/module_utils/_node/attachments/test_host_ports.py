@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     AttachmentResult,
     DesiredAttachment,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 Json = dict[str, t.Any]
 PORT: Json = {"hostPort": 8080, "containerPort": 80}
@@ -30,19 +30,19 @@ ALLOWED = {"allow_ports_in_use": True}
 
 
 @pytest.fixture
-def mapping(lab: Laboratory) -> Laboratory:
-    lab.write(plugins=MAPS)
+def mapping(node: FakeNode) -> FakeNode:
+    node.write(plugins=MAPS)
     for name in ("blue", "red"):
-        lab.make_namespace(name)
-    return lab
+        node.make_namespace(name)
+    return node
 
 
-def mapped(lab: Laboratory, container: str, *mappings: Json, **keys: t.Any) -> Attachment:
-    return lab.wanted(container, capability_args={"portMappings": list(mappings or (PORT,))}, **keys)
+def mapped(node: FakeNode, container: str, *mappings: Json, **keys: t.Any) -> Attachment:
+    return node.wanted(container, capability_args={"portMappings": list(mappings or (PORT,))}, **keys)
 
 
-def ensure(lab: Laboratory, attachment: Attachment, **policy: t.Any) -> AttachmentResult:
-    return lab.ensure(attachment, **ALLOWED, **policy)
+def ensure(node: FakeNode, attachment: Attachment, **policy: t.Any) -> AttachmentResult:
+    return node.ensure(attachment, **ALLOWED, **policy)
 
 
 def refused(outcome: AttachmentResult, *fragments: str) -> None:
@@ -51,21 +51,21 @@ def refused(outcome: AttachmentResult, *fragments: str) -> None:
         assert fragment in str(outcome.error)
 
 
-def rewrite(lab: Laboratory, **changes: t.Any) -> Record:
+def rewrite(node: FakeNode, **changes: t.Any) -> Record:
     """Change the record of the container blue."""
-    record = lab.record()
+    record = node.record()
     assert record is not None
     changed = dataclasses.replace(record, **changes)
-    lab.runtime().records.write(changed)
+    node.runtime().records.write(changed)
     return changed
 
 
-def of_another_runtime(lab: Laboratory, **changes: t.Any) -> Record:
-    return rewrite(lab, version="", netns_identity="", **changes)
+def of_another_runtime(node: FakeNode, **changes: t.Any) -> Record:
+    return rewrite(node, version="", netns_identity="", **changes)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_all_ports_in_conflict_are_named_at_once(mapping: Laboratory, dry_run: bool) -> None:
+def test_all_ports_in_conflict_are_named_at_once(mapping: FakeNode, dry_run: bool) -> None:
     other = {"hostPort": 53, "containerPort": 53, "protocol": "UDP"}
     ensure(mapping, mapped(mapping, "blue", PORT, other))
     outcome = ensure(mapping, mapped(mapping, "red", PORT, other), dry_run=dry_run)
@@ -74,7 +74,7 @@ def test_all_ports_in_conflict_are_named_at_once(mapping: Laboratory, dry_run: b
     assert mapping.commands() == []
 
 
-def test_check_mode_says_so_also_where_the_namespace_is_to_come(mapping: Laboratory) -> None:
+def test_check_mode_says_so_also_where_the_namespace_is_to_come(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     mapping.drop_namespace("red")
     refused(ensure(mapping, mapped(mapping, "red"), dry_run=True), "host port 8080/tcp is mapped by")
@@ -89,12 +89,12 @@ def test_check_mode_says_so_also_where_the_namespace_is_to_come(mapping: Laborat
         ({}, {"hostIP": "::"}),  # the container has no address of IPv6
     ],
 )
-def test_what_has_nothing_in_common_is_free(mapping: Laboratory, theirs: Json, mine: Json) -> None:
+def test_what_has_nothing_in_common_is_free(mapping: FakeNode, theirs: Json, mine: Json) -> None:
     ensure(mapping, mapped(mapping, "blue", {**PORT, **theirs}))
     assert ensure(mapping, mapped(mapping, "red", {**PORT, **mine})).action == "added"
 
 
-def test_a_container_may_be_reached_by_two_networks_at_one_port(mapping: Laboratory) -> None:
+def test_a_container_may_be_reached_by_two_networks_at_one_port(mapping: FakeNode) -> None:
     mapping.write("other", plugins=MAPS)
     ensure(mapping, mapped(mapping, "blue"))
     second = mapped(mapping, "blue", network="other", ifname="eth1")
@@ -103,7 +103,7 @@ def test_a_container_may_be_reached_by_two_networks_at_one_port(mapping: Laborat
     refused(ensure(mapping, third), "host port 8080/tcp is mapped by the attachment of blue (eth0)")
 
 
-def test_a_port_stays_its_own_when_it_leads_elsewhere_in_the_container(mapping: Laboratory) -> None:
+def test_a_port_stays_its_own_when_it_leads_elsewhere_in_the_container(mapping: FakeNode) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = {"hostPort": server.getsockname()[1], "containerPort": 80}
         ensure(mapping, mapped(mapping, "blue", port))
@@ -111,7 +111,7 @@ def test_a_port_stays_its_own_when_it_leads_elsewhere_in_the_container(mapping: 
         assert mapping.ensure(mapped(mapping, "blue", {**port, "containerPort": 81})).action == "recreated"
 
 
-def test_sockets_that_share_a_port_are_named_once(mapping: Laboratory) -> None:
+def test_sockets_that_share_a_port_are_named_once(mapping: FakeNode) -> None:
     with socket.create_server(("127.0.0.1", 0), reuse_port=True) as server:
         port = server.getsockname()[1]
         with socket.create_server(("127.0.0.1", port), reuse_port=True):
@@ -120,7 +120,7 @@ def test_sockets_that_share_a_port_are_named_once(mapping: Laboratory) -> None:
     assert str(outcome.error).count("listens on") == 1
 
 
-def test_what_was_only_begun_holds_its_port(mapping: Laboratory) -> None:
+def test_what_was_only_begun_holds_its_port(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     record = mapping.record()
     assert record is not None
@@ -129,20 +129,20 @@ def test_what_was_only_begun_holds_its_port(mapping: Laboratory) -> None:
     refused(ensure(mapping, mapped(mapping, "red")), "is mapped by the attachment of blue")
 
 
-def test_rules_do_not_outlive_the_boot(mapping: Laboratory) -> None:
+def test_rules_do_not_outlive_the_boot(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     rewrite(mapping, netns_identity="another-boot:1:2:3")
     assert ensure(mapping, mapped(mapping, "red")).action == "added"
 
 
-def test_a_record_of_another_runtime_may_have_keys_in_any_case(mapping: Laboratory) -> None:
+def test_a_record_of_another_runtime_may_have_keys_in_any_case(mapping: FakeNode) -> None:
     attachment = mapped(mapping, "blue", {"HostPort": 8080, "ContainerPort": 80, "Protocol": "TCP", "HostIP": ""})
     ensure(mapping, mapped(mapping, "blue"))
     of_another_runtime(mapping, attachment=attachment)
     refused(ensure(mapping, mapped(mapping, "red")), "host port 8080/tcp is mapped by the attachment of blue")
 
 
-def test_a_record_of_another_runtime_whose_namespace_is_gone_holds_nothing(mapping: Laboratory) -> None:
+def test_a_record_of_another_runtime_whose_namespace_is_gone_holds_nothing(mapping: FakeNode) -> None:
     """It may be of an earlier boot, and does not say so."""
     ensure(mapping, mapped(mapping, "blue"))
     of_another_runtime(mapping)
@@ -153,20 +153,20 @@ def test_a_record_of_another_runtime_whose_namespace_is_gone_holds_nothing(mappi
 @pytest.mark.parametrize(
     "odd", ["8080", [7], [{}], [{"hostPort": {}}], [{**PORT, "hostIP": "here"}], [{**PORT, "hostIP": 7}]]
 )
-def test_mappings_that_cannot_be_read_hold_nothing(mapping: Laboratory, odd: t.Any) -> None:
+def test_mappings_that_cannot_be_read_hold_nothing(mapping: FakeNode, odd: t.Any) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     of_another_runtime(mapping, attachment=mapping.wanted(capability_args={"portMappings": odd}))
     assert ensure(mapping, mapped(mapping, "red")).action == "added"
 
 
-def test_a_broken_record_is_passed_over(mapping: Laboratory) -> None:
+def test_a_broken_record_is_passed_over(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     rewrite(mapping, config=b"no network")
     mapping.record_file().with_name("net-x-eth0").write_text('{"portMappings"')
     assert ensure(mapping, mapped(mapping, "red")).action == "added"
 
 
-def test_what_takes_the_place_of_another_network_may_have_its_port(mapping: Laboratory) -> None:
+def test_what_takes_the_place_of_another_network_may_have_its_port(mapping: FakeNode) -> None:
     mapping.write("other", plugins=MAPS)
     ensure(mapping, mapped(mapping, "blue"))
     leaving, joining = mapped(mapping, "blue"), mapped(mapping, "blue", network="other")
@@ -174,7 +174,7 @@ def test_what_takes_the_place_of_another_network_may_have_its_port(mapping: Labo
     assert [outcome.action for outcome in outcomes] == ["added", "removed"]
 
 
-def test_what_cannot_be_replaced_for_a_port_stays(mapping: Laboratory) -> None:
+def test_what_cannot_be_replaced_for_a_port_stays(mapping: FakeNode) -> None:
     mapping.write("other", plugins=MAPS)
     mapping.ensure(mapping.wanted())
     ensure(mapping, mapped(mapping, "red"))
@@ -184,7 +184,7 @@ def test_what_cannot_be_replaced_for_a_port_stays(mapping: Laboratory) -> None:
     assert mapping.record() is not None
 
 
-def test_an_intent_of_which_nothing_can_be_read_holds_nothing(mapping: Laboratory) -> None:
+def test_an_intent_of_which_nothing_can_be_read_holds_nothing(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     mapping.record_file().unlink()
     mapping.intent_file().parent.mkdir(parents=True, exist_ok=True)
@@ -192,20 +192,20 @@ def test_an_intent_of_which_nothing_can_be_read_holds_nothing(mapping: Laborator
     assert ensure(mapping, mapped(mapping, "red")).action == "added"
 
 
-def test_ports_that_no_plugin_gets_hold_nothing(mapping: Laboratory) -> None:
+def test_ports_that_no_plugin_gets_hold_nothing(mapping: FakeNode) -> None:
     mapping.write("other")
     ensure(mapping, mapped(mapping, "blue"))
     assert ensure(mapping, mapped(mapping, "red", network="other")).action == "added"
 
 
-def test_what_is_as_wanted_looks_for_no_port(mapping: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_as_wanted_looks_for_no_port(mapping: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     monkeypatch.delattr(host_ports, "HostPorts")
     assert ensure(mapping, mapped(mapping, "blue")).action == "checked"
     assert ensure(mapping, mapping.wanted("red")).action == "added"
 
 
-def test_records_are_read_once_for_all(mapping: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_are_read_once_for_all(mapping: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
     real = host_ports.HostPorts
 
@@ -224,7 +224,7 @@ def test_records_are_read_once_for_all(mapping: Laboratory, monkeypatch: pytest.
     assert len(made) == 1
 
 
-def test_a_text_of_records_is_looked_for_in_files_only(mapping: Laboratory) -> None:
+def test_a_text_of_records_is_looked_for_in_files_only(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     mapping.ensure(mapping.wanted("red"))
     found, broken = mapping.runtime().records.read_containing('"portMappings"')

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import from_k
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import Preparation, prepare
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
 
 MAC, OTHER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 HOST_END = "veth0123abcd"
@@ -40,11 +40,11 @@ def _link(name: str, number: int, **keys: t.Any) -> Link:
 class Kernel:
     """Its answers; the link number 5 of the container has the address."""
 
-    def __init__(self, lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._lab = lab
+    def __init__(self, node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._lab = node
         self.inside: list[Link] = []
         self.node: list[Link] = [_link(HOST_END, 7, peer=HAS_ADDRESS)]
-        lab.make_namespace()
+        node.make_namespace()
         monkeypatch.setattr(rtnetlink, "snapshot", self._look)
         monkeypatch.setattr(rtnetlink, "link", self._link)
 
@@ -77,8 +77,8 @@ class Kernel:
 
 
 @pytest.fixture
-def kernel(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Kernel:
-    return Kernel(lab, monkeypatch)
+def kernel(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    return Kernel(node, monkeypatch)
 
 
 OURS = _link("foo", HAS_ADDRESS)
@@ -150,9 +150,9 @@ def test_an_interface_of_many_with_one_mac_is_known_by_its_address(kernel: Kerne
     assert kernel.prepared("ipvlan") == {}
 
 
-def test_without_its_namespace_its_host_end_goes(kernel: Kernel, lab: Laboratory) -> None:
+def test_without_its_namespace_its_host_end_goes(kernel: Kernel, node: FakeNode) -> None:
     record = kernel.record()
-    lab.make_namespace()  # which is another one
+    node.make_namespace()  # which is another one
     assert prepare(record, is_name_needed=True) == Preparation(record, removed_host_end=kernel.node[0])
 
 

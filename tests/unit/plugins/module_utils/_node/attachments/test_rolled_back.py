@@ -9,56 +9,56 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import ALL_VERSIONS, speaks_only
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import ALL_VERSIONS, speaks_only
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 CHOICE = ["1.0.0", "1.1.0"]
 
 
 @pytest.fixture
-def lab(make: Make) -> Laboratory:
-    lab = make(b=speaks_only(*ALL_VERSIONS))
-    lab.make_namespace()
-    return lab
+def node(make_node: MakeNode) -> FakeNode:
+    node = make_node(b=speaks_only(*ALL_VERSIONS))
+    node.make_namespace()
+    return node
 
 
-def _rolled_back(lab: Laboratory, versions: list[str]) -> None:
-    lab.write(cniVersion="1.1.0", cniVersions=versions)
-    assert lab.ensure(lab.wanted()).error is None
-    record = lab.record()
+def _rolled_back(node: FakeNode, versions: list[str]) -> None:
+    node.write(cniVersion="1.1.0", cniVersions=versions)
+    assert node.ensure(node.wanted()).error is None
+    record = node.record()
     assert record is not None
     assert record.version == "1.1.0"
-    lab.executor.plugins["b"] = speaks_only("0.4.0", "1.0.0")
+    node.executor.plugins["b"] = speaks_only("0.4.0", "1.0.0")
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_it_is_checked_in_another_version_that_its_network_allows(lab: Laboratory, dry_run: bool) -> None:
-    _rolled_back(lab, CHOICE)
-    outcome = lab.ensure(lab.wanted(), dry_run=dry_run)
+def test_it_is_checked_in_another_version_that_its_network_allows(node: FakeNode, dry_run: bool) -> None:
+    _rolled_back(node, CHOICE)
+    outcome = node.ensure(node.wanted(), dry_run=dry_run)
     assert (outcome.action, outcome.changed, outcome.error) == ("checked", False, None)
 
 
-def test_it_is_removed_in_another_version_that_its_network_allows(lab: Laboratory) -> None:
-    _rolled_back(lab, CHOICE)
-    outcome = lab.ensure(lab.wanted(), present=False)
-    assert (outcome.action, outcome.error, lab.files()) == ("removed", None, {})
+def test_it_is_removed_in_another_version_that_its_network_allows(node: FakeNode) -> None:
+    _rolled_back(node, CHOICE)
+    outcome = node.ensure(node.wanted(), present=False)
+    assert (outcome.action, outcome.error, node.files()) == ("removed", None, {})
 
 
-def test_it_is_made_anew_in_the_version_that_plugins_speak_by_now(lab: Laboratory) -> None:
-    _rolled_back(lab, CHOICE)
-    lab.write(cniVersion="1.1.0", cniVersions=CHOICE, plugins=[{"type": "a", "new": 1}, {"type": "b"}])
-    outcome = lab.ensure(lab.wanted())
-    record = lab.record()
+def test_it_is_made_anew_in_the_version_that_plugins_speak_by_now(node: FakeNode) -> None:
+    _rolled_back(node, CHOICE)
+    node.write(cniVersion="1.1.0", cniVersions=CHOICE, plugins=[{"type": "a", "new": 1}, {"type": "b"}])
+    outcome = node.ensure(node.wanted())
+    record = node.record()
     assert record is not None
     assert (outcome.action, outcome.error, record.version) == ("recreated", None, "1.0.0")
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_it_stays_where_its_network_allows_no_other_version(lab: Laboratory, dry_run: bool) -> None:
-    _rolled_back(lab, ["1.1.0"])
-    before = lab.files()
-    outcome = lab.ensure(lab.wanted(), dry_run=dry_run)
-    assert (outcome.action, outcome.changed, lab.files()) == ("failed", False, before)
+def test_it_stays_where_its_network_allows_no_other_version(node: FakeNode, dry_run: bool) -> None:
+    _rolled_back(node, ["1.1.0"])
+    before = node.files()
+    outcome = node.ensure(node.wanted(), dry_run=dry_run)
+    assert (outcome.action, outcome.changed, node.files()) == ("failed", False, before)
     assert outcome.error is not None
     assert outcome.error.code == Code.INCOMPATIBLE_VERSION

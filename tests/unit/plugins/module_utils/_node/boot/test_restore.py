@@ -20,80 +20,80 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 )
 from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
 from ansible_collections.cni.node.plugins.module_utils._node.boot import restore as boot_restore
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Json, Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
 
 MEANS = Restoration(("/opt/cni/bin",), 60.0)
 
 
 @pytest.fixture
-def lab(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
+def node(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     """Its namespaces pass for named ones."""
-    monkeypatch.setattr(netns, "DIRECTORY", str(lab.netns))
-    monkeypatch.setattr(netns, "create", lab.make_namespace)
-    monkeypatch.setattr(boot_restore, "make_executor", lambda *dummy, **keys: lab.executor)
-    return lab
+    monkeypatch.setattr(netns, "DIRECTORY", str(node.netns))
+    monkeypatch.setattr(netns, "create", node.make_namespace)
+    monkeypatch.setattr(boot_restore, "make_executor", lambda *dummy, **keys: node.executor)
+    return node
 
 
-def attach(lab: Laboratory, **keys: t.Any) -> Record:
-    lab.make_namespace()
-    (outcome,) = lab.converge(DesiredAttachment(lab.wanted(**keys), restoration=MEANS))
+def attach(node: FakeNode, **keys: t.Any) -> Record:
+    node.make_namespace()
+    (outcome,) = node.converge(DesiredAttachment(node.wanted(**keys), restoration=MEANS))
     assert outcome.error is None
-    record = lab.record()
+    record = node.record()
     assert record is not None
     return record
 
 
-def restored(lab: Laboratory) -> AttachmentResult:
-    lab.executor.calls.clear()
-    (outcome,) = boot_restore.restore(str(lab.cache_dir), 1)[0]
+def restored(node: FakeNode) -> AttachmentResult:
+    node.executor.calls.clear()
+    (outcome,) = boot_restore.restore(str(node.cache_dir), 1)[0]
     return outcome
 
 
-def with_host_local(lab: Laboratory, **plugin: t.Any) -> None:
-    lab.write(plugins=[{"type": "a", "ipam": {"type": "host-local", "dataDir": str(lab.cache_dir)}, **plugin}])
-    lab.executor.plugins["host-local"] = lambda call: None
+def with_host_local(node: FakeNode, **plugin: t.Any) -> None:
+    node.write(plugins=[{"type": "a", "ipam": {"type": "host-local", "dataDir": str(node.cache_dir)}, **plugin}])
+    node.executor.plugins["host-local"] = lambda call: None
 
 
-def asked(lab: Laboratory) -> t.Any:
-    (request,) = lab.executor.requests("ADD")
+def asked(node: FakeNode) -> t.Any:
+    (request,) = node.executor.requests("ADD")
     return request.get("args")
 
 
-def test_what_is_there_is_left_alone_and_what_is_not_is_made_with_what_is_recorded(lab: Laboratory) -> None:
-    made = attach(lab, args={"K": "V"}, capability_args={"mac": "02::1"})
-    lab.write(disableGC=True)
-    assert (restored(lab).action, lab.commands()) == ("unchanged", [])
-    lab.drop_namespace()
-    assert (restored(lab).action, lab.commands()) == ("recreated", ["DEL", "ADD"])
-    record = lab.record()
+def test_what_is_there_is_left_alone_and_what_is_not_is_made_with_what_is_recorded(node: FakeNode) -> None:
+    made = attach(node, args={"K": "V"}, capability_args={"mac": "02::1"})
+    node.write(disableGC=True)
+    assert (restored(node).action, node.commands()) == ("unchanged", [])
+    node.drop_namespace()
+    assert (restored(node).action, node.commands()) == ("recreated", ["DEL", "ADD"])
+    record = node.record()
     assert record is not None
     assert dataclasses.replace(record, netns_identity=made.netns_identity) == made
 
 
-def test_what_another_run_has_changed_since_it_was_looked_up_is_left_to_that(lab: Laboratory) -> None:
-    old = attach(lab)
+def test_what_another_run_has_changed_since_it_was_looked_up_is_left_to_that(node: FakeNode) -> None:
+    old = attach(node)
     wanted = DesiredAttachment(old.attachment, restoration=MEANS)
     for present in (True, False):
-        lab.converge(DesiredAttachment(lab.wanted(args={"K": "W"}), present, restoration=MEANS if present else None))
-        before = lab.files()
-        lab.make_namespace()
-        lab.executor.calls.clear()
-        stale = boot_restore._AsRecorded(lab.runtime(), {old.attachment.key: old})
+        node.converge(DesiredAttachment(node.wanted(args={"K": "W"}), present, restoration=MEANS if present else None))
+        before = node.files()
+        node.make_namespace()
+        node.executor.calls.clear()
+        stale = boot_restore._AsRecorded(node.runtime(), {old.attachment.key: old})
         (outcome,) = reconcile_all(stale, [wanted], 1)
         assert (outcome.action, outcome.reason) == ("unchanged", "another run has just been at it")
-        assert (lab.commands(), lab.files()) == ([], before)
+        assert (node.commands(), node.files()) == ([], before)
 
 
-def test_its_old_address_is_asked_for_and_nothing_of_that_is_recorded(lab: Laboratory) -> None:
-    with_host_local(lab, args={"labels": {"a": "b"}})
-    attach(lab)
-    lab.drop_namespace()
-    assert restored(lab).error is None
-    assert asked(lab) == {"labels": {"a": "b"}, "cni": {"ips": ["10.1.0.2"]}}
-    record = lab.record()
+def test_its_old_address_is_asked_for_and_nothing_of_that_is_recorded(node: FakeNode) -> None:
+    with_host_local(node, args={"labels": {"a": "b"}})
+    attach(node)
+    node.drop_namespace()
+    assert restored(node).error is None
+    assert asked(node) == {"labels": {"a": "b"}, "cni": {"ips": ["10.1.0.2"]}}
+    record = node.record()
     assert record is not None
     assert b"10.1.0.2" not in record.config
-    (outcome,) = lab.converge(DesiredAttachment(lab.wanted(), restoration=MEANS))
+    (outcome,) = node.converge(DesiredAttachment(node.wanted(), restoration=MEANS))
     assert (outcome.action, outcome.changed) == ("checked", False)
 
 
@@ -107,50 +107,50 @@ UNASKED: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize(("plugin", "keys"), UNASKED.values(), ids=UNASKED)
-def test_nothing_is_asked_for_twice(lab: Laboratory, plugin: Json, keys: Json) -> None:
-    with_host_local(lab, **plugin)
-    attach(lab, **keys)
-    lab.drop_namespace()
-    assert restored(lab).error is None
+def test_nothing_is_asked_for_twice(node: FakeNode, plugin: Json, keys: Json) -> None:
+    with_host_local(node, **plugin)
+    attach(node, **keys)
+    node.drop_namespace()
+    assert restored(node).error is None
     expected = {"cni": keys["config_args"]} if "config_args" in keys else plugin.get("args")
-    assert asked(lab) == expected
+    assert asked(node) == expected
 
 
-def test_config_args_are_given_again_beside_the_old_address(lab: Laboratory) -> None:
-    with_host_local(lab)
-    attach(lab, config_args={"mac": "02:00:00:00:00:01"})
-    lab.drop_namespace()
-    assert restored(lab).error is None
-    assert asked(lab) == {"cni": {"ips": ["10.1.0.2"], "mac": "02:00:00:00:00:01"}}
-    assert [request["args"] for request in lab.executor.requests("DEL")] == [{"cni": {"mac": "02:00:00:00:00:01"}}] * 1
+def test_config_args_are_given_again_beside_the_old_address(node: FakeNode) -> None:
+    with_host_local(node)
+    attach(node, config_args={"mac": "02:00:00:00:00:01"})
+    node.drop_namespace()
+    assert restored(node).error is None
+    assert asked(node) == {"cni": {"ips": ["10.1.0.2"], "mac": "02:00:00:00:00:01"}}
+    assert [request["args"] for request in node.executor.requests("DEL")] == [{"cni": {"mac": "02:00:00:00:00:01"}}] * 1
 
 
-def test_an_address_that_is_taken_is_not_asked_for(lab: Laboratory) -> None:
-    with_host_local(lab)
-    attach(lab)
-    (lab.cache_dir / "net").mkdir()
-    (lab.cache_dir / "net" / "10.1.0.2").touch()
-    lab.drop_namespace()
-    assert restored(lab).error is None
-    assert asked(lab) is None
+def test_an_address_that_is_taken_is_not_asked_for(node: FakeNode) -> None:
+    with_host_local(node)
+    attach(node)
+    (node.cache_dir / "net").mkdir()
+    (node.cache_dir / "net" / "10.1.0.2").touch()
+    node.drop_namespace()
+    assert restored(node).error is None
+    assert asked(node) is None
 
 
-def test_another_runtimes_record_that_is_to_be_restored_is(lab: Laboratory) -> None:
+def test_another_runtimes_record_that_is_to_be_restored_is(node: FakeNode) -> None:
     """It does not say which namespace it is about; ours does from then on."""
-    made = attach(lab)
-    lab.runtime().records.write(dataclasses.replace(made, version="", netns_identity="", restoration=None))
-    (outcome,) = lab.converge(DesiredAttachment(lab.wanted(), restoration=MEANS))
+    made = attach(node)
+    node.runtime().records.write(dataclasses.replace(made, version="", netns_identity="", restoration=None))
+    (outcome,) = node.converge(DesiredAttachment(node.wanted(), restoration=MEANS))
     assert (outcome.action, outcome.changed) == ("checked", True)
-    lab.make_namespace()
-    assert restored(lab).action == "recreated"
+    node.make_namespace()
+    assert restored(node).action == "recreated"
 
 
 def test_a_record_of_elsewhere_fails_and_the_program_says_so_on_one_line(
-    lab: Laboratory, capsys: pytest.CaptureFixture[str]
+    node: FakeNode, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = attach(lab)
-    lab.runtime().records.write(dataclasses.replace(made, attachment=made.attachment.with_netns("/elsewhere/blue")))
-    assert boot_main.main([str(lab.cache_dir)]) == 1
+    made = attach(node)
+    node.runtime().records.write(dataclasses.replace(made, attachment=made.attachment.with_netns("/elsewhere/blue")))
+    assert boot_main.main([str(node.cache_dir)]) == 1
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("failed: the attachment of blue (eth0) to network net: /elsewhere/blue is not restored;")
 
@@ -161,11 +161,11 @@ def test_what_is_said_of_an_attachment_is_one_line_of_text(capsys: pytest.Captur
 
 
 def test_an_error_that_nothing_is_prepared_for_is_a_line_of_the_journal(
-    lab: Laboratory, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def breaks(*dummy: t.Any) -> t.NoReturn:
         raise ValueError("never foreseen")
 
     monkeypatch.setattr(boot_main, "restore", breaks)
-    assert boot_main.main([str(lab.cache_dir)]) == 1
+    assert boot_main.main([str(node.cache_dir)]) == 1
     assert capsys.readouterr().out.startswith("failed: unexpected ValueError: never foreseen; in breaks")

@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.networks import network
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import network
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import FILE, Said, said
 
 FIRST, SECOND = "opt/bin", "lib/bin"

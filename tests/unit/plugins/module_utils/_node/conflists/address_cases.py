@@ -8,15 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import (
-    CLOUD,
-    CORPORATE,
-    DUAL_STACK,
-    HYPERVISOR,
-    PLAIN,
-    node,
-)
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.networks import (
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import (
     Json,
     bridge,
     host_local,
@@ -24,13 +16,21 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     ptp,
     static,
 )
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import (
+    CLOUD,
+    CORPORATE,
+    DUAL_STACK,
+    HYPERVISOR,
+    PLAIN,
+    example_node,
+)
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Corpus, on, said
 
 RANGE: t.Final = "/plugins/0/ipam/ranges/0/0"
 SECOND: t.Final = "/plugins/0/ipam/ranges/1/0"
-FLOATING: t.Final = node(["eth0"], ["192.168.1.9/24 dev eth0", "192.168.1.200/32 dev eth0"])
-ANYCAST: t.Final = node(["eth0"], ["192.168.1.9/24 dev eth0", "10.1.0.53/32 dev lo"])
-OWN_BRIDGE: t.Final = node(
+FLOATING: t.Final = example_node(["eth0"], ["192.168.1.9/24 dev eth0", "192.168.1.200/32 dev eth0"])
+ANYCAST: t.Final = example_node(["eth0"], ["192.168.1.9/24 dev eth0", "10.1.0.53/32 dev lo"])
+OWN_BRIDGE: t.Final = example_node(
     ["eth0", "cni0 kind bridge"], ["192.168.1.9/24 dev eth0", "10.1.0.1/16 dev cni0", "10.1.0.2/16 dev cni0"]
 )
 # As its package brings it; CRI-O's has had the same subnet.

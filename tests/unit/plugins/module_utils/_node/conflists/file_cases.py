@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import (
+    bridge,
+    network,
+)
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
     absent,
     single,
     text,
     wanted,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.networks import bridge, network
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import (
     Case,
     Corpus,

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import (
+    bridge,
+    network,
+)
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import (
     ALL_BY_VPN,
     CLOUD,
@@ -15,10 +19,9 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     NO_WAY_OUT,
     PLAIN,
     VPN,
-    node,
+    example_node,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import wanted
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.networks import bridge, network
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import (
     Case,
     Corpus,
@@ -26,7 +29,9 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     said,
 )
 
-NO_MAIN_WAY: t.Final = node(["eth0", "wg0 mtu 1420"], ["192.168.1.9/24 dev eth0"], ["0.0.0.0/0 dev wg0 table 51820"])
+NO_MAIN_WAY: t.Final = example_node(
+    ["eth0", "wg0 mtu 1420"], ["192.168.1.9/24 dev eth0"], ["0.0.0.0/0 dev wg0 table 51820"]
+)
 DEVICE: t.Final = {"type": "host-device", "device": "ens6f0v3"}
 
 BROKEN: t.Final[Corpus] = {

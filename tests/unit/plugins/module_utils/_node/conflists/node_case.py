@@ -18,9 +18,12 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import Wanted
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import PLAIN, Node
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import Json, network
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import (
+    PLAIN,
+    ExampleNode,
+)
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, wanted
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.networks import Json, network
 
 FILE: t.Final = "10-net.conflist"
 DAY: t.Final = 24 * 3600
@@ -48,7 +51,7 @@ class Case:
 
     wanted: t.Sequence[Wanted]
     said: t.Sequence[Said] = ()
-    node: Node = PLAIN
+    node: ExampleNode = PLAIN
     files: t.Mapping[str, bytes | str | None] = dataclasses.field(default_factory=dict)
     age: float = DAY
     ours: t.Sequence[Wanted] = ()
@@ -71,7 +74,7 @@ def said(code: str, path: str, *words: str, file: str = FILE) -> Said:
     return Said(code, file, path, words)
 
 
-def on(node: Node, *plugins: Json, said: t.Sequence[Said] = (), **keys: t.Any) -> Case:
+def on(node: ExampleNode, *plugins: Json, said: t.Sequence[Said] = (), **keys: t.Any) -> Case:
     """Plugins of a network that is wanted on a node."""
     return Case([wanted("net", network("net", *plugins))], said, node, **keys)
 

@@ -14,8 +14,8 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
-from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.networks import (
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import (
     Json,
     bridge,
     network,
@@ -23,7 +23,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import FILE, Said, said
 
-Install = t.Callable[[PluginDirectory, str], object]
+Install = t.Callable[[ScriptedPlugins, str], object]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PluginCase:
     said: t.Sequence[Said] = ()
 
     def findings(self, path: pathlib.Path) -> list[Finding]:
-        first, second = PluginDirectory(path / "first"), PluginDirectory(path / "second")
+        first, second = ScriptedPlugins(path / "first"), ScriptedPlugins(path / "second")
         for name, install in self.plugins.items():
             install(second, name)
         probe = PluginProbe(ProcessExecutor([str(first.path), str(second.path)], 60), may_come=False)
@@ -47,11 +47,11 @@ def speaks(*versions: str) -> Install:
 
 
 def answers(stdout: str = "", **keys: t.Any) -> Install:
-    return lambda directory, name: directory.write(name, VERSION=Answer(stdout=stdout, **keys))
+    return lambda directory, name: directory.write(name, VERSION=ScriptedAnswer(stdout=stdout, **keys))
 
 
 def file(content: bytes, mode: int = 0o755) -> Install:
-    def install(directory: PluginDirectory, name: str) -> None:
+    def install(directory: ScriptedPlugins, name: str) -> None:
         (directory.path / name).write_bytes(content)
         (directory.path / name).chmod(mode)
 

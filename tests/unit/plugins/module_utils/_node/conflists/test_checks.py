@@ -14,9 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import node
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, wanted
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.networks import (
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import (
     Json,
     bridge,
     host_local,
@@ -24,6 +22,8 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     ptp,
     static,
 )
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import example_node
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, wanted
 
 DEFAULT_ROUTE: t.Final = "0.0.0.0/0 via 192.168.1.1 dev eth0"
 
@@ -32,7 +32,7 @@ def view(addresses: t.Sequence[str] = (), routes: t.Sequence[str] = (DEFAULT_ROU
     """Docker's bridge has a port unless it is idle."""
     port = "veth7" if is_idle else "veth7 master docker0"
     links = ["eth0", "eth1 mtu 9000", "cni0 kind bridge", "docker0 kind bridge", port, "cni0.5"]
-    return node(links, addresses, routes).view
+    return example_node(links, addresses, routes).view
 
 
 class Lab:

@@ -15,35 +15,35 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
-from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 
 Json = dict[str, t.Any]
 
 
 @pytest.fixture
-def plugins(tmp_path: pathlib.Path) -> PluginDirectory:
-    directory = PluginDirectory(tmp_path)
+def plugins(tmp_path: pathlib.Path) -> ScriptedPlugins:
+    directory = ScriptedPlugins(tmp_path)
     directory.write("lab")
     directory.write("old", versions=["0.3.1", "0.4.0"])
     directory.write("new", versions=["1.0.0", "1.1.0"])
-    directory.write("bad", VERSION=Answer(stdout="hello", exit=3))
+    directory.write("bad", VERSION=ScriptedAnswer(stdout="hello", exit=3))
     (tmp_path / "text").write_bytes(b"")
     return directory
 
 
-def found(plugins: PluginDirectory, *configured: Json, check_mode: bool = False, **keys: t.Any) -> list[str]:
+def found(plugins: ScriptedPlugins, *configured: Json, check_mode: bool = False, **keys: t.Any) -> list[str]:
     given = {"cniVersion": "1.0.0", "name": "net", "plugins": configured, **keys}
     network = config.parse(json.dumps(given).encode(), "net.conflist")
     probe = PluginProbe(ProcessExecutor([str(plugins.path)], 60), may_come=check_mode)
     return [f"{one.severity} {one.code} {one.path}" for one in probe.findings(network)]
 
 
-def test_plugins_that_are_as_they_should_be_are_asked_once(plugins: PluginDirectory) -> None:
+def test_plugins_that_are_as_they_should_be_are_asked_once(plugins: ScriptedPlugins) -> None:
     assert found(plugins, {"type": "lab", "ipam": {"type": "lab"}}, {"type": "lab"}, {"type": "new"}) == []
     assert len(plugins.calls("lab", "VERSION")) == 1
 
 
-def test_a_plugin_that_fails_is_asked_once_too(plugins: PluginDirectory) -> None:
+def test_a_plugin_that_fails_is_asked_once_too(plugins: ScriptedPlugins) -> None:
     assert len(found(plugins, {"type": "bad"}, {"type": "bad"})) == 2
     assert len(plugins.calls("bad", "VERSION")) == 1
 
@@ -90,25 +90,25 @@ FAULTS: t.Final[dict[str, tuple[Json, list[str]]]] = {
 
 @pytest.mark.parametrize(("plugin", "expected"), FAULTS.values(), ids=FAULTS)
 def test_all_that_is_wrong_with_plugins_is_said_at_once(
-    plugins: PluginDirectory, plugin: Json, expected: list[str]
+    plugins: ScriptedPlugins, plugin: Json, expected: list[str]
 ) -> None:
     assert found(plugins, plugin) == expected
 
 
-def test_a_single_plugins_configuration_is_the_whole(plugins: PluginDirectory) -> None:
+def test_a_single_plugins_configuration_is_the_whole(plugins: ScriptedPlugins) -> None:
     given = {"cniVersion": "0.4.0", "name": "net", "type": "none"}
     network = config.parse(json.dumps(given).encode(), "net.conf")
     probe = PluginProbe(ProcessExecutor([str(plugins.path)], 60), may_come=False)
     assert [one.path for one in probe.findings(network)] == ["/type"]
 
 
-def test_plugins_need_a_version_in_common(plugins: PluginDirectory) -> None:
+def test_plugins_need_a_version_in_common(plugins: ScriptedPlugins) -> None:
     both = [{"type": "old"}, {"type": "new"}]
     assert found(plugins, *both, cniVersions=["0.4.0", "1.1.0"]) == ["error incompatible-plugin /cniVersions"]
     assert found(plugins, both[0], {"type": "lab"}, cniVersions=["0.4.0", "1.1.0"]) == []
 
 
-def test_in_check_mode_what_is_missing_may_come_yet(plugins: PluginDirectory) -> None:
+def test_in_check_mode_what_is_missing_may_come_yet(plugins: ScriptedPlugins) -> None:
     assert found(plugins, {"type": "none"}, {"type": "bad"}, check_mode=True) == [
         "warning missing-plugin /plugins/0/type",
         "error broken-plugin /plugins/1/type",

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseLeaks
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import Call
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryCall
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard, actions
 
 
@@ -31,8 +31,8 @@ def test_what_is_attached_is_nobodys_garbage(yard: Yard) -> None:
 
 def test_a_namespace_that_is_gone_takes_its_attachment_along(yard: Yard) -> None:
     yard.attach("blue", "green")
-    yard.lab.drop_namespace("blue")
-    # The plugins of the laboratory free no address, so that is left for the next run.
+    yard.node.drop_namespace("blue")
+    # The plugins of the fake node free no address, so that is left for the next run.
     (leak,) = yard.collect(dry_run=True)
     assert (leak.kind, leak.action) == ("record", "deleted")
     assert actions(yard.collect()) == {"record net-blue-eth0": "deleted", "lease 10.1.0.4": "removed"}
@@ -43,7 +43,7 @@ def test_the_locks_of_a_network_in_use_make_it_wait_and_fail_and_the_others_are_
     yard.attach("blue")
     yard.lease("10.1.9.1", "nobody\r\neth0")
     yard.lease("10.1.9.2", "nobody\r\neth0", network="other")
-    with yard.lab.runtime().exclusion.lock_attachment(yard.lab.wanted("blue")):
+    with yard.node.runtime().exclusion.lock_attachment(yard.node.wanted("blue")):
         found = yard.collect()
     assert {(leak.kind, leak.network): leak.action for leak in found} == {
         ("network", "net"): "failed",
@@ -58,14 +58,14 @@ def test_only_one_run_collects_at_a_time(yard: Yard) -> None:
     yard.attach("blue")
     seen: list[str] = []
 
-    def collect_once_more(call: Call) -> None:
+    def collect_once_more(call: MemoryCall) -> None:
         if call.command == "DEL":
             with pytest.raises(CniError) as caught:
                 yard.collect()
             seen.append(str(caught.value))
 
-    yard.lab.executor.plugins["a"] = collect_once_more
-    yard.lab.drop_namespace("blue")
+    yard.node.executor.plugins["a"] = collect_once_more
+    yard.node.drop_namespace("blue")
     yard.collect()
     assert "garbage collection is in use by another process" in seen[0]
 
@@ -73,17 +73,17 @@ def test_only_one_run_collects_at_a_time(yard: Yard) -> None:
 @pytest.mark.parametrize("command", ["ADD", "DEL"])
 def test_what_was_begun_is_finished(yard: Yard, command: str) -> None:
     yard.attach("blue")
-    intent = json.loads(yard.lab.record_file().read_text(encoding="utf-8"))
+    intent = json.loads(yard.node.record_file().read_text(encoding="utf-8"))
     intent["cni.node"]["command"] = command
-    yard.lab.intent_file().write_text(json.dumps(intent), encoding="utf-8")
+    yard.node.intent_file().write_text(json.dumps(intent), encoding="utf-8")
     expected = "removed" if command == "ADD" else "deleted"
     assert actions(yard.collect())["intent net-blue-eth0"] == expected
-    assert (yard.lab.record() is not None, yard.lab.intent()) == (command == "ADD", None)
+    assert (yard.node.record() is not None, yard.node.intent()) == (command == "ADD", None)
 
 
 def test_what_was_begun_and_is_called_valid_is_left_to_be_finished(yard: Yard) -> None:
     yard.attach("blue")
-    yard.lab.record_file().rename(yard.lab.intent_file())
+    yard.node.record_file().rename(yard.node.intent_file())
     valid = [("net", "blue", "eth0")]
     assert yard.foretold(valid=valid) == {"intent net-blue-eth0": "kept"}
     assert actions(yard.collect(valid=[]))["intent net-blue-eth0"] == "deleted"
@@ -91,15 +91,15 @@ def test_what_was_begun_and_is_called_valid_is_left_to_be_finished(yard: Yard) -
 
 def test_an_intent_that_a_loss_of_power_left_empty_is_of_a_del(yard: Yard) -> None:
     yard.attach("blue")
-    yard.lab.intent_file().write_bytes(b"")
+    yard.node.intent_file().write_bytes(b"")
     assert actions(yard.collect())["intent net-blue-eth0"] == "deleted"
-    assert (yard.lab.record_file().exists(), yard.lab.intent_file().exists()) == (False, False)
+    assert (yard.node.record_file().exists(), yard.node.intent_file().exists()) == (False, False)
 
 
 def test_an_intent_that_tells_nothing_is_shown_and_kept(yard: Yard) -> None:
     yard.attach("blue")
-    yard.lab.intent_file().with_name("net-red-eth0").write_bytes(b"{")
-    yard.lab.intent_file().with_name("lost-red-eth0").write_bytes(b"{")
+    yard.node.intent_file().with_name("net-red-eth0").write_bytes(b"{")
+    yard.node.intent_file().with_name("lost-red-eth0").write_bytes(b"{")
     assert yard.foretold(min_age=0) == {"intent net-red-eth0": "kept", "intent lost-red-eth0": "kept"}
 
 
@@ -107,7 +107,7 @@ def test_a_record_that_cannot_be_read_keeps_what_its_network_has(yard: Yard) -> 
     yard.lease("10.1.9.1", "nobody\r\neth0")
     yard.lease("10.1.9.2", "nobody\r\neth0", network="other")
     yard.attach("blue")
-    yard.lab.record_file().with_name("net-red-eth0").write_bytes(b"")
+    yard.node.record_file().with_name("net-red-eth0").write_bytes(b"")
     found = yard.foretold()
     assert (found["record net-red-eth0"], found["lease 10.1.9.1"], found["lease 10.1.9.2"]) == (
         "kept",
@@ -117,10 +117,10 @@ def test_a_record_that_cannot_be_read_keeps_what_its_network_has(yard: Yard) -> 
 
 
 def test_a_container_that_has_a_namespace_of_its_name_keeps_its_lease(yard: Yard) -> None:
-    yard.lab.make_namespace("red")
+    yard.node.make_namespace("red")
     yard.lease("10.1.9.1", "red\r\neth0")
     assert yard.foretold() == {"lease 10.1.9.1": "kept"}
-    yard.lab.drop_namespace("red")
+    yard.node.drop_namespace("red")
     assert yard.foretold() == {"lease 10.1.9.1": "removed"}
 
 
@@ -135,7 +135,7 @@ def test_a_network_of_the_usual_directory_keeps_its_leases_directory(yard: Yard,
     (yard.leases / "other" / "lock").touch()
     usual = tmp_path / "usual"
     usual.mkdir()
-    yard.lab.write("other").rename(usual / "10-other.conflist")
+    yard.node.write("other").rename(usual / "10-other.conflist")
     assert yard.foretold(min_age=0) == {"lease directory other": "kept"}
     (usual / "10-other.conflist").unlink()
     assert yard.foretold(min_age=0) == {"lease directory other": "removed"}
@@ -151,22 +151,22 @@ def test_what_is_not_host_locals_keeps_its_directory(yard: Yard) -> None:
 def test_what_another_runtime_records_meanwhile_is_neither_deleted_nor_called_lost(
     yard: Yard, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, version: str, place: str
 ) -> None:
-    yard.lab.write(cniVersion=version)
+    yard.node.write(cniVersion=version)
     yard.attach("blue")
     records = tmp_path / place / "results"
     records.mkdir(parents=True, exist_ok=True)
 
     def record(*dummy: object) -> list[Leak]:
-        document = json.loads(yard.lab.record_file().read_text(encoding="utf-8"))
+        document = json.loads(yard.node.record_file().read_text(encoding="utf-8"))
         del document["cni.node"]
         (records / "net-pod-eth0").write_text(json.dumps({**document, "containerId": "pod"}), encoding="utf-8")
         return []
 
     monkeypatch.setattr(LeaseLeaks, "of", record)
-    yard.lab.executor.calls.clear()
+    yard.node.executor.calls.clear()
     assert yard.collect() == []
-    assert [call for call in yard.lab.executor.calls if call.command == "DEL"] == []
-    told = [request["cni.dev/valid-attachments"] for request in yard.lab.executor.requests("GC")]
+    assert [call for call in yard.node.executor.calls if call.command == "DEL"] == []
+    told = [request["cni.dev/valid-attachments"] for request in yard.node.executor.requests("GC")]
     valid = [{"containerID": name, "ifname": "eth0"} for name in ("blue", "pod")]
     assert told == ([valid] * 2 if version == "1.1.0" else [])
 
@@ -186,44 +186,44 @@ def test_no_claim_of_anybody_loses_its_lease(
     yard: Yard, recorded: set[str], foreign: set[str], leased: set[str], young: set[str], lost: set[str]
 ) -> None:
     for container in CONTAINERS:
-        yard.lab.ensure(yard.lab.wanted(container), present=False)
+        yard.node.ensure(yard.node.wanted(container), present=False)
     yard.attach(*sorted(recorded))
     for container in recorded & foreign:
-        record = yard.lab.record_file().with_name(f"net-{container}-eth0")
+        record = yard.node.record_file().with_name(f"net-{container}-eth0")
         document = json.loads(record.read_text(encoding="utf-8"))
         del document["cni.node"]
         record.write_text(json.dumps(document), encoding="utf-8")
     paths = {one: yard.lease(f"10.1.9.{len(one)}", f"{one}\r\neth0", age=1 if one in young else 3600) for one in leased}
     for container in lost:
-        (yard.lab.netns / container).unlink(missing_ok=True)
-    alive = {path.name for path in yard.lab.netns.iterdir()}
+        (yard.node.netns / container).unlink(missing_ok=True)
+    alive = {path.name for path in yard.node.netns.iterdir()}
     yard.collect()
     protected = (recorded & foreign) | (recorded - lost) | young | alive
     assert {one for one, path in paths.items() if path.exists()} == leased & protected
     for path in paths.values():
         path.unlink(missing_ok=True)
     for container in CONTAINERS:
-        (yard.lab.netns / container).unlink(missing_ok=True)
-        yard.lab.record_file().with_name(f"net-{container}-eth0").unlink(missing_ok=True)
+        (yard.node.netns / container).unlink(missing_ok=True)
+        yard.node.record_file().with_name(f"net-{container}-eth0").unlink(missing_ok=True)
 
 
 def test_a_network_that_forbids_gc_keeps_what_others_may_have(yard: Yard) -> None:
     yard.lease("10.1.9.1", "nobody\r\neth0")
-    yard.lab.write(disableGC=True)
+    yard.node.write(disableGC=True)
     assert yard.foretold() == {"lease 10.1.9.1": "kept"}
     assert actions(yard.collect()) == {"lease 10.1.9.1": "kept"}
-    yard.lab.write()
+    yard.node.write()
     assert actions(yard.collect()) == {"lease 10.1.9.1": "removed"}
 
 
 @pytest.mark.parametrize("configured", [True, False])
 def test_what_forbids_gc_keeps_what_does_not_tell_its_network(yard: Yard, configured: bool) -> None:
     """Without a configuration, the recorded one says it."""
-    yard.lab.write(disableGC=True)
+    yard.node.write(disableGC=True)
     yard.attach("blue")
     if not configured:
-        (yard.lab.conf_dir / "10-net.conflist").unlink()
-    tools = yard.lab.cache_dir.parent / "none"
+        (yard.node.conf_dir / "10-net.conflist").unlink()
+    tools = yard.node.cache_dir.parent / "none"
     tools.mkdir()
     rule = "-A CNI-FORWARD -{} 10.1.9.1/32 {}-j ACCEPT"
     rules = [rule.format("d", "-m conntrack --ctstate RELATED,ESTABLISHED "), rule.format("s", "")]
@@ -332,7 +332,7 @@ def test_a_directory_that_has_no_networks_name_is_nobodys(yard: Yard, name: str)
 
 def test_a_comment_leads_to_no_other_directory(yard: Yard) -> None:
     lease = yard.lease("10.1.9.1", "nobody\r\neth0", network="../precious")
-    tools = yard.lab.cache_dir.parent / "none"
+    tools = yard.node.cache_dir.parent / "none"
     tools.mkdir()
     comment = 'name: \\"../precious\\" id: \\"x\\"'
     rule = f'-A POSTROUTING -s 10.1.9.1/32 -m comment --comment "{comment}" -j CNI-0a1b2c3d4e5f6a7b8c9d0e1f'

@@ -41,7 +41,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims, Valid
 from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordLeaks
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, host_local
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 SCOPE = Scope(0, dry_run=False)
 NOBODY = Claims("net", frozenset(), frozenset(), (), ())
@@ -155,7 +155,7 @@ def test_a_rule_of_the_plugin_firewall_that_is_made_after_records_were_read_stay
 
 
 def test_the_firewall_is_listed_before_records_are_read(
-    lab: Laboratory, monkeypatch: pytest.MonkeyPatch, tools: Tools, tmp_path: pathlib.Path
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, tools: Tools, tmp_path: pathlib.Path
 ) -> None:
     monkeypatch.setattr(host_local, "DATA_DIR", str(tmp_path / "networks"))
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
@@ -168,8 +168,8 @@ def test_the_firewall_is_listed_before_records_are_read(
 
     tools.install("iptables-save")
     monkeypatch.setattr(RecordLeaks, "everywhere", then_one_is_made)
-    networks = conf_dir.load(str(lab.conf_dir))
-    assert Garbage(lab.runtime(), str(lab.cache_dir), networks, Valid(), SCOPE, 0).collect([]) == []
+    networks = conf_dir.load(str(node.conf_dir))
+    assert Garbage(node.runtime(), str(node.cache_dir), networks, Valid(), SCOPE, 0).collect([]) == []
 
 
 def test_a_lock_that_is_taken_after_it_was_free_is_kept(tmp_path: pathlib.Path) -> None:

@@ -61,7 +61,7 @@ def test_an_unexpected_error_of_one_finder_keeps_the_report_of_the_others(
     yard: Yard, monkeypatch: pytest.MonkeyPatch, finder: str
 ) -> None:
     yard.attach("blue", "green")
-    yard.lab.drop_namespace("blue")
+    yard.node.drop_namespace("blue")
     name, method = finder.split(".")
     monkeypatch.setattr(getattr(collector, name), method, breaks)
     leaks = yard.collect()
@@ -72,7 +72,7 @@ def test_an_unexpected_error_of_one_finder_keeps_the_report_of_the_others(
 
 def test_what_was_removed_before_an_unexpected_error_is_reported(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [yard.lease(f"10.1.9.{number}", "nobody\r\neth0") for number in range(1, 5)]
-    yard.lab.write("other")
+    yard.node.write("other")
     other = yard.lease("10.1.9.1", "nobody\r\neth0", network="other")
     # Each lease is looked at before the lock of host-local is asked for, and again while it is held.
     monkeypatch.setattr(gc_leases._Look, "_lease", breaks_at(6, gc_leases._Look._lease))
@@ -87,7 +87,7 @@ def test_a_record_that_cannot_be_examined_claims_what_it_has_and_the_others_are_
 ) -> None:
     yard.attach("blue", "green", "yellow")
     for name in ("blue", "green", "yellow"):
-        yard.lab.drop_namespace(name)
+        yard.node.drop_namespace(name)
     why_gone = gc_records.RecordLeaks._why_gone
 
     def of_some(self: t.Any, record: t.Any) -> str:

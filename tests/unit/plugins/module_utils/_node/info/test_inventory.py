@@ -15,15 +15,15 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.info import inventory
-from ansible_collections.cni.node.tests.support.plugins import Answer, PluginDirectory
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 
 def test_plugins_of_every_directory_are_asked_by_themselves(tmp_path: pathlib.Path) -> None:
-    first, second = (PluginDirectory(tmp_path / name) for name in ("first", "second"))
+    first, second = (ScriptedPlugins(tmp_path / name) for name in ("first", "second"))
     first.write("bridge", versions=["0.4.0"])
-    first.write("rude", VERSION=Answer(stdout="hello"))
+    first.write("rude", VERSION=ScriptedAnswer(stdout="hello"))
     second.write("bridge", versions=["1.0.0", "1.1.0"])
     (second.path / "README").write_text("hello", encoding="utf-8")
     (second.path / "directory").mkdir()
@@ -46,7 +46,7 @@ def test_networks_come_by_path_whether_they_win_lose_or_break(tmp_path: pathlib.
     (tmp_path / "20-a.conflist").write_text(json.dumps(LIST), encoding="utf-8")
     (tmp_path / "05-single.conf").write_text(json.dumps(SINGLE), encoding="utf-8")
     (tmp_path / "15-broken.json").write_text("{", encoding="utf-8")
-    PluginDirectory(tmp_path / "bin").write("bridge")
+    ScriptedPlugins(tmp_path / "bin").write("bridge")
     single, first, broken, second = inventory.networks(str(tmp_path), [str(tmp_path / "bin"), str(tmp_path / "none")])
     assert (single["missing_plugins"], first["missing_plugins"]) == (
         ["host-local"],
@@ -59,27 +59,27 @@ def test_networks_come_by_path_whether_they_win_lose_or_break(tmp_path: pathlib.
     assert inventory.networks(str(tmp_path / "none"), []) == []
 
 
-def _found(lab: Laboratory) -> dict[str, dict[str, object]]:
-    found = inventory.attachments(str(lab.cache_dir), str(lab.conf_dir))
+def _found(node: FakeNode) -> dict[str, dict[str, object]]:
+    found = inventory.attachments(str(node.cache_dir), str(node.conf_dir))
     return {str(one.get("container_id", one.get("path"))): one for one in found}
 
 
-def test_attachments_say_what_has_become_of_namespace_and_network(lab: Laboratory) -> None:
+def test_attachments_say_what_has_become_of_namespace_and_network(node: FakeNode) -> None:
     for name in ("same", "moved", "dropped"):
-        lab.make_namespace(name)
-        assert lab.ensure(lab.wanted(name)).action == "added"
-    lab.make_namespace("moved")
-    lab.drop_namespace("dropped")
-    assert {name: one["netns_state"] for name, one in _found(lab).items()} == {
+        node.make_namespace(name)
+        assert node.ensure(node.wanted(name)).action == "added"
+    node.make_namespace("moved")
+    node.drop_namespace("dropped")
+    assert {name: one["netns_state"] for name, one in _found(node).items()} == {
         "same": "present",
         "moved": "replaced",
         "dropped": "gone",
     }
-    assert {one["network_state"] for one in _found(lab).values()} == {"same"}
-    lab.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
-    assert {one["network_state"] for one in _found(lab).values()} == {"changed"}
-    (lab.conf_dir / "10-net.conflist").unlink()
-    assert {one["network_state"] for one in _found(lab).values()} == {"gone"}
+    assert {one["network_state"] for one in _found(node).values()} == {"same"}
+    node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
+    assert {one["network_state"] for one in _found(node).values()} == {"changed"}
+    (node.conf_dir / "10-net.conflist").unlink()
+    assert {one["network_state"] for one in _found(node).values()} == {"gone"}
 
 
 @pytest.mark.parametrize(
@@ -87,43 +87,43 @@ def test_attachments_say_what_has_become_of_namespace_and_network(lab: Laborator
     [("ADD", True, None), ("ADD", False, "ADD"), ("DEL", True, "DEL"), ("DEL", False, "DEL")],
 )
 def test_what_was_begun_and_not_finished_is_there_once(
-    lab: Laboratory, command: str, recorded: bool, expected: str | None
+    node: FakeNode, command: str, recorded: bool, expected: str | None
 ) -> None:
-    lab.make_namespace()
-    lab.ensure(lab.wanted())
-    intent = json.loads(lab.record_file().read_text(encoding="utf-8"))
+    node.make_namespace()
+    node.ensure(node.wanted())
+    intent = json.loads(node.record_file().read_text(encoding="utf-8"))
     intent["cni.node"]["command"] = command
-    lab.intent_file().write_text(json.dumps(intent), encoding="utf-8")
+    node.intent_file().write_text(json.dumps(intent), encoding="utf-8")
     if not recorded:
-        lab.record_file().unlink()
-    (one,) = _found(lab).values()
+        node.record_file().unlink()
+    (one,) = _found(node).values()
     assert (one["interrupted"], one["own"], one["error"]) == (expected, True, None)
 
 
-def test_foreign_and_broken_records_are_there_too(lab: Laboratory) -> None:
-    lab.make_namespace()
-    lab.ensure(lab.wanted())
-    foreign = json.loads(lab.record_file().read_text(encoding="utf-8"))
+def test_foreign_and_broken_records_are_there_too(node: FakeNode) -> None:
+    node.make_namespace()
+    node.ensure(node.wanted())
+    foreign = json.loads(node.record_file().read_text(encoding="utf-8"))
     del foreign["cni.node"]
     foreign["config"] = "e30="
-    lab.record_file().write_text(json.dumps(foreign), encoding="utf-8")
-    broken = [lab.record_file().with_name("net-red-eth0"), lab.intent_file().with_name("net-green-eth0")]
+    node.record_file().write_text(json.dumps(foreign), encoding="utf-8")
+    broken = [node.record_file().with_name("net-red-eth0"), node.intent_file().with_name("net-green-eth0")]
     for path in broken:
         path.write_bytes(b"")
-    found = _found(lab)
+    found = _found(node)
     assert (found["blue"]["own"], found["blue"]["network_state"]) == (False, "unknown")
     assert set(found) == {"blue", *map(str, broken)}
     assert all(found[str(path)].keys() == {"path", "error"} for path in broken)
 
 
-def test_a_record_that_tells_no_namespace_says_nothing_of_its_fate(lab: Laboratory) -> None:
+def test_a_record_that_tells_no_namespace_says_nothing_of_its_fate(node: FakeNode) -> None:
     """The reference runtime, and so podman, CRI-O and others, did not record it before libcni 1.2."""
-    lab.make_namespace()
-    lab.ensure(lab.wanted())
-    foreign = json.loads(lab.record_file().read_text(encoding="utf-8"))
+    node.make_namespace()
+    node.ensure(node.wanted())
+    foreign = json.loads(node.record_file().read_text(encoding="utf-8"))
     del foreign["cni.node"], foreign["netns"]
-    lab.record_file().write_text(json.dumps(foreign), encoding="utf-8")
-    (one,) = _found(lab).values()
+    node.record_file().write_text(json.dumps(foreign), encoding="utf-8")
+    (one,) = _found(node).values()
     assert (one["own"], one["netns"], one["netns_state"]) == (False, "", "unknown")
 
 

@@ -35,7 +35,7 @@ def needs(*modules: str, **settings: str) -> Needs:
 BRIDGE = Needs({"br_netfilter": ["b"]}, {BRIDGED: ["b"], FORWARD: ["f"]}, {}, {BRIDGED: "1", FORWARD: "1"})
 
 
-class Node:
+class KernelSettingsNode:
     def __init__(self, kernel: ToyKernel, root: pathlib.Path) -> None:
         self.kernel = kernel
         self.cache = root / "cache"
@@ -60,8 +60,8 @@ class Node:
 
 
 @pytest.fixture
-def node(kernel: ToyKernel, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Node:
-    node = Node(kernel, tmp_path)
+def node(kernel: ToyKernel, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> KernelSettingsNode:
+    node = KernelSettingsNode(kernel, tmp_path)
     monkeypatch.setattr(boot_files, "MODULES", str(node.modules_file))
     monkeypatch.setattr(boot_files, "SETTINGS", str(node.settings_file))
     monkeypatch.setattr(boot_files, "LOCK", str(tmp_path / "run" / "kernel.lock"))
@@ -73,7 +73,7 @@ def actions(plan: Plan) -> dict[str, str]:
     return {**modules, **{change.name: change.action for change in plan.settings}}
 
 
-def test_a_plan_touches_nothing(node: Node) -> None:
+def test_a_plan_touches_nothing(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(ipv4__ip_forward="0")
     plan = node.plan(needs("ifb", net__ipv4__ip_forward="1"))
@@ -82,7 +82,7 @@ def test_a_plan_touches_nothing(node: Node) -> None:
     assert node.files() == []
 
 
-def test_modules_and_settings_are_there_now_and_after_the_next_boot(node: Node) -> None:
+def test_modules_and_settings_are_there_now_and_after_the_next_boot(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_built_in("veth")
     node.kernel.write("sys/module/bridge/initstate", "live\n")
@@ -106,7 +106,7 @@ def test_modules_and_settings_are_there_now_and_after_the_next_boot(node: Node) 
     assert {path.stat().st_mode & 0o777 for path in (node.modules_file, node.settings_file)} == {0o644}
 
 
-def test_a_setting_that_a_module_brings_is_foretold(node: Node) -> None:
+def test_a_setting_that_a_module_brings_is_foretold(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0")
     node.kernel.has_on_disk("br_netfilter")
     node.kernel.brings("br_netfilter", "net/bridge/bridge-nf-call-iptables", "0")
@@ -120,7 +120,7 @@ def test_a_setting_that_a_module_brings_is_foretold(node: Node) -> None:
     assert node.kernel.setting("net/bridge/bridge-nf-call-iptables") == "0"
 
 
-def test_a_setting_that_no_module_brings_is_an_error_and_no_setting_is_changed(node: Node) -> None:
+def test_a_setting_that_no_module_brings_is_an_error_and_no_setting_is_changed(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0")
     node.kernel.has_on_disk("br_netfilter")
     settings = KernelSettings(str(node.cache))
@@ -133,7 +133,7 @@ def test_a_setting_that_no_module_brings_is_an_error_and_no_setting_is_changed(n
 
 
 def test_what_the_kernel_does_not_take_as_it_is_leaves_settings_as_they_were_and_says_what_is_loaded(
-    node: Node,
+    node: KernelSettingsNode,
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
     node.kernel.has_on_disk("veth")
@@ -148,7 +148,7 @@ def test_what_the_kernel_does_not_take_as_it_is_leaves_settings_as_they_were_and
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
 
 
-def test_drift_is_repaired_and_what_was_at_first_is_remembered(node: Node) -> None:
+def test_drift_is_repaired_and_what_was_at_first_is_remembered(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0", core__a="5")
     wanted = needs(net__ipv4__ip_forward="1", net__core__a="6")
     node.ensure(wanted)
@@ -164,7 +164,7 @@ def test_drift_is_repaired_and_what_was_at_first_is_remembered(node: Node) -> No
     assert (node.kernel.setting("net/ipv4/ip_forward"), node.kernel.setting("net/core/a")) == ("0", "5")
 
 
-def test_a_second_value_does_not_change_what_was_at_first(node: Node) -> None:
+def test_a_second_value_does_not_change_what_was_at_first(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(core__a="5")
     node.ensure(needs(net__core__a="6"))
     node.ensure(needs(net__core__a="7"))
@@ -172,7 +172,7 @@ def test_a_second_value_does_not_change_what_was_at_first(node: Node) -> None:
     assert node.kernel.setting("net/core/a") == "5"
 
 
-def test_what_is_asked_for_as_it_was_at_first_has_nothing_to_be_put_back(node: Node) -> None:
+def test_what_is_asked_for_as_it_was_at_first_has_nothing_to_be_put_back(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(core__a="5")
     node.ensure(needs(net__core__a="6"), persist=False)
     node.ensure(needs(net__core__a="5"), persist=False)
@@ -181,7 +181,7 @@ def test_what_is_asked_for_as_it_was_at_first_has_nothing_to_be_put_back(node: N
     assert node.files() == []
 
 
-def test_what_is_not_asked_for_any_more_is_put_back(node: Node) -> None:
+def test_what_is_not_asked_for_any_more_is_put_back(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(core__a="5", core__b="5", core__c="6", core__d="")
     node.ensure(needs("ifb", net__core__a="6", net__core__b="6", net__core__c="6", net__core__d="6"))
@@ -196,7 +196,7 @@ def test_what_is_not_asked_for_any_more_is_put_back(node: Node) -> None:
     assert node.files() == []
 
 
-def test_what_somebody_else_has_changed_since_stays(node: Node) -> None:
+def test_what_somebody_else_has_changed_since_stays(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(core__a="5", core__b="5")
     node.ensure(needs(net__core__a="6", net__core__b="6"))
     node.kernel.has_settings(core__a="9")
@@ -208,7 +208,7 @@ def test_what_somebody_else_has_changed_since_stays(node: Node) -> None:
     assert node.files() == []
 
 
-def test_without_files_only_the_running_kernel_is_changed_and_can_be_put_back(node: Node) -> None:
+def test_without_files_only_the_running_kernel_is_changed_and_can_be_put_back(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(core__a="5")
     wanted = needs("ifb", net__core__a="6")
@@ -220,7 +220,7 @@ def test_without_files_only_the_running_kernel_is_changed_and_can_be_put_back(no
     assert node.kernel.setting("net/core/a") == "5"
 
 
-def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: Node) -> None:
+def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(ipv4__ip_forward="0")
     wanted = needs("ifb", "ipvlan", "vrf", net__ipv4__ip_forward="1", net__ipv4__ip_forwrd="1")
@@ -242,7 +242,7 @@ def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: Node) -> No
     ],
 )
 def test_a_setting_that_cannot_be_written_is_told_with_what_to_do(
-    node: Node, monkeypatch: pytest.MonkeyPatch, user: int, expected: str
+    node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch, user: int, expected: str
 ) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0")
     monkeypatch.setattr(sysctl, "is_writable", lambda key: False)
@@ -263,7 +263,7 @@ PORTS = "net.ipv4.ip_local_port_range"
     ],
 )  # fmt: skip
 def test_a_word_for_a_number_is_refused_before_anything_is_done(
-    node: Node, name: str, now: str, wanted: str, expected: str
+    node: KernelSettingsNode, name: str, now: str, wanted: str, expected: str
 ) -> None:
     node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
     error = error_of(lambda: node.plan(needs(**{name.replace(".", "__"): wanted})))
@@ -281,12 +281,14 @@ def test_a_word_for_a_number_is_refused_before_anything_is_done(
         ("net.core.rps_default_mask", "0", "ff"),
     ],
 )
-def test_where_a_word_may_be_right_the_kernel_is_to_say(node: Node, name: str, now: str, wanted: str) -> None:
+def test_where_a_word_may_be_right_the_kernel_is_to_say(
+    node: KernelSettingsNode, name: str, now: str, wanted: str
+) -> None:
     node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
     assert actions(node.plan(needs(**{name.replace(".", "__"): wanted}))) == {name: "set"}
 
 
-def test_conntrack_brings_settings_where_there_are_some_before(node: Node) -> None:
+def test_conntrack_brings_settings_where_there_are_some_before(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(netfilter__nf_hooks="0")
     wanted = needs(net__netfilter__nf_conntrack_max="5")
     assert "does not have it" in error_of(node.plan, wanted).msg
@@ -297,7 +299,7 @@ def test_conntrack_brings_settings_where_there_are_some_before(node: Node) -> No
     assert node.kernel.setting("net/netfilter/nf_conntrack_max") == "5"
 
 
-def test_routing_comes_first_for_the_kernel_resets_other_settings_with_it(node: Node) -> None:
+def test_routing_comes_first_for_the_kernel_resets_other_settings_with_it(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__conf__all__x="0", ipv4__ip_forward="0", ipv6__conf__all__forwarding="0", core__a="0")
     wanted = needs(
         net__core__a="1", net__ipv4__conf__all__x="1", net__ipv4__ip_forward="1", net__ipv6__conf__all__forwarding="1"
@@ -314,7 +316,7 @@ ROUTES = {"net__ipv4__ip_forward": "1"}
 
 
 @pytest.fixture
-def routing(node: Node, monkeypatch: pytest.MonkeyPatch) -> Node:
+def routing(node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch) -> KernelSettingsNode:
     """As the kernel has it: whoever routes accepts no redirects, and both names of the setting are one."""
     write = sysctl.write
 
@@ -340,7 +342,9 @@ def values(*names: str) -> list[str | None]:
 
 
 @pytest.mark.parametrize("redirects", ["0", "1"])
-def test_what_was_right_until_the_kernel_has_reset_it_is_written_again(routing: Node, redirects: str) -> None:
+def test_what_was_right_until_the_kernel_has_reset_it_is_written_again(
+    routing: KernelSettingsNode, redirects: str
+) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects)
     plan = routing.ensure(needs(net__ipv4__conf__all__accept_redirects=redirects, **ROUTES))
     assert actions(plan) == {FORWARD: "set", REDIRECTS: "unchanged"}
@@ -349,7 +353,7 @@ def test_what_was_right_until_the_kernel_has_reset_it_is_written_again(routing: 
     assert routing.files() == []
 
 
-def test_what_somebody_else_has_changed_stays_where_the_kernel_resets_it(routing: Node) -> None:
+def test_what_somebody_else_has_changed_stays_where_the_kernel_resets_it(routing: KernelSettingsNode) -> None:
     routing.ensure(needs(net__ipv4__conf__all__accept_redirects="0"))
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects="1")
     plan = routing.ensure(needs(**ROUTES))
@@ -357,14 +361,14 @@ def test_what_somebody_else_has_changed_stays_where_the_kernel_resets_it(routing
     assert values(FORWARD, REDIRECTS) == ["1", "1"]
 
 
-def test_of_two_names_of_a_setting_the_one_asked_for_wins_over_the_one_left(routing: Node) -> None:
+def test_of_two_names_of_a_setting_the_one_asked_for_wins_over_the_one_left(routing: KernelSettingsNode) -> None:
     routing.ensure(needs(net__ipv4__conf__all__forwarding="1"))
     routing.kernel.has_settings(ipv4__ip_forward="0", ipv4__conf__all__forwarding="0")
     assert actions(routing.ensure(needs(**ROUTES))) == {FORWARD: "set", ALL_FORWARD: "left"}
     assert values(FORWARD, ALL_FORWARD) == ["1", "1"]
 
 
-def test_what_is_asked_for_is_so_where_routing_is_put_back(routing: Node) -> None:
+def test_what_is_asked_for_is_so_where_routing_is_put_back(routing: KernelSettingsNode) -> None:
     routing.ensure(needs(**ROUTES))
     plan = routing.ensure(needs(net__ipv4__conf__all__accept_redirects="0"))
     assert actions(plan) == {REDIRECTS: "unchanged", FORWARD: "restored"}
@@ -372,7 +376,7 @@ def test_what_is_asked_for_is_so_where_routing_is_put_back(routing: Node) -> Non
 
 
 @pytest.mark.parametrize("redirects", ["0", "1"])
-def test_all_that_is_put_back_is_as_it_was(routing: Node, redirects: str) -> None:
+def test_all_that_is_put_back_is_as_it_was(routing: KernelSettingsNode, redirects: str) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects)
     other = "1" if redirects == "0" else "0"
     routing.ensure(needs(net__ipv4__conf__all__accept_redirects=other, **ROUTES))
@@ -381,7 +385,7 @@ def test_all_that_is_put_back_is_as_it_was(routing: Node, redirects: str) -> Non
     assert values(FORWARD, REDIRECTS) == ["0", redirects]
 
 
-def test_of_two_names_of_a_setting_the_one_asked_for_wins(routing: Node) -> None:
+def test_of_two_names_of_a_setting_the_one_asked_for_wins(routing: KernelSettingsNode) -> None:
     for asked in ("net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"):
         routing.ensure(Needs())
         other = {"net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"} - {asked}
@@ -393,7 +397,7 @@ def test_of_two_names_of_a_setting_the_one_asked_for_wins(routing: Node) -> None
 @pytest.mark.parametrize("redirects", ["0", "1"])
 @pytest.mark.parametrize("asked", ["0", "1"])
 def test_where_the_kernel_refuses_a_value_what_it_has_reset_is_as_it_was_too(
-    routing: Node, redirects: str, asked: str
+    routing: KernelSettingsNode, redirects: str, asked: str
 ) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects, zone="1")
     settings = KernelSettings(str(routing.cache))
@@ -403,7 +407,7 @@ def test_where_the_kernel_refuses_a_value_what_it_has_reset_is_as_it_was_too(
     assert values(FORWARD, REDIRECTS, "net.zone") == ["0", redirects, "1"]
 
 
-def test_what_cannot_be_put_back_is_named(routing: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_put_back_is_named(routing: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects="1", zone="1")
     write = sysctl.write
 
@@ -422,7 +426,7 @@ def test_what_cannot_be_put_back_is_named(routing: Node, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"settings": 5}', '{"settings": {"a": {"before": "1"}}}', "{}"])
-def test_a_broken_memory_is_an_error(node: Node, text: str) -> None:
+def test_a_broken_memory_is_an_error(node: KernelSettingsNode, text: str) -> None:
     path = node.cache / "cni.node" / "kernel.json"
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
@@ -430,7 +434,7 @@ def test_a_broken_memory_is_an_error(node: Node, text: str) -> None:
 
 
 def test_killed_between_memory_and_kernel_all_can_still_be_put_back(
-    node: Node, monkeypatch: pytest.MonkeyPatch
+    node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
     write = sysctl.write
@@ -454,7 +458,7 @@ def test_killed_between_memory_and_kernel_all_can_still_be_put_back(
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), CniError(Code.IO_FAILURE, "it is refused")])
 def test_where_a_second_value_does_not_come_to_be_the_first_can_still_be_put_back(
-    node: Node, monkeypatch: pytest.MonkeyPatch, end: BaseException
+    node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch, end: BaseException
 ) -> None:
     node.kernel.has_settings(core__a="1")
     node.ensure(needs(net__core__a="2"))
@@ -476,7 +480,7 @@ def test_where_a_second_value_does_not_come_to_be_the_first_can_still_be_put_bac
 
 
 def test_no_run_comes_between_what_another_remembers_and_what_it_does(
-    node: Node, monkeypatch: pytest.MonkeyPatch
+    node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
     monkeypatch.setattr(kernel_settings, "LOCK_TIMEOUT", 0.0)
@@ -497,7 +501,9 @@ def test_no_run_comes_between_what_another_remembers_and_what_it_does(
     assert not os.path.lexists(boot_files.LOCK)
 
 
-def test_a_run_that_has_waited_goes_by_what_the_other_has_left(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_has_waited_goes_by_what_the_other_has_left(
+    node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
 
     def is_overtaken(*arguments: t.Any, **keywords: t.Any) -> t.ContextManager[None]:
@@ -512,7 +518,7 @@ def test_a_run_that_has_waited_goes_by_what_the_other_has_left(node: Node, monke
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
 
 
-def test_what_is_left_to_somebody_else_is_forgotten(node: Node) -> None:
+def test_what_is_left_to_somebody_else_is_forgotten(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(core__a="1")
     node.ensure(needs(net__core__a="2"), persist=False)
     node.kernel.has_settings(core__a="3")

@@ -15,30 +15,30 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import fails_at
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import fails_at
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 
 @pytest.fixture
-def lab(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
+def node(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     """Its namespaces pass for named ones."""
 
     def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
         for name in names:
-            (lab.make_namespace if present else lab.drop_namespace)(name)
+            (node.make_namespace if present else node.drop_namespace)(name)
         return list(names)
 
-    monkeypatch.setattr(netns, "DIRECTORY", str(lab.netns))
+    monkeypatch.setattr(netns, "DIRECTORY", str(node.netns))
     monkeypatch.setattr(trial_netns, "ensure", ensure)
-    return lab
+    return node
 
 
-def test_a_network_whose_plugins_are_not_ready_fails_without_an_add(lab: Laboratory) -> None:
-    lab.executor.plugins["b"] = fails_at("STATUS", code=50)
-    lab.write(cniVersion="1.1.0")
-    lab.write("other", cniVersion="1.1.0", plugins=[{"type": "a"}])
-    lab.write("old")
-    trials = Verification(lab.runtime(), conf_dir.load(str(lab.conf_dir)), 0)
+def test_a_network_whose_plugins_are_not_ready_fails_without_an_add(node: FakeNode) -> None:
+    node.executor.plugins["b"] = fails_at("STATUS", code=50)
+    node.write(cniVersion="1.1.0")
+    node.write("other", cniVersion="1.1.0", plugins=[{"type": "a"}])
+    node.write("old")
+    trials = Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 0)
     planned = trials.plan([])
     trials.carry_out(planned)
     assert [(trial.network, trial.action, trial.status) for trial in planned] == [
@@ -47,9 +47,9 @@ def test_a_network_whose_plugins_are_not_ready_fails_without_an_add(lab: Laborat
         ("other", "verified", "ready"),
     ]
     assert (planned[0].error and planned[0].error.code, planned[0].addresses) == (Code.NOT_AVAILABLE, ())
-    assert ("ADD", "b") in lab.executor.run()  # of the network that has no STATUS
-    assert len(lab.executor.run("ADD")) == 3
-    assert list(lab.netns.iterdir()) == []
+    assert ("ADD", "b") in node.executor.run()  # of the network that has no STATUS
+    assert len(node.executor.run("ADD")) == 3
+    assert list(node.netns.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_a_network_whose_plugins_are_not_ready_fails_without_an_add(lab: Laborat
     [(CniError(Code.IO_FAILURE, "cannot enter it"), Code.IO_FAILURE), (ValueError("never foreseen"), Code.INTERNAL)],
 )
 def test_a_trial_that_cannot_be_looked_at_fails_and_is_detached(
-    lab: Laboratory, monkeypatch: pytest.MonkeyPatch, raised: Exception, code: int
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, raised: Exception, code: int
 ) -> None:
-    lab.write("other")
+    node.write("other")
     look_at = Verification._look_at
 
     def look(self: Verification, trial: Trial, outcome: t.Any) -> None:
@@ -68,11 +68,11 @@ def test_a_trial_that_cannot_be_looked_at_fails_and_is_detached(
         look_at(self, trial, outcome)
 
     monkeypatch.setattr(Verification, "_look_at", look)
-    verification = Verification(lab.runtime(), conf_dir.load(str(lab.conf_dir)), 0)
+    verification = Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 0)
     trials = verification.plan([])
     verification.carry_out(trials)
     net, other = trials
     assert (net.action, net.error and net.error.code) == ("failed", code)
     assert (other.action, other.addresses) == ("verified", ("10.1.0.2/16",))
-    assert list(lab.netns.iterdir()) == []
-    assert lab.runtime().records.read_all() == ([], {})
+    assert list(node.netns.iterdir()) == []
+    assert node.runtime().records.read_all() == ([], {})

@@ -14,14 +14,14 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import Readiness, readiness
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import fails_at
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import Make
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.laboratory import Laboratory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import fails_at
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 
-def asked(lab: Laboratory) -> list[Readiness]:
-    networks = conf_dir.load(str(lab.conf_dir)).networks
-    return readiness(lab.runtime(), [networks[name] for name in sorted(networks)])
+def asked(node: FakeNode) -> list[Readiness]:
+    networks = conf_dir.load(str(node.conf_dir)).networks
+    return readiness(node.runtime(), [networks[name] for name in sorted(networks)])
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def asked(lab: Laboratory) -> list[Readiness]:
         (100, "failed"),
     ],
 )
-def test_one_that_is_not_ready_says_so_with_its_code(make: Make, code: int, status: str) -> None:
-    lab = make(b=fails_at("STATUS", code=code))
-    lab.write(cniVersion="1.1.0")
-    (answer,) = asked(lab)
+def test_one_that_is_not_ready_says_so_with_its_code(make_node: MakeNode, code: int, status: str) -> None:
+    node = make_node(b=fails_at("STATUS", code=code))
+    node.write(cniVersion="1.1.0")
+    (answer,) = asked(node)
     assert answer.as_dict() == {
         "network": "net",
         "status": status,
@@ -45,32 +45,34 @@ def test_one_that_is_not_ready_says_so_with_its_code(make: Make, code: int, stat
     assert str(answer) == "network net: b fails at STATUS"
 
 
-def test_each_network_is_asked_by_itself(lab: Laboratory) -> None:
-    lab.write(cniVersion="1.1.0")
-    lab.write("old")
-    lab.write("without", cniVersion="1.1.0", plugins=[{"type": "nowhere"}])
-    answers = asked(lab)
+def test_each_network_is_asked_by_itself(node: FakeNode) -> None:
+    node.write(cniVersion="1.1.0")
+    node.write("old")
+    node.write("without", cniVersion="1.1.0", plugins=[{"type": "nowhere"}])
+    answers = asked(node)
     assert [(answer.network, answer.status) for answer in answers] == [
         ("net", "ready"),
         ("old", "unsupported"),
         ("without", "failed"),
     ]
     assert "plugin 'nowhere' is not installed" in str(answers[2])
-    assert lab.executor.run("STATUS") == [("STATUS", "a"), ("STATUS", "b")]
+    assert node.executor.run("STATUS") == [("STATUS", "a"), ("STATUS", "b")]
 
 
-def test_a_network_without_plugins_and_none_at_all(lab: Laboratory, tmp_path: pathlib.Path) -> None:
-    (lab.conf_dir / "10-net.conflist").write_text(json.dumps({"cniVersion": "1.1.0", "name": "net", "plugins": []}))
-    networks = conf_dir.load(str(lab.conf_dir)).networks
-    assert [answer.status for answer in readiness(lab.runtime(), list(networks.values()))] == ["failed"] * len(networks)
-    assert readiness(lab.runtime(), []) == []
+def test_a_network_without_plugins_and_none_at_all(node: FakeNode, tmp_path: pathlib.Path) -> None:
+    (node.conf_dir / "10-net.conflist").write_text(json.dumps({"cniVersion": "1.1.0", "name": "net", "plugins": []}))
+    networks = conf_dir.load(str(node.conf_dir)).networks
+    assert [answer.status for answer in readiness(node.runtime(), list(networks.values()))] == ["failed"] * len(
+        networks
+    )
+    assert readiness(node.runtime(), []) == []
 
 
-def test_what_is_never_foreseen_hides_no_other_network(make: Make) -> None:
+def test_what_is_never_foreseen_hides_no_other_network(make_node: MakeNode) -> None:
     def breaks(call: object) -> CniError:
         raise ValueError("never foreseen")
 
-    lab = make(b=breaks)
-    lab.write(cniVersion="1.1.0")
-    lab.write("other", cniVersion="1.1.0", plugins=[{"type": "a"}])
-    assert [answer.status for answer in asked(lab)] == ["failed", "ready"]
+    node = make_node(b=breaks)
+    node.write(cniVersion="1.1.0")
+    node.write("other", cniVersion="1.1.0", plugins=[{"type": "a"}])
+    assert [answer.status for answer in asked(node)] == ["failed", "ready"]

@@ -19,22 +19,22 @@ ALL_VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 
 
 @dataclasses.dataclass(frozen=True)
-class Call:
+class MemoryCall:
     plugin: str
     command: str
     request: Json
     attachment: Attachment | None
 
 
-Answer = t.Callable[[Call], t.Union[Json, str, CniError, None]]
+MemoryAnswer = t.Callable[[MemoryCall], t.Union[Json, str, CniError, None]]
 
 
 class MemoryExecutor:
     """Plugins are functions of a call. One that answers nothing has succeeded; ADD hands prevResult on then."""
 
-    def __init__(self, **plugins: Answer) -> None:
+    def __init__(self, **plugins: MemoryAnswer) -> None:
         self.plugins = plugins
-        self.calls: list[Call] = []
+        self.calls: list[MemoryCall] = []
 
     def require(self, plugin_type: str) -> str:
         if plugin_type not in self.plugins:
@@ -43,7 +43,7 @@ class MemoryExecutor:
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
         self.require(plugin_type)
-        call = Call(plugin_type, parameters.command, json.loads(request), parameters.attachment)
+        call = MemoryCall(plugin_type, parameters.command, json.loads(request), parameters.attachment)
         self.calls.append(call)
         answer = self.plugins[plugin_type](call)
         if isinstance(answer, CniError):
@@ -58,7 +58,7 @@ class MemoryExecutor:
         return [call.request for call in self.calls if call.command == command]
 
 
-def _printed(call: Call, answer: Json | str | None) -> bytes:
+def _printed(call: MemoryCall, answer: Json | str | None) -> bytes:
     if isinstance(answer, str):
         return answer.encode()
     if answer is not None:
@@ -68,27 +68,27 @@ def _printed(call: Call, answer: Json | str | None) -> bytes:
     return json.dumps(call.request.get("prevResult", {})).encode() if call.command == "ADD" else b""
 
 
-def succeeds(call: Call) -> None:
+def succeeds(call: MemoryCall) -> None:
     return None
 
 
-def fails_at(*commands: str, code: int = 100) -> Answer:
-    def answer(call: Call) -> CniError | None:
+def fails_at(*commands: str, code: int = 100) -> MemoryAnswer:
+    def answer(call: MemoryCall) -> CniError | None:
         return CniError(code, f"{call.plugin} fails at {call.command}") if call.command in commands else None
 
     return answer
 
 
-def speaks(*versions: str) -> Answer:
+def speaks(*versions: str) -> MemoryAnswer:
     return lambda call: (
         {"cniVersion": "1.1.0", "supportedVersions": list(versions)} if call.command == "VERSION" else None
     )
 
 
-def speaks_only(*versions: str) -> Answer:
+def speaks_only(*versions: str) -> MemoryAnswer:
     """As the reference plugins do, which look at the version before anything else."""
 
-    def answer(call: Call) -> Json | str | CniError | None:
+    def answer(call: MemoryCall) -> Json | str | CniError | None:
         if call.command == "VERSION" or call.request["cniVersion"] in versions:
             return speaks(*versions)(call)
         said = f"plugin {call.plugin} failed ({call.command}): incompatible CNI versions"

@@ -36,7 +36,7 @@ _TOOK = re.compile(r"; [\d.]+ s, [\d.]+ s in plugins and [\d.]+ s outside(, summ
 
 
 @dataclasses.dataclass(frozen=True)
-class Done:
+class TaskRun:
     """One task: how it ended, and the node right before and right after."""
 
     name: str
@@ -80,7 +80,7 @@ class Done:
             for one in self.entries
         }
 
-    def ok(self) -> Done:
+    def ok(self) -> TaskRun:
         assert self.status == "ok", f"{self.name}: {self.result}"
         return self
 
@@ -92,11 +92,11 @@ class Done:
         assert "Traceback" not in json.dumps(self.result)
         return self.msg
 
-    def did_nothing(self) -> Done:
+    def did_nothing(self) -> TaskRun:
         assert not self.changed, f"{self.name}: {self.result}"
         return self.left_alone()
 
-    def left_alone(self) -> Done:
+    def left_alone(self) -> TaskRun:
         """The node, whatever it says it did."""
         difference = self.before.difference(self.after)
         assert difference == "", f"{self.name}: {difference}"
@@ -114,23 +114,23 @@ class Done:
 
 
 @dataclasses.dataclass(frozen=True)
-class Played:
+class PlaybookRun:
     """A run of ansible-playbook."""
 
     status: int
     output: str
-    tasks: list[Done]
+    tasks: list[TaskRun]
 
-    def __getitem__(self, name: str) -> Done:
+    def __getitem__(self, name: str) -> TaskRun:
         found = [task for task in self.tasks if task.name == name]
         assert len(found) == 1, f"{len(found)} tasks are named {name!r}: {self.output}"
         return found[0]
 
-    def succeeded(self) -> Played:
+    def succeeded(self) -> PlaybookRun:
         assert self.status == 0, self.output
         return self
 
-    def settled(self, name: str) -> Done:
+    def settled(self, name: str) -> TaskRun:
         """Of a task given by `thrice`: check mode foretold it and did nothing; a second run had nothing to do."""
         predicted, done, again = (self[name + suffix] for suffix in (PREDICTED, "", AGAIN))
         predicted.left_alone()
@@ -167,12 +167,12 @@ class Project:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def play(self, tasks: t.Sequence[Json], *options: str, **keywords: t.Any) -> Played:
+    def play(self, tasks: t.Sequence[Json], *options: str, **keywords: t.Any) -> PlaybookRun:
         """A play of these tasks to its end, whether they fail or not."""
         play = {"hosts": "all", "gather_facts": False, "ignore_errors": True, "tasks": list(tasks), **keywords}
         return self.run(str(self.write("play.yml", yaml.safe_dump([play], sort_keys=False))), *options)
 
-    def run(self, playbook: str, *options: str, **variables: t.Any) -> Played:
+    def run(self, playbook: str, *options: str, **variables: t.Any) -> PlaybookRun:
         """A playbook by its path, or by its fully qualified name."""
         given = self.write("variables.json", json.dumps(variables))
         record = self.write("record", "")
@@ -190,7 +190,7 @@ class Project:
         tasks = _tasks(record)
         problems = [text for one in tasks for text in returned.problems(one.module, one.status, one.result)]
         assert problems == [], problems
-        return Played(done.returncode, done.stdout, tasks)
+        return PlaybookRun(done.returncode, done.stdout, tasks)
 
     def _environment(self, record: pathlib.Path) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("ANSIBLE_")}
@@ -209,10 +209,10 @@ class Project:
         }
 
 
-def _tasks(record: pathlib.Path) -> list[Done]:
+def _tasks(record: pathlib.Path) -> list[TaskRun]:
     lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
     states = [State(line["state"]) for line in lines]
     return [
-        Done(line["name"], line["module"], line["status"], line["result"], before, after)
+        TaskRun(line["name"], line["module"], line["status"], line["result"], before, after)
         for line, before, after in zip(lines[1:], states, states[1:])
     ]

@@ -16,7 +16,7 @@ import jsonschema
 
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
-from ansible_collections.cni.node.tests.bench import networks
+from ansible_collections.cni.node.tests.bench import bench_networks
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
@@ -64,7 +64,7 @@ def _texts(number: int) -> list[bytes]:
 
 
 def _text(number: int, place: int) -> bytes:
-    network = networks.example("/var/lib/cni/networks")
+    network = bench_networks.example("/var/lib/cni/networks")
     bridge = network["plugins"][0]
     network["name"], bridge["bridge"] = f"net-{number}-{place}", f"cni{place}"
     bridge["ipam"]["subnet"] = f"{10 + number}.{place // 256}.{place % 256}.0/24"

@@ -12,10 +12,10 @@ import pathlib
 import shutil
 import typing as t
 
-from ansible_collections.cni.node.tests.bench import networks, playbook
+from ansible_collections.cni.node.tests.bench import bench_networks, bench_playbook
+from ansible_collections.cni.node.tests.bench.bench_networks import Json
+from ansible_collections.cni.node.tests.bench.bench_playbook import TimedPlaybook
 from ansible_collections.cni.node.tests.bench.effort import Bench
-from ansible_collections.cni.node.tests.bench.networks import Json
-from ansible_collections.cni.node.tests.bench.playbook import Played
 from ansible_collections.cni.node.tests.bench.series import Series
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
 from ansible_collections.cni.node.tests.fleet import archives, life
@@ -72,11 +72,11 @@ def _contestants(size: int) -> list[str]:
     return list(PLAYBOOKS) if size <= SIDE_BY_SIDE else [OURS]
 
 
-def _measure(bench: Bench, size: int, name: str) -> tuple[Played, Played]:
+def _measure(bench: Bench, size: int, name: str) -> tuple[TimedPlaybook, TimedPlaybook]:
     with running(bench, size) as hosts:
         options = ["--inventory", str(hosts), "--forks", str(FORKS)]
         variables = provisioning()
-        return playbook.play(name, variables, options), playbook.play(name, variables, options)
+        return bench_playbook.play(name, variables, options), bench_playbook.play(name, variables, options)
 
 
 @contextlib.contextmanager
@@ -108,7 +108,7 @@ def provisioning() -> Json:
         "/var/lib/cni",
     ]
     return {
-        "cni_node_conflists": [{"config": {**networks.plain("/var/lib/cni/networks"), "name": "plain"}}],
+        "cni_node_conflists": [{"config": {**bench_networks.plain("/var/lib/cni/networks"), "name": "plain"}}],
         "cni_node_attachments": [{"network": "plain", "netns": "red"}, {"network": "plain", "netns": "blue"}],
         "cni_node_plugins_version": "",
         "cni_node_plugins_source": str(archive),
@@ -118,5 +118,5 @@ def provisioning() -> Json:
     }
 
 
-def _seconds(run: Played) -> Series:
+def _seconds(run: TimedPlaybook) -> Series:
     return Series((run.seconds,))

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.cni.node.tests.bench import networks
-from ansible_collections.cni.node.tests.bench.contestants import Engine
+from ansible_collections.cni.node.tests.bench import bench_networks
+from ansible_collections.cni.node.tests.bench.contestants import EngineProcess
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
@@ -16,8 +16,8 @@ EACH = Target(1.0)
 
 
 def chapter(bench: Bench) -> str:
-    plain, plugins = _measured(bench, networks.plain(bench.node.leases), "DRIFT", "CHECK")
-    (ruled,) = _measured(bench, networks.ruled(bench.node.leases), "DRIFT")
+    plain, plugins = _measured(bench, bench_networks.plain(bench.node.leases), "DRIFT", "CHECK")
+    (ruled,) = _measured(bench, bench_networks.ruled(bench.node.leases), "DRIFT")
     return "\n\n".join(
         [
             f"Milliseconds per attachment, {bench.effort.many} attachments to bridge with host-local, "
@@ -34,12 +34,12 @@ def chapter(bench: Bench) -> str:
     )
 
 
-def _measured(bench: Bench, network: networks.Json, often: str, *once: str) -> list[Series]:
+def _measured(bench: Bench, network: bench_networks.Json, often: str, *once: str) -> list[Series]:
     """What each of these takes for one attachment."""
     node, many = bench.node, bench.effort.many
     node.clean()
     items = node.attachments(network, many)
-    engine = Engine(node, bench.workers)
+    engine = EngineProcess(node, bench.workers)
     engine.run("ADD", items)
     turns = interleaved(bench.effort.short_rounds, {often: lambda: engine.run(often, items)})[often]
     found = [Series(tuple(turns)), *(Series((engine.run(command, items),)) for command in once)]

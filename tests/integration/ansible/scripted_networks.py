@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.tests.integration.engine import networks
-from ansible_collections.cni.node.tests.integration.engine.node import Node
-from ansible_collections.cni.node.tests.support.plugins import Answer
+from ansible_collections.cni.node.tests.integration.engine import reference_networks
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 Json = dict[str, t.Any]
 
 RESULT: Json = {"ips": [{"address": "10.9.0.2/24", "gateway": "10.9.0.1"}]}
-GIVES = Answer(result=RESULT)
-COMPLAINS = Answer(error={"code": 123, "msg": "not as it was", "details": "the cable is out"})
-WORKS = Answer()
+GIVES = ScriptedAnswer(result=RESULT)
+COMPLAINS = ScriptedAnswer(error={"code": 123, "msg": "not as it was", "details": "the cable is out"})
+WORKS = ScriptedAnswer()
 
 
 def configuration(name: str, **keys: t.Any) -> Json:
     capabilities = {"mac": True, "portMappings": True}
-    return networks.network({"type": f"lab-{name}", "capabilities": capabilities, **keys}, name=name)
+    return reference_networks.network({"type": f"lab-{name}", "capabilities": capabilities, **keys}, name=name)
 
 
-def open_network(node: Node, name: str, **answers: Answer | t.Sequence[Answer]) -> str:
+def open_network(node: EngineNode, name: str, **answers: ScriptedAnswer | t.Sequence[ScriptedAnswer]) -> str:
     """Its name; the plugin is there and the network is written, by hand."""
     given: Json = {"ADD": GIVES, **answers}
     node.plugins.write(f"lab-{name}", **given)

@@ -23,7 +23,7 @@ SOURCE = pathlib.Path(__file__).with_name("scripted_plugin.py")
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
+class ScriptedAnswer:
     """What a plugin does when called. With nothing set: ADD hands prevResult on, all else succeeds in silence.
 
     `result` and `error` get the request's cniVersion unless they bring one; `stdout` is printed as it is. The `_bytes`
@@ -48,12 +48,12 @@ class Answer:
     read_stdin: bool = True
 
     def literal(self) -> dict[str, t.Any]:
-        unset = Answer()
+        unset = ScriptedAnswer()
         return {key: value for key, value in vars(self).items() if value != getattr(unset, key)}
 
 
 @dataclasses.dataclass(frozen=True)
-class Call:
+class ScriptedCall:
     """One run of a scripted plugin. `ended` is None where it was killed or is still running."""
 
     plugin: str
@@ -75,7 +75,7 @@ class Call:
         return t.cast("dict[str, t.Any]", json.loads(self.stdin))
 
 
-class PluginDirectory:
+class ScriptedPlugins:
     """A plugin directory of scripted plugins, which share one log."""
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -83,13 +83,19 @@ class PluginDirectory:
         path.mkdir(parents=True, exist_ok=True)
 
     def write(
-        self, plugin: str, *, versions: t.Sequence[str] = VERSIONS, **answers: Answer | t.Sequence[Answer]
+        self,
+        plugin: str,
+        *,
+        versions: t.Sequence[str] = VERSIONS,
+        **answers: ScriptedAnswer | t.Sequence[ScriptedAnswer],
     ) -> pathlib.Path:
         """`answers` is by command: ADD=Answer(...), or several that are given in turn."""
         spoken = {"cniVersion": versions[-1], "supportedVersions": list(versions)} if versions else {}
-        literal = {"VERSION": [Answer(stdout=json.dumps(spoken)).literal()]}
+        literal = {"VERSION": [ScriptedAnswer(stdout=json.dumps(spoken)).literal()]}
         for command, given in answers.items():
-            literal[command] = [answer.literal() for answer in ([given] if isinstance(given, Answer) else given)]
+            literal[command] = [
+                answer.literal() for answer in ([given] if isinstance(given, ScriptedAnswer) else given)
+            ]
         return self._install(plugin, literal)
 
     def _install(self, plugin: str, answers: dict[str, list[dict[str, t.Any]]]) -> pathlib.Path:
@@ -103,9 +109,9 @@ class PluginDirectory:
         unfinished.chmod(0o755)
         return unfinished.replace(path)
 
-    def calls(self, plugin: str | None = None, command: str | None = None) -> list[Call]:
+    def calls(self, plugin: str | None = None, command: str | None = None) -> list[ScriptedCall]:
         """In the order in which they started."""
-        found: list[Call] = []
+        found: list[ScriptedCall] = []
         latest: dict[int, int] = {}
         log = self.path / ".calls"
         # The last line may be half written.
@@ -130,21 +136,23 @@ class PluginDirectory:
             fcntl.flock(closed, fcntl.LOCK_EX)
             yield str(path)
 
-    def wait_for_held(self, count: int, seconds: float = 60) -> list[Call]:
+    def wait_for_held(self, count: int, seconds: float = 60) -> list[ScriptedCall]:
         """The calls that wait at a gate, as soon as there are `count` of them."""
 
-        def enough() -> list[Call] | None:
+        def enough() -> list[ScriptedCall] | None:
             held = [call for call in self.calls() if call.held and call.ended is None]
             return held if len(held) >= count else None
 
         return until(enough, seconds)
 
 
-def _started(entry: dict[str, t.Any]) -> Call:
-    return Call(entry["plugin"], entry["command"], entry["pid"], entry["environ"], entry["stdin"], entry["time"])
+def _started(entry: dict[str, t.Any]) -> ScriptedCall:
+    return ScriptedCall(
+        entry["plugin"], entry["command"], entry["pid"], entry["environ"], entry["stdin"], entry["time"]
+    )
 
 
-def _gone_on(call: Call, entry: dict[str, t.Any]) -> Call:
+def _gone_on(call: ScriptedCall, entry: dict[str, t.Any]) -> ScriptedCall:
     if entry["event"] == "end":
         return dataclasses.replace(call, ended=entry["time"])
     if entry["event"] == "held":

@@ -18,7 +18,7 @@ import socket
 import subprocess
 
 from ansible_collections.cni.node.tests.support.until import until
-from ansible_collections.cni.node.tests.vm.image import Refused, ready
+from ansible_collections.cni.node.tests.vm.image import ImageRefused, ready
 
 DIRECTORY = pathlib.Path("/run/vm")
 PORT = 2222
@@ -31,9 +31,9 @@ BOOT_TIME, PROBE_TIME = 300, 15
 def up() -> None:
     image = ready()
     if not image:
-        raise Refused("there is no image of the machine: run `make vm`, which makes it")
+        raise ImageRefused("there is no image of the machine: run `make vm`, which makes it")
     if DIRECTORY.exists():
-        raise Refused(f"a machine is there already, in {DIRECTORY}: take it down first")
+        raise ImageRefused(f"a machine is there already, in {DIRECTORY}: take it down first")
     DIRECTORY.mkdir(mode=0o700)
     shutil.copy(image / "client_key", DIRECTORY / "client_key")
     host_key = (image / "host_key.pub").read_text(encoding="utf-8")
@@ -44,7 +44,9 @@ def up() -> None:
     except TimeoutError as error:
         last_words = _last_words()
         down()
-        raise Refused(f"the machine does not answer after {BOOT_TIME} s, and was switched off: {last_words}") from error
+        raise ImageRefused(
+            f"the machine does not answer after {BOOT_TIME} s, and was switched off: {last_words}"
+        ) from error
 
 
 def down() -> None:
@@ -70,7 +72,7 @@ def _command(image: pathlib.Path) -> list[str]:
 def _emulator(image: pathlib.Path, accelerator: str) -> list[str]:
     program = f"qemu-system-{os.uname().machine}"
     if not shutil.which(program):
-        raise Refused(f"{program} is missing: install qemu-system-x86")
+        raise ImageRefused(f"{program} is missing: install qemu-system-x86")
     plain = ["-display", "none", "-monitor", "none", "-nodefaults", "-cpu", "max", "-smp", "2", "-m", "1024"]
     return [program, "-accel", accelerator, *plain, "-kernel", str(image / "vmlinuz")]
 
@@ -103,7 +105,7 @@ def _pid() -> int | None:
 
 def _answers() -> bool | None:
     if not _pid():
-        raise Refused(f"the machine ended: {_last_words()}")
+        raise ImageRefused(f"the machine ended: {_last_words()}")
     try:
         with socket.create_connection(("127.0.0.1", PORT), timeout=5) as connection:
             return True if connection.recv(4) == b"SSH-" else None

@@ -29,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 )
 from ansible_collections.cni.node.tests.support import state
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
-from ansible_collections.cni.node.tests.support.plugins import PluginDirectory
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
 from ansible_collections.cni.node.tests.support.until import until
 
 Json = dict[str, t.Any]
@@ -38,7 +38,7 @@ MODULES = "ansible_collections.cni.node.plugins.modules"
 PLUGIN_DIRS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
 
 
-class Done(t.NamedTuple):
+class ModuleRun(t.NamedTuple):
     """How a module ended: what it printed, which is JSON and nothing else."""
 
     status: int
@@ -52,7 +52,7 @@ class Done(t.NamedTuple):
     def entries(self) -> list[Json]:
         return t.cast("list[Json]", self.result["attachments"])
 
-    def succeeded(self) -> Done:
+    def succeeded(self) -> ModuleRun:
         assert self.status == 0, self.msg
         assert not self.result.get("failed"), self.msg
         return self
@@ -66,7 +66,7 @@ class Done(t.NamedTuple):
         return self.msg
 
 
-class Node:
+class EngineNode:
     """The node that the test runs on; see `throwaway.empty_node`."""
 
     conf_dir = pathlib.Path("/etc/cni/net.d")
@@ -74,7 +74,7 @@ class Node:
 
     def __init__(self) -> None:
         self.conf_dir.mkdir(exist_ok=True)
-        self.plugins = PluginDirectory(pathlib.Path(PLUGIN_DIRS[0]))
+        self.plugins = ScriptedPlugins(pathlib.Path(PLUGIN_DIRS[0]))
         self._started: list[subprocess.Popen[str]] = []
 
     def end_processes(self) -> None:
@@ -108,7 +108,7 @@ class Node:
         process.stdin = None
         return process
 
-    def run(self, module: str, **arguments: t.Any) -> Done:
+    def run(self, module: str, **arguments: t.Any) -> ModuleRun:
         """A module as Ansible runs it, to its end."""
         return finished(self.start(module, **arguments))
 
@@ -171,7 +171,7 @@ class Node:
 class Engine:
     """The engine without a module around it, as libcni is without a runtime."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: EngineNode) -> None:
         self._conf_dir = str(node.conf_dir)
         self.runtime = Runtime(ProcessExecutor(PLUGIN_DIRS, 60), str(node.cache_dir), 60)
 
@@ -243,8 +243,8 @@ def replace(namespace: Namespace) -> None:
     subprocess.run(["ip", "netns", "add", namespace.name], check=True)
 
 
-def finished(process: subprocess.Popen[str]) -> Done:
+def finished(process: subprocess.Popen[str]) -> ModuleRun:
     stdout, stderr = process.communicate(timeout=60)
     assert stderr == ""
     (line,) = stdout.strip().splitlines()
-    return Done(process.returncode, json.loads(line))
+    return ModuleRun(process.returncode, json.loads(line))

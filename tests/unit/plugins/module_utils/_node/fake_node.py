@@ -23,9 +23,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     DesiredAttachment,
     Policy,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory import (
-    Answer,
-    Call,
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
+    MemoryAnswer,
+    MemoryCall,
     MemoryExecutor,
     succeeds,
 )
@@ -34,11 +34,11 @@ Json = dict[str, t.Any]
 RESULT: Json = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}
 
 
-def gives_an_address(call: Call) -> Json | None:
+def gives_an_address(call: MemoryCall) -> Json | None:
     return RESULT if call.command == "ADD" else None
 
 
-class Laboratory:
+class FakeNode:
     """Every run looks at the node anew, as every run of a module does.
 
     Attributes:
@@ -47,7 +47,7 @@ class Laboratory:
 
     patience = 20.0
 
-    def __init__(self, directory: pathlib.Path, **plugins: Answer) -> None:
+    def __init__(self, directory: pathlib.Path, **plugins: MemoryAnswer) -> None:
         self.executor = MemoryExecutor(**{"a": gives_an_address, "b": succeeds, **plugins})
         self.netns, self.conf_dir, self.cache_dir = (directory / name for name in ("netns", "net.d", "cache"))
         for path in (self.netns, self.conf_dir, self.cache_dir):

@@ -19,7 +19,7 @@ import socket
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.tests.fleet.place import Place, Refused, client_key, machine
+from ansible_collections.cni.node.tests.fleet.place import FleetRefused, Place, client_key, machine
 from ansible_collections.cni.node.tests.support import sandbox
 from ansible_collections.cni.node.tests.support.sandbox import MS_BIND, MS_NODEV, MS_NOSUID, call, mount
 
@@ -50,7 +50,7 @@ def start(node: Place, wired: int, report: int) -> t.NoReturn:
     try:
         sshd = shutil.which("sshd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
         if not sshd:
-            raise Refused("sshd is missing: install openssh-server")
+            raise FleetRefused("sshd is missing: install openssh-server")
         flags = sandbox.CLONE_NEWNS | sandbox.CLONE_NEWNET | sandbox.CLONE_NEWUTS | sandbox.CLONE_NEWIPC
         call("unshare", flags, doing="make the namespaces of a node")
         signal.pthread_sigmask(signal.SIG_BLOCK, sandbox.PASSED_ON | {signal.SIGCHLD})
@@ -60,12 +60,12 @@ def start(node: Place, wired: int, report: int) -> t.NoReturn:
         drop_capabilities()
         os.write(report, b"made")
         if not os.read(wired, 1):
-            raise Refused("whoever made it is gone")
+            raise FleetRefused("whoever made it is gone")
         raise_links(node)
         child = subprocess.Popen([sshd, "-D", "-e", "-f", "/run/fleet/sshd_config"], preexec_fn=_unblock)
         os.write(report, b"up")
         os.close(report)
-    except (Refused, sandbox.Refused, OSError, subprocess.SubprocessError) as error:
+    except (FleetRefused, sandbox.SandboxRefused, OSError, subprocess.SubprocessError) as error:
         os.write(report, f"{node.name}: {error}".encode())
         os._exit(1)
     sandbox.wait(child.pid)

@@ -18,8 +18,8 @@ import time
 import typing as t
 import xml.etree.ElementTree
 
+from ansible_collections.cni.node.tests.bench.bench_networks import Json
 from ansible_collections.cni.node.tests.bench.effort import Bench
-from ansible_collections.cni.node.tests.bench.networks import Json
 
 PLAYBOOKS = pathlib.Path(__file__).with_name("playbooks")
 LOCALHOST = ("--inventory", "localhost,")
@@ -27,7 +27,7 @@ CALLS = "calls"
 
 
 @dataclasses.dataclass(frozen=True)
-class Played:
+class TimedPlaybook:
     """Seconds: of the whole command, and of every task by its name, as often as it ran; how often a node was asked."""
 
     seconds: float
@@ -37,7 +37,7 @@ class Played:
 
 def play(
     name: str, variables: t.Mapping[str, t.Any], options: t.Sequence[str] = LOCALHOST, *, pipelining: bool = True
-) -> Played:
+) -> TimedPlaybook:
     with tempfile.TemporaryDirectory() as scratch:
         given = pathlib.Path(scratch, "variables.json")
         given.write_text(json.dumps(variables), encoding="utf-8")
@@ -49,7 +49,7 @@ def play(
         seconds = time.monotonic() - started
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(playbook)} ended with {done.returncode}: {done.stdout}{done.stderr}")
-        return Played(
+        return TimedPlaybook(
             seconds, _tasks(pathlib.Path(scratch)), int(pathlib.Path(scratch, CALLS).read_text(encoding="utf-8"))
         )
 

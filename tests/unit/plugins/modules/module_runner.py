@@ -17,7 +17,7 @@ Json = dict[str, t.Any]
 PACKAGE = "ansible_collections.cni.node.plugins.modules"
 
 
-class Done(t.NamedTuple):
+class ModuleExit(t.NamedTuple):
     status: int
     result: Json
     warnings: list[str]
@@ -38,12 +38,12 @@ def outcome(result: Json) -> Json:
     return {**result, "invocation": None, "msg": result["msg"].replace("would be ", "")}
 
 
-class Runner:
+class ModuleRunner:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._monkeypatch = monkeypatch
         self._capsys = capsys
 
-    def __call__(self, module: str, *, check_mode: bool = False, **arguments: t.Any) -> Done:
+    def __call__(self, module: str, *, check_mode: bool = False, **arguments: t.Any) -> ModuleExit:
         given = {"ANSIBLE_MODULE_ARGS": {**arguments, "_ansible_check_mode": check_mode}}
         self._monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps(given).encode())
         # Since ansible-core 2.19, the form in which arguments come has a name.
@@ -54,4 +54,4 @@ class Runner:
         with pytest.raises(SystemExit) as ended:
             importlib.import_module(f"{PACKAGE}.{module}").main()
         (line,) = self._capsys.readouterr().out.strip().splitlines()
-        return Done(t.cast("int", ended.value.code), json.loads(line), warnings)
+        return ModuleExit(t.cast("int", ended.value.code), json.loads(line), warnings)

@@ -14,29 +14,29 @@ import subprocess
 
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
-from ansible_collections.cni.node.tests.bench import networks
-from ansible_collections.cni.node.tests.bench.networks import Json
+from ansible_collections.cni.node.tests.bench import bench_networks
+from ansible_collections.cni.node.tests.bench.bench_networks import Json
 from ansible_collections.cni.node.tests.support.namespaces import links
 
 REFERENCE_PLUGINS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class BenchNode:
     """Directories below one that is in memory; only the records' may be elsewhere."""
 
     top: pathlib.Path
     cache_dir: pathlib.Path
 
     @classmethod
-    def prepare(cls, top: pathlib.Path) -> Node:
+    def prepare(cls, top: pathlib.Path) -> BenchNode:
         node = cls(top, top / "cache")
         for directory in (node.conf_dir, node.plugin_dir):
             directory.mkdir(parents=True)
-        shutil.copy(pathlib.Path(__file__).with_name("noop"), node.plugin_dir / networks.NOOP)
+        shutil.copy(pathlib.Path(__file__).with_name("noop"), node.plugin_dir / bench_networks.NOOP)
         return node
 
-    def with_cache(self, cache_dir: pathlib.Path) -> Node:
+    def with_cache(self, cache_dir: pathlib.Path) -> BenchNode:
         return dataclasses.replace(self, cache_dir=cache_dir)
 
     @property
@@ -61,7 +61,7 @@ class Node:
         trial_netns.ensure(containers, present=True, dry_run=False)
         path = self.conf_dir / f"10-{network['name']}.conflist"
         path.write_text(json.dumps(network, indent=2), encoding="utf-8")
-        return networks.items(network, containers, netns.DIRECTORY)
+        return bench_networks.items(network, containers, netns.DIRECTORY)
 
     def clean(self) -> None:
         """Take away what DEL leaves behind by design, so that the next one starts as the first did."""

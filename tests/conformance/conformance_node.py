@@ -15,14 +15,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.tests.support.plugins import Answer, Call, PluginDirectory
+from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedCall, ScriptedPlugins
 
 Json = dict[str, t.Any]
 VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 
 
 @dataclasses.dataclass
-class Node:
+class ConformanceNode:
     """A node below one directory: scripted plugins, a cache, files in the place of namespaces, and the engine.
 
     Attributes:
@@ -35,14 +35,14 @@ class Node:
     lock_timeout: float = 20
 
     def __post_init__(self) -> None:
-        self.plugins = PluginDirectory(self.directory / "bin")
+        self.plugins = ScriptedPlugins(self.directory / "bin")
         self.cache = self.directory / "cache"
         self.runtime = self.new_runtime()
 
     def new_runtime(self) -> Runtime:
         return Runtime(ProcessExecutor([str(self.plugins.path)], self.timeout), str(self.cache), self.lock_timeout)
 
-    def write(self, *names: str, **answers: Answer | t.Sequence[Answer]) -> None:
+    def write(self, *names: str, **answers: ScriptedAnswer | t.Sequence[ScriptedAnswer]) -> None:
         """Plugins that all answer alike."""
         for name in names:
             self.plugins.write(name, versions=VERSIONS, **answers)
@@ -88,7 +88,7 @@ class Node:
         """Command and plugin of each call, VERSION left out unless asked for."""
         return [(call.command, call.plugin) for call in self.calls(command)]
 
-    def calls(self, command: str | None = None) -> list[Call]:
+    def calls(self, command: str | None = None) -> list[ScriptedCall]:
         return [
             call for call in self.plugins.calls(command=command) if call.command != "VERSION" or command == "VERSION"
         ]

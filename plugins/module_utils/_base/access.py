@@ -15,12 +15,12 @@ _LINK_LIMIT: t.Final = 40
 
 
 class Exposure(t.NamedTuple):
-    """A file or directory that others than root, or than the user who runs this, can change.
+    """A file or directory that users other than root and the current user can change.
 
     Attributes:
-        path: The file or directory itself, symbolic links resolved.
-        reason: Owner or mode that allows it.
-        is_world_writable: Whether every user of the node can replace what is there.
+        path: The file or directory, symbolic links resolved.
+        reason: The owner or mode that allows the change.
+        is_world_writable: Whether every user of the node can replace the content.
     """
 
     path: str
@@ -32,14 +32,14 @@ class Exposure(t.NamedTuple):
 
 
 def exposures(path: str) -> list[Exposure]:
-    """Return what can be changed of a file or directory and of all directories that lead to it.
+    """Return the exposures of a file or directory and of all its parent directories.
 
-    What does not exist is passed over. In a sticky directory others cannot replace what root has there, so one that
-    leads elsewhere is no exposure.
+    Missing files are ignored. In a sticky directory, other users cannot replace the entries of root, so a sticky parent
+    directory is no exposure.
     """
     steps = list(_steps(path))
-    found = (_exposure(step, status, is_last=step == steps[-1][0]) for step, status in steps)
-    return [one for one in found if one]
+    candidates = (_exposure(step, status, is_last=step == steps[-1][0]) for step, status in steps)
+    return [exposure for exposure in candidates if exposure]
 
 
 def _exposure(path: str, status: os.stat_result, *, is_last: bool) -> Exposure | None:
@@ -58,7 +58,7 @@ def _exposure(path: str, status: os.stat_result, *, is_last: bool) -> Exposure |
 
 
 def _steps(path: str) -> t.Iterator[tuple[str, os.stat_result]]:
-    """Return each directory that leads to a path, and what is there, as the kernel resolves it."""
+    """Yield each parent directory of a path and the path itself with its status, as the kernel resolves it."""
     at, waiting, links = "/", os.path.abspath(path).split("/"), 0
     yield at, os.lstat(at)
     while waiting:

@@ -14,29 +14,29 @@ import stat
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
-# No runtime takes a file of this name for a configuration: libcni, go-cni and CRI-O go by the ending.
+# No runtime reads a file of this name as a configuration: libcni, go-cni and CRI-O select files by extension.
 TEMPORARY_PREFIX = ".cni.node-"
 TEMPORARY_SUFFIX = ".tmp"
 
-# Bytes; no configuration and no record comes near it.
+# Bytes, far above the size of any configuration or record.
 _SIZE_LIMIT = 4 * 1024 * 1024
 _PIECE = 1024 * 1024
 _PARENT_MODE = 0o755
 
 
 def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -> None:
-    """Put ``content`` under ``path`` so that a reader, or a machine that loses power, sees the old file or the new one.
+    """Replace a file atomically: a reader, also after a loss of power, sees the old file or the new one.
 
     Args:
-        flush: Wait for the disk. Without it, a reader is served as well, and a loss of power is not survived.
+        flush: Wait for the disk. Without it, the new file may not survive a loss of power.
 
     Raises:
-        CniError: ``IO_FAILURE``; the old file is as it was and the temporary one is gone.
+        CniError: ``IO_FAILURE``; the old file is unchanged and the temporary one is removed.
     """
     directory = os.path.dirname(path)
     temporary = os.path.join(directory, f"{TEMPORARY_PREFIX}{os.urandom(8).hex()}{TEMPORARY_SUFFIX}")
     try:
-        with open(temporary, "xb", buffering=0, opener=_open_for_its_owner) as stream:
+        with open(temporary, "xb", buffering=0, opener=_open_private) as stream:
             os.fchmod(stream.fileno(), mode)
             _write_all(stream, content)
             if flush:
@@ -51,30 +51,30 @@ def write(path: str, content: bytes, *, mode: int = 0o600, flush: bool = True) -
 
 
 def remove(path: str, *, flush: bool = True) -> bool:
-    """Remove a file; say whether there was one.
+    """Return whether a file existed, after removing it.
 
     Args:
-        flush: Wait for the disk, so that a loss of power does not bring it back.
+        flush: Wait for the disk, so that the file does not reappear after a loss of power.
     """
     try:
         os.unlink(path)
         if flush:
             sync_directory(os.path.dirname(path))
     except OSError as exc:
-        if not os.path.lexists(path):  # which a file system that is read-only does not say
+        if not os.path.lexists(path):  # a read-only file system reports an error also for a missing file
             return False
         raise io_error("remove", path, exc) from exc
     return True
 
 
 def read(path: str, *, limit: int = _SIZE_LIMIT) -> bytes | None:
-    """Return what a regular file holds, or nothing where there is no file.
+    """Return the content of a regular file, or None if the file does not exist.
 
     Args:
-        limit: Bytes; a longer file is an error, not a reason to run out of memory.
+        limit: Bytes; a longer file is an error. This bounds the memory used.
     """
     try:
-        with open(path, "rb", buffering=0, opener=_open_without_waiting) as stream:
+        with open(path, "rb", buffering=0, opener=_open_nonblocking) as stream:
             content = _read_at_most(stream, limit + 1)
     except FileNotFoundError:
         return None
@@ -86,7 +86,7 @@ def read(path: str, *, limit: int = _SIZE_LIMIT) -> bytes | None:
 
 
 def _read_at_most(stream: io.FileIO, size: int) -> bytes | None:
-    """Return nothing where a read would wait. In pieces, as reading takes as much memory as it is allowed to give."""
+    """Return None if a read would block. Read in pieces, as read(n) allocates n bytes in advance."""
     pieces = []
     while size > 0:
         piece = stream.read(min(size, _PIECE))
@@ -100,23 +100,23 @@ def _read_at_most(stream: io.FileIO, size: int) -> bytes | None:
 
 
 def _write_all(stream: io.FileIO, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[stream.write(rest) :]
+    remaining = memoryview(content)
+    while remaining:
+        remaining = remaining[stream.write(remaining) :]
 
 
-def _open_for_its_owner(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def make_directory(path: str, *, mode: int = _PARENT_MODE) -> None:
-    """Make a directory where it is missing, and its parents with mode 0755; existing ones keep their mode.
+    """Create a directory and its missing parents, the latter with mode 0755; existing directories keep their mode.
 
-    The umask of whoever runs this neither opens nor closes any of them.
+    The modes do not depend on the umask.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -124,7 +124,7 @@ def make_directory(path: str, *, mode: int = _PARENT_MODE) -> None:
     try:
         _make_missing(path, mode)
     except OSError as exc:
-        raise io_error("make the directory", path, exc) from exc
+        raise io_error("create the directory", path, exc) from exc
 
 
 def _make_missing(path: str, mode: int) -> None:
@@ -142,18 +142,18 @@ def _make_missing(path: str, mode: int) -> None:
 
 
 def _set_permissions(path: str, mode: int) -> None:
-    """Give a new directory the permissions that the umask has kept back."""
+    """Set the permissions of a new directory that the umask has masked."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        has = stat.S_IMODE(os.fstat(descriptor).st_mode)
-        if has & 0o777 != mode:
-            os.fchmod(descriptor, has & ~0o777 | mode)
+        current = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        if current & 0o777 != mode:
+            os.fchmod(descriptor, current & ~0o777 | mode)
     finally:
         os.close(descriptor)
 
 
 def sync_directory(path: str) -> None:
-    """Make renames and removals in a directory survive a loss of power."""
+    """Flush renames and removals in a directory to disk, so that they survive a loss of power."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -162,7 +162,7 @@ def sync_directory(path: str) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Tell a temporary file of ours, left behind by a process that was killed, by its name."""
+    """Return whether a name is that of a temporary file of `write`, as a killed process leaves it."""
     return name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)
 
 

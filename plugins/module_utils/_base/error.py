@@ -18,8 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 class Code(enum.IntEnum):
     """The specification's error codes (section 5, "Error").
 
-    ``UNKNOWN`` and ``INTERNAL`` are not in its table: a plugin may leave the code out, and what this
-    collection itself gets wrong needs a number of its own (the reference runtime uses the same two).
+    ``UNKNOWN`` and ``INTERNAL`` are not in its table: a plugin may leave the code out, and bugs of this
+    collection need a code of their own. The reference runtime uses the same two.
     """
 
     UNKNOWN = 0
@@ -37,14 +37,14 @@ class Code(enum.IntEnum):
 
 
 class CniError(Exception):
-    """What went wrong, as the specification's *error* result.
+    """An error with the keys of the specification's *error* result.
 
     Attributes:
         code: A number of the specification's table, or a plugin's own of 100 and above.
         msg: One sentence: what, where, which value.
-        details: What was expected, what to do, and a plugin's own words; may be several lines.
+        details: What was expected, what to do, and the plugin's own message; may have several lines.
 
-    Both are safe to show, whatever they were made of.
+    Both texts are escaped and safe to print.
     """
 
     def __init__(self, code: int, msg: str, details: str = "") -> None:
@@ -65,12 +65,12 @@ class CniError(Exception):
         return CniError(self.code, f"{context}: {self.msg}", self.details)
 
     def with_detail(self, line: str) -> CniError:
-        """Return the same error with a line more in its details."""
+        """Return the same error with one more line of details."""
         return CniError(self.code, self.msg, f"{self.details}\n{line}" if self.details else line)
 
 
 def io_error(action: str, path: str, exc: OSError) -> CniError:
-    """Say which file an operation of the system failed on, why, and what to do where root would not have failed."""
+    """Return the error for a failed system call on a file, with advice if root privileges were missing."""
     reason = exc.strerror or str(exc)
     is_for_root = exc.errno in (errno.EACCES, errno.EPERM) and os.geteuid() != 0
     advice = "it was not run as root; a task on a node needs become: true" if is_for_root else ""
@@ -78,14 +78,18 @@ def io_error(action: str, path: str, exc: OSError) -> CniError:
 
 
 def as_error(exc: Exception) -> CniError:
-    """Return the same error, or say what went wrong that nothing is prepared for, and where."""
+    """Return a `CniError` as it is; wrap any other exception as an internal error with its location."""
     if isinstance(exc, CniError):
         return exc
-    import traceback  # takes time to load, and nobody is to need it
+    import traceback  # slow to load, and needed only for bugs
 
     at = traceback.extract_tb(exc.__traceback__)[-1]
     where = f"in {at.name}, {os.path.basename(at.filename)}:{at.lineno}"
-    return CniError(Code.INTERNAL, f"unexpected {type(exc).__name__}: {exc}", f"{where}; please report it to cni.node")
+    return CniError(
+        Code.INTERNAL,
+        f"unexpected {type(exc).__name__}: {exc}",
+        f"{where}; please report it to cni.node",
+    )
 
 
 __all__ = ("CniError", "Code", "as_error", "io_error")

@@ -13,21 +13,21 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import io_err
 
 
 def list_directory(path: str) -> list[str]:
-    """Return the names in a directory, sorted; none where there is no directory, or can be none of that name.
+    """Return the sorted names in a directory; an empty list if it does not exist or its name is invalid.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     try:
         return sorted(os.listdir(path))
-    except (FileNotFoundError, ValueError):  # as with a NUL, or what cannot be encoded
+    except (FileNotFoundError, ValueError):  # a name with a NUL, or one that cannot be encoded
         return []
     except OSError as exc:
         raise io_error("list", path, exc) from exc
 
 
 def modification_time(path: str) -> float:
-    """Return when a file was changed last, in seconds of the epoch; 0 where it is gone."""
+    """Return when a file was last modified, in seconds since the epoch; 0 if it does not exist."""
     try:
         return os.lstat(path).st_mtime
     except OSError:
@@ -35,7 +35,7 @@ def modification_time(path: str) -> float:
 
 
 def is_executable(path: str) -> bool:
-    """Return whether a path leads to a file that this user may run."""
+    """Return whether a path leads to a file that this user may execute."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 

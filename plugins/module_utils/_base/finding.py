@@ -23,7 +23,7 @@ LEVELS: t.Final = (SCHEMA, SPECIFICATION, CONSISTENCY, NODE, FLEET)
 ERROR: t.Final = "error"
 WARNING: t.Final = "warning"
 
-# What there is to find: by code, its level and its severity. Codes are part of what users rely on.
+# Level and severity of each finding code. The codes are part of the public interface.
 CODES: t.Final[t.Mapping[str, tuple[str, str]]] = {
     "unreadable": (SCHEMA, ERROR),
     "too-large": (SCHEMA, ERROR),
@@ -100,18 +100,18 @@ _VALUE_LIMIT: t.Final = 200
 
 
 class Finding(t.NamedTuple):
-    """One thing that is wrong, or looks so, with a network configuration.
+    """A problem, or a possible problem, of a network configuration.
 
     Attributes:
-        code: What kind of thing; a key of `CODES`, which gives level and severity.
-        file: The file or whatever else the configuration came from.
-        path: JSON pointer of the place; the empty string is the whole document.
+        code: The kind of problem, a key of `CODES`, which has its level and severity.
+        file: The file or other source of the configuration.
+        path: JSON pointer to the value; an empty string for the whole document.
         message: One sentence that names the value.
         hint: What was expected, or what to do.
-        plugin: Index and type of the plugin it is about.
-        line: Line of the place in the text, from 1, where there is a text.
+        plugin: Index and type of the plugin concerned.
+        line: Line number in the text, counted from 1; None without a text.
         may_come: In check mode, another task may be about to bring what is missing: nothing stops for it.
-        is_unchanged: The node has the network already, and only the node is not as it was: an error is a warning then.
+        is_unchanged: The node has this network already, and only the node has changed; an error becomes a warning.
     """
 
     code: str
@@ -134,11 +134,11 @@ class Finding(t.NamedTuple):
         return WARNING if self.may_come or self.is_unchanged else CODES[self.code][1]
 
     def as_dict(self) -> dict[str, t.Any]:
-        """Return the finding as modules and filters hand it out: safe to show, and a value too long to be read is cut."""
-        shown: dict[str, t.Any] = printable.everything(self._shown())
-        return shown
+        """Return the finding as modules and filters return it, escaped, with long values cut."""
+        escaped: dict[str, t.Any] = printable.everything(self._as_raw_dict())
+        return escaped
 
-    def _shown(self) -> dict[str, t.Any]:
+    def _as_raw_dict(self) -> dict[str, t.Any]:
         return {
             "level": self.level,
             "severity": self.severity,
@@ -147,7 +147,7 @@ class Finding(t.NamedTuple):
             "line": self.line,
             "plugin": {"index": self.plugin[0], "type": self.plugin[1]} if self.plugin else None,
             "path": self.path,
-            "value": _readable(self.value),
+            "value": _shorten(self.value),
             "message": self.message,
             "hint": self.hint,
         }
@@ -160,19 +160,23 @@ class Finding(t.NamedTuple):
 
 
 def errors(findings: t.Iterable[Finding], *, strict: bool = False) -> list[Finding]:
-    """Return those that stop; with ``strict`` all do."""
+    """Return the findings that stop a run: errors, and with ``strict`` warnings too."""
     return [finding for finding in findings if finding.severity == ERROR or (strict and not finding.may_come)]
 
 
-def refusal(found: t.Sequence[Finding]) -> CniError:
-    """Return the error for network configurations in which this was found, all of it."""
-    code = Code.INCOMPATIBLE_VERSION if {one.code for one in found} == {"incompatible-plugin"} else Code.INVALID_CONFIG
-    if len(found) == 1:
-        return CniError(code, str(found[0]))
-    return CniError(code, f"{len(found)} errors in network configurations", "\n".join(map(str, found)))
+def refusal(findings: t.Sequence[Finding]) -> CniError:
+    """Return one error for all findings of network configurations."""
+    code = (
+        Code.INCOMPATIBLE_VERSION
+        if {finding.code for finding in findings} == {"incompatible-plugin"}
+        else Code.INVALID_CONFIG
+    )
+    if len(findings) == 1:
+        return CniError(code, str(findings[0]))
+    return CniError(code, f"{len(findings)} errors in network configurations", "\n".join(map(str, findings)))
 
 
-def _readable(value: t.Any) -> t.Any:
+def _shorten(value: t.Any) -> t.Any:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return value if len(text) <= _VALUE_LIMIT else f"{text[:_VALUE_LIMIT]}..."
 

@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 
-# What opening says of a link, a socket, and what is gone by now.
+# Errors of open() for a link, a socket, and a file that has been removed.
 _NO_FILE: t.Final = (errno.ELOOP, errno.ENXIO, errno.ENOENT)
 
 
@@ -23,8 +23,8 @@ class SmallFile(t.NamedTuple):
     """A regular file as it was when it was read.
 
     Attributes:
-        changed: When, in seconds of the epoch.
-        identity: What the file is and how it was.
+        changed: Modification time, in seconds since the epoch.
+        identity: Device, inode, size and times, which change with the file.
     """
 
     content: bytes
@@ -33,9 +33,9 @@ class SmallFile(t.NamedTuple):
 
 
 class HeldDirectory:
-    """A directory that is held open: what is read in it is what is removed, whatever its path leads to by then.
+    """A directory held open, so that reading and removing act on the same directory even if its path changes.
 
-    Others may be allowed to write to it, and put there what they like. Nothing but a regular file is read or removed.
+    Other users may be allowed to write to it. Only regular files are read or removed.
     """
 
     def __init__(self, path: str, descriptor: int) -> None:
@@ -43,7 +43,7 @@ class HeldDirectory:
         self.descriptor = descriptor
 
     def names(self) -> list[str]:
-        """Return the names of all that is in it.
+        """Return the sorted names of all entries.
 
         Raises:
             CniError: ``IO_FAILURE``.
@@ -54,7 +54,7 @@ class HeldDirectory:
             raise io_error("list", self.path, exc) from exc
 
     def read(self, name: str, limit: int) -> SmallFile | None:
-        """Return a file, or None for a longer one and for all that is no regular file.
+        """Return a file, or None if it is too long or not a regular file.
 
         Args:
             limit: Bytes.
@@ -77,19 +77,19 @@ class HeldDirectory:
         return SmallFile(content, status.st_mtime, _identity(status))
 
     def remove_unchanged(self, name: str, identity: tuple[int, ...]) -> None:
-        """Remove a file, if it is as it was when it was read.
+        """Remove a file unless it has changed since it was read.
 
         Raises:
             CniError: ``IO_FAILURE``.
         """
         status = self.status(name)
         if status is not None and _identity(status) != identity:
-            advice = "it was left alone; see what writes to it, and run the task again"
+            advice = "the file was kept; find out what writes to it, then run the task again"
             raise CniError(Code.IO_FAILURE, f"{self.path_of(name)} was changed after it was read", advice)
         self.unlink(name)
 
     def unlink(self, name: str) -> None:
-        """Remove a file, if it is there.
+        """Remove a file if it exists.
 
         Raises:
             CniError: ``IO_FAILURE``.
@@ -99,11 +99,11 @@ class HeldDirectory:
         except FileNotFoundError:
             pass
         except OSError as exc:
-            if self.status(name) is not None:  # which a file system that is read-only does not say
+            if self.status(name) is not None:  # a read-only file system reports an error also for a missing file
                 raise io_error("remove", self.path_of(name), exc) from exc
 
     def status(self, name: str) -> os.stat_result | None:
-        """Return the status of a file itself, also of a link, or None where it is gone.
+        """Return the status of a file, without following a link, or None if it does not exist.
 
         Raises:
             CniError: ``IO_FAILURE``.
@@ -125,7 +125,7 @@ class HeldDirectory:
 
 @contextlib.contextmanager
 def hold_directory(path: str) -> t.Iterator[HeldDirectory | None]:
-    """Open a directory, or return None where the path leads to a link or to nothing.
+    """Hold a directory open; yield None if the path does not exist or is not a directory.
 
     Raises:
         CniError: ``IO_FAILURE``.

@@ -24,19 +24,19 @@ _LONGEST_PAUSE = 0.05
 def hold_lock(
     path: str, *, exclusive: bool, timeout: float, what: str, keep: bool = False, within: int | None = None
 ) -> t.Iterator[None]:
-    """Hold a lock between processes and between threads.
+    """Hold a lock against other processes and other threads.
 
-    The kernel drops it with the process, so a killed run leaves a free lock behind. An exclusive
-    lock's file is removed by its holder: what is locked has no fixed number of names.
+    The kernel releases the lock when the process ends, so a killed run does not block others. The holder of an
+    exclusive lock removes its file, because lock files are named after containers and would accumulate.
 
     Args:
         timeout: Seconds to wait for other holders.
-        what: What the lock is for, as the error names it.
-        keep: Leave the file where it is: others wait for its lock in their own way.
-        within: Its directory, opened, where others may put another one, or a link, in its place.
+        what: The locked thing, as the error message names it.
+        keep: Do not remove the file, because other programs lock it too.
+        within: Descriptor of its directory, needed where other users can replace the directory or the file.
 
     Raises:
-        CniError: ``TRY_AGAIN`` when the time is over, ``IO_FAILURE`` when the file cannot be had.
+        CniError: ``TRY_AGAIN`` on a timeout, ``IO_FAILURE`` if the file cannot be opened or locked.
     """
     descriptor = _acquire(path, exclusive, time.monotonic() + timeout, what, timeout, within)
     try:
@@ -80,7 +80,7 @@ def _try(path: str, exclusive: bool, within: int | None) -> int | None:
 
 
 def _open(path: str, within: int | None) -> int:
-    """Open it, or make it; in a directory that is held open no link is followed, whoever put it there."""
+    """Open or create the lock file; below a held directory, do not follow links."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     try:
         if within is not None:

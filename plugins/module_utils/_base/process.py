@@ -24,12 +24,12 @@ _PIPE_LIMIT: t.Final = 1024 * 1024
 _BUSY_LIMIT: t.Final = 5.0
 _BUSY_PAUSE: t.Final = 0.02
 _TICK: t.Final = 0.01
-# poll() takes no more than some weeks.
+# poll() accepts at most some weeks.
 _LONGEST_WAIT: t.Final = 3600.0
-# Seconds in which most processes end. What they print until then fits into the pipes and need not wake anybody.
+# Seconds in which most processes end. Their output fits into the pipes until then and is read afterwards.
 _SOON: t.Final = 0.05
 
-# What Python ignores for itself; a child starts with the system's defaults.
+# Signals that Python ignores; a child starts with the system's defaults.
 _IGNORED_HERE: t.Final = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -38,9 +38,9 @@ class ProcessResult(t.NamedTuple):
 
     Attributes:
         status: Exit status, or the negative number of the signal that ended it.
-        stdout: Everything it printed, up to its limit.
-        stderr: The last of what it complained about.
-        stopped: Why it was killed by us, or an empty string.
+        stdout: Standard output, up to the limit.
+        stderr: The last part of standard error.
+        stopped: Why this process killed it, or an empty string.
     """
 
     status: int
@@ -56,18 +56,18 @@ def run(
     timeout: float,
     output_limit: int = OUTPUT_LIMIT,
 ) -> ProcessResult:
-    """Run an executable to its end, or to the end of the time or the room it is given.
+    """Run an executable until it exits, or kill it when it exceeds its time or output limit.
 
-    It gets a process group of its own, and that whole group is killed when it has to be stopped. Its end
-    is what counts, not the end of its output: a child that it leaves behind may hold the pipes for ever.
+    It gets its own process group, which is killed as a whole. The call returns when the process exits, not when its
+    output ends: a child that it leaves running may keep the pipes open for ever.
 
     Args:
-        argv: Begins with the path of the executable.
+        argv: The path of the executable, then its arguments.
         timeout: Seconds.
         output_limit: Bytes of standard output.
 
     Raises:
-        OSError: It cannot be started; ``ETXTBSY`` when it was being written to all the time.
+        OSError: It cannot be started; ``ETXTBSY`` if it was open for writing all the time.
     """
     deadline = time.monotonic() + timeout
     busy_until = min(deadline, time.monotonic() + _BUSY_LIMIT)
@@ -79,15 +79,15 @@ def run(
 
 
 def default_workers() -> int:
-    """Return how many programs to run at once: plugins wait for the kernel about as long as they compute."""
+    """Return how many plugins to run in parallel: two per CPU, as they wait for the kernel half of the time."""
     return 2 * len(os.sched_getaffinity(0))
 
 
 def prepare() -> None:
-    """Put right what this process may have been started with and would hand on to every child.
+    """Reset what every child would inherit from the program that started this process.
 
-    Some supervisors ignore SIGCHLD, and then the kernel keeps every exit status to itself. A descriptor that
-    nobody knows of would be held open by what a child leaves running.
+    Some supervisors ignore SIGCHLD, and then the kernel discards exit statuses. Unknown inherited descriptors would be
+    kept open by whatever a child leaves running.
     """
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -98,7 +98,7 @@ def prepare() -> None:
 
 
 class _Process:
-    """A process of ours, from its start until its status has been taken."""
+    """A child process, from its start until its exit status has been read."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class _Process:
         self._poll = select.poll()
         self._sinks: dict[int, bytearray] = {}
         with contextlib.ExitStack() as opened, contextlib.ExitStack() as handed_over:
-            # A file as standard input can neither block nor break, whatever the process reads of it.
+            # With a file as standard input, writing can neither block nor fail if the process does not read it.
             request = _anonymous_file(stdin)
             opened.callback(os.close, request)
             actions = [(os.POSIX_SPAWN_DUP2, request, 0)]
@@ -147,17 +147,17 @@ class _Process:
         return self._status
 
     def collect(self, deadline: float) -> str:
-        """Read its output until it has ended; return why it has to be stopped, or an empty string."""
-        with self._watched() as exit_descriptor:
+        """Read its output until it exits; return why it must be killed, or an empty string."""
+        with self._watch_exit() as exit_descriptor:
             stopped = self._until_exit(exit_descriptor, deadline)
         self._drain()
         return stopped or self._overflow()
 
     @contextlib.contextmanager
-    def _watched(self) -> t.Iterator[int | None]:
+    def _watch_exit(self) -> t.Iterator[int | None]:
         try:
             descriptor = os.pidfd_open(self._pid)
-        except (AttributeError, OSError):  # a kernel or a Python built before 5.3, or a filter on system calls
+        except (AttributeError, OSError):  # kernel or Python headers before Linux 5.3, or a seccomp filter
             yield None
             return
         self._poll.register(descriptor, select.POLLIN)
@@ -167,16 +167,16 @@ class _Process:
             os.close(descriptor)
 
     def _until_exit(self, exit_descriptor: int | None, deadline: float) -> str:
-        # One that is given more room than usual has more to say than fits, and would only wait for us.
+        # With a larger output limit, the output may exceed the pipe: the process would block until it is read.
         soon = min(_SOON, deadline - time.monotonic()) if self._output_limit <= OUTPUT_LIMIT else 0.0
         if exit_descriptor is not None and _is_ready(exit_descriptor, soon):
             return ""
         while True:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                # It may have ended in time while this thread stood still.
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                # It may have exited in time while this thread was not scheduled.
                 return "" if self._has_exited() else "ran out of time"
-            events = self._poll.poll(1000 * min(left, _TICK if exit_descriptor is None else _LONGEST_WAIT))
+            events = self._poll.poll(1000 * min(remaining, _TICK if exit_descriptor is None else _LONGEST_WAIT))
             ready = {descriptor for descriptor, dummy in events}
             if exit_descriptor in ready or (exit_descriptor is None and self._has_exited()):
                 return ""
@@ -190,14 +190,14 @@ class _Process:
         return os.waitid(os.P_PID, self._pid, flags) is not None
 
     def _drain(self) -> None:
-        # What the process has printed fits into a pipe; more comes from a child that goes on printing.
+        # The output of the process fits into a pipe; more comes from a child that is still printing.
         for descriptor in tuple(self._sinks):
             for dummy in range(_PIPE_LIMIT // _CHUNK + 1):
                 if not self._read(descriptor):
                     break
 
     def _read(self, descriptor: int) -> bool:
-        """Take a piece of what is there; say whether there may be more, and stop listening where there will not."""
+        """Return whether there may be more output after reading a chunk; stop polling at its end."""
         sink = self._sinks.get(descriptor)
         if sink is None or len(sink) > self._output_limit:
             return False
@@ -225,11 +225,11 @@ def _is_ready(descriptor: int, timeout: float) -> bool:
 
 
 def _spawn(argv: t.Sequence[str], environment: t.Mapping[bytes, bytes], actions: t.Any, busy_until: float) -> int:
-    """Start a process of a group of its own, anew each time its file is found busy; the last time when time is over."""
+    """Start a process in its own process group; retry while its file is busy, for the last time after the deadline."""
     is_last = False
     while True:
         try:
-            # What Ansible has for this, run_command, knows neither process groups nor limits of time and output.
+            # Ansible's run_command supports neither process groups nor limits of time and output.
             return os.posix_spawn(  # pylint: disable=ansible-bad-function
                 argv[0],
                 list(argv),

@@ -6,12 +6,12 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
 
-# PYTHON names the interpreter of .venv; left empty, the distribution's own is taken where it fits.
+# PYTHON selects the interpreter of .venv; by default the distribution's own is used if it is supported.
 PYTHON ?=
 BOOTSTRAP := $(firstword $(wildcard /usr/bin/python3) python3)
 SUITES := lint types unit units-all conformance integration molecule vm sanity
 
-# What runs from here finds the tools in .venv, and this collection before any other copy of it.
+# Programs started here find the tools in .venv, and this working tree before any other copy of the collection.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/.venv/collections
 export ANSIBLE_HOME := $(CURDIR)/.cache/ansible
@@ -27,44 +27,48 @@ venv:  ## prepare .venv from the pinned requirements
 	@$(BOOTSTRAP) -m tools.venv $(PYTHON)
 
 .PHONY: demo
-demo:  ## run the main job on real plugins in a throw-away sandbox (root)
+demo:  ## attach namespaces with real plugins in a throw-away sandbox (root)
 	@tools/system-packages demo
 	@$(MAKE) venv
 	@demo/run
 
 .PHONY: test
-test: venv  ## run every suite below, to the end, and sum up
+test: venv  ## run every suite below to the end and sum up distinct tests
 	@.venv/bin/python -m tools.check $(SUITES)
 
-# One target for each suite, with its line for the list of targets:
+# One target for each suite; the text is for `make help`:
 lint:         ## ruff, the words of tools/style, yamllint, shellcheck, reuse, ansible-lint, antsibull, galaxy-importer
 types:        ## mypy, strict
 unit:         ## tests/unit on the Python of .venv
-units-all:    ## tests/unit on every other Python at hand, 3.9 and newer
-conformance:  ## the specification's behaviours, one case for each
+units-all:    ## tests/unit on every other Python on this machine, 3.9 and newer
+conformance:  ## one test for each behaviour that the CNI specification requires
 integration:  ## the real plugins in a throw-away sandbox (root)
 molecule:     ## roles and playbooks on a fleet of nodes over SSH (root); SCENARIO="NAME..." for some
-vm:           ## the whole life of a booted machine, reboot included, in some minutes (root)
-sanity:       ## ansible-test sanity on ansible-core 2.16, 2.19 and 2.21, as far as the Pythons at hand go
+vm:           ## a booted virtual machine from provisioning to reboot, in some minutes (root)
+sanity:       ## ansible-test sanity on ansible-core 2.16, 2.19 and 2.21, where this machine has their Pythons
 
 .PHONY: $(SUITES)
 $(SUITES): venv
 	@.venv/bin/python -m tools.check $@
 
+.PHONY: quick
+quick: venv  ## lint, types and the unit tests of what changed, in under a minute; BASE=REVISION compares with another
+	@.venv/bin/python -m tools.quick $(BASE)
+
 .PHONY: fleet
-fleet: venv  ## a shell in a sandbox, in which molecule's steps and tests/fleet/fleet are run by hand (root)
+fleet: venv  ## a shell in a sandbox, to run molecule's steps and tests/fleet/fleet by hand (root)
 	@tools/system-packages node
 	@tools/system-packages fleet
 	@MOLECULE_EPHEMERAL_DIRECTORY=/run/molecule tests/support/sandbox $${SHELL:-/bin/sh}
 
 .PHONY: format
-format: venv  ## put the sources, and the tables in the roles' READMEs, into the form that lint wants
+format: venv  ## format the sources, and generate the tables in the roles' READMEs
 	@ruff check --fix .
 	@ruff format .
 	@ansible-docsmith generate --no-defaults --template-readme tools/role-readme.md.j2 .
 
 .PHONY: bench
-bench: venv  ## measure against libcni and a looping playbook, side by side (root)
+bench: venv  ## measure against libcni and a playbook that loops (root)
 	@tests/bench/run
 
 .PHONY: docs
@@ -76,10 +80,10 @@ build: venv  ## build the collection's artifact into dist
 	@.venv/bin/python -m tools.build
 
 .PHONY: requirements
-requirements: venv  ## pin everything anew from requirements/*.in
+requirements: venv  ## pin the packages of requirements/*.in again
 	@.venv/bin/python -m tools.freeze
 
 .PHONY: clean
-clean:  ## remove everything make has built
+clean:  ## remove everything that make has built
 	@rm -rf .venv .cache dist .ansible .hypothesis tests/output changelogs/.plugin-cache.yaml
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

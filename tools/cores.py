@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The ansible-core releases that ansible-test sanity runs on."""
+"""Releases of ansible-core that ansible-test sanity runs on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools.paths import CACHE, REQUIREMENTS
 
 @dataclasses.dataclass(frozen=True)
 class Core:
-    """One line of releases, with the Pythons its controller runs on."""
+    """One release line, with the Pythons that its controller supports."""
 
     line: str
     oldest: pythons.Version
@@ -31,13 +31,13 @@ class Core:
         return CACHE / "venvs" / f"core-{self.line}"
 
     def python(self) -> Path | None:
-        """The distribution's own interpreter where it fits, so that most machines run the same; else the oldest."""
+        """Return the distribution's interpreter if the core supports it, else the oldest supported one, or None."""
         fitting = [(3, minor) for minor in range(self.oldest[1], self.newest[1] + 1)]
         fitting.sort(key=lambda version: version != pythons.probe("/usr/bin/python3"))
         return next(filter(None, map(pythons.find, fitting)), None)
 
 
-# A release candidate is no member: its ansible-test may ask for what no package index has yet.
+# No release candidates: their ansible-test may need packages that no index has yet.
 ALL = (
     Core("2.16", (3, 10), (3, 12), "the oldest that meta/runtime.yml allows; enterprise platforms still ship it"),
     Core("2.19", (3, 11), (3, 13), "the one in .venv: the newest that Debian 12's Python runs"),

@@ -23,9 +23,9 @@ def main() -> int:
     plugins: Words = ["collection", "--use-current", "--squash-hierarchy", "--dest-dir", RST, f"{NAMESPACE}.{NAME}"]
     if run([tool("antsibull-docs"), *plugins]) != 0:
         return 1
-    # Without a conf.py: all there is to set are Ansible's roles and the name.
+    # There is no conf.py: the only settings are Ansible's extension and the name of the project.
     settings = ["-D", "extensions=sphinx_antsibull_ext", "-D", f"project={NAMESPACE}.{NAME}"]
-    # References into Ansible's own documentation lead nowhere in a build without network; lint checks all others.
+    # References into Ansible's own documentation cannot be resolved without network; lint checks all others.
     settings += ["-D", "suppress_warnings=ref.ref"]
     return run([tool("sphinx-build"), "--quiet", "-C", *settings, "-b", "html", RST, HTML])
 

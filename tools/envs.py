@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Virtual environments from pinned requirements: made once, made anew when the pins change."""
+"""Virtual environments from pinned requirements, rebuilt when the pins change."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import os
 import shutil
 from pathlib import Path
 
-from tools.paths import ROOT, Unavailable, Words, run, shown
+from tools.paths import ROOT, Unavailable, Words, run, shorten
 
 NAMESPACE, NAME = "cni", "node"
 
 
 def ensure(env: Path, python: Path, pins: Path) -> Path:
-    """The environment's interpreter, with exactly what the pins say."""
+    """Return the interpreter of an environment that has exactly the pinned packages."""
     marker, stamp = env / "pins.sha256", _stamp(python, pins)
     if not (marker.is_file() and marker.read_text(encoding="utf-8") == stamp):
         build(env, python, pins)
@@ -27,8 +27,8 @@ def ensure(env: Path, python: Path, pins: Path) -> Path:
 
 
 def build(env: Path, python: Path, requirements: Path) -> None:
-    """Make the environment from nothing."""
-    print(f"Preparing {shown(env)} from {shown(requirements)}, which takes a minute or two.", flush=True)
+    """Create the environment, in place of an old one."""
+    print(f"Preparing {shorten(env)} from {shorten(requirements)}, which takes a minute or two.", flush=True)
     shutil.rmtree(env, ignore_errors=True)
     env.parent.mkdir(parents=True, exist_ok=True)
     if run([python, "-m", "venv", env]) != 0:
@@ -43,8 +43,9 @@ def build(env: Path, python: Path, requirements: Path) -> None:
         "--no-input",
     ]
     if run([*pip, "-r", requirements]) != 0:
-        what = shown(requirements)
-        raise Unavailable(f"pip could not install {what} (its message is above): a package index must be in reach")
+        raise Unavailable(
+            f"pip could not install {shorten(requirements)} (its message is above): check that it reaches a package index"
+        )
 
 
 def link_collection(env: Path) -> None:
@@ -61,5 +62,5 @@ def link_collection(env: Path) -> None:
 
 
 def _stamp(python: Path, pins: Path) -> str:
-    # The place is part of the stamp: scripts in an environment carry its absolute path and do not survive a move.
+    # The path is part of the stamp: scripts in an environment contain its absolute path and break when it moves.
     return hashlib.sha256(b"\0".join((str(python).encode(), str(ROOT).encode(), pins.read_bytes()))).hexdigest()

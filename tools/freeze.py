@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Write every pin file in requirements/ anew from what is wanted: python -m tools.freeze."""
+"""Write every pin file in requirements/ from its .in file: python -m tools.freeze."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADER = """\
 
 
 def freeze(wanted: Path, pins: Path, python: Path) -> None:
-    """Resolve what is wanted in an empty environment and pin all that came."""
+    """Install the wanted requirements into an empty environment and pin every package that it then has."""
     print(f"{pins.name}: {python}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         env = Path(directory) / "env"
@@ -35,7 +35,7 @@ def freeze(wanted: Path, pins: Path, python: Path) -> None:
 
 def main() -> None:
     freeze(REQUIREMENTS / "dev.in", REQUIREMENTS / "dev.txt", venv.choose(None))
-    for version in pythons.wanted():
+    for version in pythons.list_supported():
         python = pythons.find(version)
         if python:
             freeze(REQUIREMENTS / "unit.in", REQUIREMENTS / f"unit-{pythons.text(version)}.txt", python)

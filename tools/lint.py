@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every linter, to the end: python -m tools.check lint."""
+"""Run every linter to the end: python -m tools.check lint."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ DOCS = (
     "--check-extra-docs-refs",
     "--skip-rstcheck",  # the guides are Markdown; there is no RST to check
 )
-# The template takes the place of anchors and sections that a table can do without.
+# The template leaves out the anchors and sections that a table does not need.
 READMES = ("--no-defaults", "--template-readme", "tools/role-readme.md.j2")
 # Directories and files that keep the rules of tools/style. The list grows to all of them, which is ("."),
 # once the last docstring has been rewritten.
-STYLED = ("demo", "meta", "playbooks", "plugins/test")
+STYLED = ("Makefile", "demo", "meta", "playbooks", "plugins/test", "tests/unit/tools", "tools")
 
 
-def suite() -> report.Outcome:
-    outcome = report.Outcome("lint")
+def suite() -> report.SuiteResult:
+    result = report.SuiteResult("lint")
     python: Words = [".", *(path for path in tree.scripts("python") if path.suffix != ".py")]
     shell = tree.scripts("shell")
     copy = tree.copy()
@@ -43,13 +43,13 @@ def suite() -> report.Outcome:
         "role READMEs": ([tool("ansible-docsmith"), "generate", "--check", *READMES, "."], copy),
     }
     for name, (command, place) in checks.items():
-        outcome.check(name, run(command, cwd=place) == 0)
-    outcome.check("package", _package(copy))
-    return outcome
+        result.check(name, run(command, cwd=place) == 0)
+    result.check("package", _package(copy))
+    return result
 
 
 def _package(copy: Path) -> bool:
-    """Whether the artifact builds and Galaxy's importer takes it."""
+    """Return whether the artifact builds and Galaxy's importer accepts it."""
     artifact = build.artifact(CACHE / "dist", copy)
     if artifact is None:
         return False

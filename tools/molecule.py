@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The scenarios of roles and playbooks on a fleet of nodes, each scenario in a sandbox of its own.
+"""Molecule scenarios of roles and playbooks on a fleet of nodes, each scenario in a sandbox of its own.
 
-python -m tools.check molecule runs all but those on a booted machine; SCENARIO="default cni_plugins" names some.
+`python -m tools.check molecule` runs all but the one on a booted machine; SCENARIO="default cni_plugins" selects some.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from tools import report, sandbox
 from tools.paths import ROOT, Unavailable, run, tool
 
 SCENARIOS = ROOT / "extensions" / "molecule"
-# Needs a machine of its own: tools/vm.py runs it.
+# This scenario needs a virtual machine: tools/vm.py runs it.
 BOOTED = "vm"
-# In the sandbox's own /run, so that molecule remembers no node that went with its sandbox. Errors are told unwrapped.
+# Molecule's state lies in the sandbox's /run and disappears with the nodes. Error messages are not wrapped.
 ENVIRONMENT = {
     "MOLECULE_EPHEMERAL_DIRECTORY": "/run/molecule",
     "MOLECULE_COMMAND_BORDERS": "false",
@@ -26,28 +26,28 @@ ENVIRONMENT = {
 }
 
 
-def suite() -> report.Outcome:
-    outcome = report.Outcome("molecule")
+def suite() -> report.SuiteResult:
+    result = report.SuiteResult("molecule")
     reason = sandbox.unavailable("molecule", "node", "fleet")
     if reason:
-        outcome.skip(reason)
-        return outcome
-    for name in chosen():
-        outcome.check(f"scenario {name}", play(name))
-    return outcome
+        result.skip(reason)
+        return result
+    for name in select():
+        result.check(f"scenario {name}", play(name))
+    return result
 
 
-def chosen() -> list[str]:
-    there = sorted(path.parent.name for path in SCENARIOS.glob("*/molecule.yml") if path.parent.name != BOOTED)
-    asked = os.environ.get("SCENARIO", "").split()
-    unknown = ", ".join(sorted({*asked} - {*there}))
+def select() -> list[str]:
+    names = sorted(path.parent.name for path in SCENARIOS.glob("*/molecule.yml") if path.parent.name != BOOTED)
+    selected = os.environ.get("SCENARIO", "").split()
+    unknown = ", ".join(sorted({*selected} - {*names}))
     if unknown:
-        raise Unavailable(f"no scenario is called {unknown}: there are {', '.join(there)}")
-    return asked or there
+        raise Unavailable(f"no scenario is called {unknown}: choose from {', '.join(names)}")
+    return selected or names
 
 
 def play(name: str, limit: float | None = None) -> bool:
-    """Whether it passed, within `limit` seconds; the sandbox takes all that runs in it along when it is killed."""
+    """Return whether a scenario passed within `limit` seconds; a sandbox that is killed ends all its processes."""
     start = time.monotonic()
     status = run([sandbox.PROGRAM, tool("molecule"), "test", "--scenario-name", name], env=ENVIRONMENT, limit=limit)
     verdict = "passed" if status == 0 else f"FAILED with status {status}"

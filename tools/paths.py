@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where things are in this repository, and what every tool starts other programs with."""
+"""Paths of this repository, and functions that run other programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Words = t.Sequence[t.Union[str, Path]]
 
 
 class Unavailable(Exception):
-    """What was asked for cannot be done on this machine; the message is one sentence on what to do."""
+    """Raised when this machine lacks something; the message is one sentence that says what to do."""
 
 
 def run(
@@ -34,11 +34,11 @@ def run(
     limit: float | None = None,
     log: Path | None = None,
 ) -> int:
-    """Run a command and give back its exit status; 124 if it was killed after `limit` seconds.
+    """Run a command and return its exit status; 124 if it was killed after `limit` seconds.
 
-    What it prints is seen as it comes, or goes to the file `log`.
+    Its output is printed as it comes, or goes to the file `log`.
     """
-    print(" ".join(["+", *(shown(word) for word in argv)]), flush=True)
+    print(" ".join(["+", *(shorten(word) for word in argv)]), flush=True)
     words = [str(word) for word in argv]
     with log.open("wb") if log else contextlib.nullcontext() as stream:
         try:
@@ -46,23 +46,23 @@ def run(
                 words, cwd=cwd, env=_environment(env), check=False, timeout=limit, stdout=stream, stderr=stream
             ).returncode
         except subprocess.TimeoutExpired:
-            print(f"{shown(words[0])} was killed: it took longer than {limit} s", flush=True)
+            print(f"{shorten(words[0])} was killed: it took longer than {limit} s", flush=True)
             return 124
 
 
 def output(argv: Words, cwd: Path = ROOT) -> str:
-    """What a command prints; a failing one raises CalledProcessError."""
+    """Return the output of a command; raise CalledProcessError when it fails."""
     words = [str(word) for word in argv]
     return subprocess.run(words, cwd=cwd, check=True, capture_output=True, text=True).stdout
 
 
 def tool(name: str) -> Path:
-    """A program of the prepared environment."""
+    """Return the path of a program in .venv."""
     return VENV / "bin" / name
 
 
-def shown(word: str | Path) -> str:
-    """A word of a command, with paths told from the root of this repository."""
+def shorten(word: str | Path) -> str:
+    """Return a word of a command with paths relative to the root of this repository."""
     return str(word).replace(f"{ROOT}{os.sep}", "")
 
 

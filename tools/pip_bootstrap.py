@@ -4,11 +4,10 @@
 
 """Let ansible-test make its environments without downloading a pip installer.
 
-ansible-test gives every sanity test a virtual environment without pip, and then runs a get-pip script of the version
-it wants. It downloads that script from one fixed host, without a time limit, where many machines reach only a package
-index. Before the download it looks in ~/.ansible/test/cache, so that is where this puts a script of the same name that
-does the same thing from what is at hand: the interpreter's own ensurepip, then exactly the versions ansible-test asks
-for from the configured index.
+ansible-test gives every sanity test a virtual environment without pip and then runs a get-pip script. It downloads
+that script from one fixed host without a time limit, but many machines reach a package index only. ansible-test looks
+in ~/.ansible/test/cache before it downloads, so this module puts a script of the same name there. The script installs
+pip with the interpreter's own ensurepip, then the versions that ansible-test asks for from the configured index.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from tools.paths import output
 
-# ansible_test knows the version per Python; asking it beats repeating it here.
+# ansible_test knows the version of pip for each Python; it is not repeated here.
 _ASK = """
 from ansible_test._internal.host_configs import NativePythonConfig
 from ansible_test._internal.python_requirements import get_venv_packages
@@ -38,7 +37,7 @@ import sys
 
 def main() -> None:
     packages = [word for word in sys.argv[1:] if not word.startswith("-")]
-    # In a process of its own: ensurepip switches pip's configuration off for the one it runs in.
+    # A process of its own, because ensurepip switches off pip's configuration in the process it runs in.
     ensurepip = [sys.executable, "-m", "ensurepip", "--default-pip"]
     subprocess.run(ensurepip, stdout=subprocess.DEVNULL, check=True)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -51,7 +50,7 @@ if __name__ == "__main__":
 
 
 def prepare(home: Path, python: Path) -> None:
-    """Fill the home directory that ansible-test, run by this interpreter, will be given."""
+    """Prepare the home directory for an ansible-test that this interpreter runs."""
     version = output([python, "-c", _ASK]).strip()
     script = home / ".ansible" / "test" / "cache" / f"get_pip_{version.replace('.', '_')}.py"
     script.parent.mkdir(parents=True, exist_ok=True)
@@ -60,8 +59,8 @@ def prepare(home: Path, python: Path) -> None:
 
 
 def _carry_pip_settings(home: Path, python: Path) -> None:
-    # ansible-test starts pip with an almost empty environment and, here, another home: a mirror or a certificate
-    # configured in either would be lost.
+    # ansible-test starts pip with an almost empty environment and another home directory, so that a mirror or a
+    # certificate configured in either would be lost.
     config = configparser.RawConfigParser()
     config["global"] = {"quiet": "1"}
     for line in output([python, "-m", "pip", "config", "list"]).splitlines():

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The suites that pytest runs: unit, conformance, integration, and unit again on every Python at hand."""
+"""Suites run by pytest: unit, conformance, integration, and unit again on every other Python."""
 
 from __future__ import annotations
 
@@ -16,73 +16,80 @@ from tools import envs, pythons, report, sandbox
 from tools.paths import CACHE, REPORTS, REQUIREMENTS, ROOT, run, tool
 
 
-def unit() -> report.Outcome:
+def unit() -> report.SuiteResult:
     return _pytest("unit", tool("python"), "tests/unit")
 
 
-def conformance() -> report.Outcome:
+def conformance() -> report.SuiteResult:
     _fetch_libcni()
     return _pytest("conformance", tool("python"), "tests/conformance")
 
 
-def integration() -> report.Outcome:
-    """The real plugins, and what the tests stand on, in a throw-away sandbox; else the reason why not."""
+def integration() -> report.SuiteResult:
+    """Run the tests with real plugins in a throw-away sandbox; skip them with the reason where there is none."""
     reason = sandbox.unavailable("integration", "node")
     if reason:
-        outcome = report.Outcome("integration")
-        outcome.skip(reason)
-        return outcome
+        result = report.SuiteResult("integration")
+        result.skip(reason)
+        return result
     _fetch_libcni()
-    # The fleet's tests say so themselves where there is no SSH server.
+    # Without an SSH server the tests of the fleet skip themselves.
     run([ROOT / "tools" / "system-packages", "fleet"])
     return _pytest("integration", tool("python"), "tests/support", "tests/integration", prefix=[sandbox.PROGRAM])
 
 
-def units_all() -> report.Outcome:
-    """tests/unit on every other Python, each with the newest ansible-core made for it."""
-    outcome = report.Outcome("units-all")
-    found = {version: pythons.find(version) for version in pythons.wanted()}
-    at_hand = {version: path for version, path in found.items() if path and version != _own_version()}
-    print("Pythons at hand besides .venv's:", ", ".join(map(pythons.text, at_hand)) or "none", flush=True)
-    for version, path in found.items():
-        if path is None:
-            outcome.skip(f"units on Python {pythons.text(version)}: none at hand that can make environments")
+def units_all() -> report.SuiteResult:
+    """Run tests/unit on every other Python, each with the newest ansible-core made for it.
+
+    The tests are those of `unit`: the verdicts of all Pythons add up to one for each test.
+    """
+    result = report.SuiteResult("units-all")
+    pythons_by_version = {version: pythons.find(version) for version in pythons.list_supported()}
+    for version in (version for version, python in pythons_by_version.items() if python is None):
+        result.notes.append(f"not run on Python {pythons.text(version)}: no interpreter that can make environments")
     interpreters = {
-        name: envs.ensure(CACHE / "venvs" / name, python, _pins(version))
-        for version, python in at_hand.items()
-        for name in [f"unit-{pythons.text(version)}"]
+        version: envs.ensure(CACHE / "venvs" / f"unit-{pythons.text(version)}", python, _pins(version))
+        for version, python in pythons_by_version.items()
+        if python and version != _own_version()
     }
-    # They take one processor each.
+    # Each run takes one processor.
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for one in pool.map(_units_of, interpreters.items()):
-            outcome.add(one)
-    return outcome
+        for version, run_result in zip(interpreters, pool.map(_run_units, interpreters, interpreters.values())):
+            result.notes.append(f"Python {pythons.text(version)}: {run_result.counts}")
+            result.add(run_result)
+    return result
 
 
-def _units_of(named: tuple[str, Path]) -> report.Outcome:
-    name, interpreter = named
+def _run_units(version: pythons.Version, interpreter: Path) -> report.SuiteResult:
+    name = f"unit-{pythons.text(version)}"
     log = REPORTS / f"{name}.log"
-    outcome = _pytest(name, interpreter, "tests/unit", "-q", f"-ocache_dir={CACHE / 'pytest' / name}", log=log)
+    result = _pytest(
+        name, interpreter, "tests/unit", "-q", f"-ocache_dir={CACHE / 'pytest' / name}", log=log, tests="unit"
+    )
     print(f"===== {name}\n{log.read_text(encoding='utf-8', errors='replace')}", end="", flush=True)
-    return outcome
+    return result
 
 
 def _pytest(
-    name: str, python: Path, *arguments: str, prefix: t.Sequence[Path] = (), log: Path | None = None
-) -> report.Outcome:
-    results = REPORTS / f"{name}.xml"
-    results.parent.mkdir(parents=True, exist_ok=True)
-    results.unlink(missing_ok=True)
-    # Runs that share pytest's own directory below /tmp take away the same old runs in the end, and one of two that
-    # meet there fails after its last test.
+    name: str,
+    python: Path,
+    *arguments: str,
+    prefix: t.Sequence[Path] = (),
+    log: Path | None = None,
+    tests: str | None = None,
+) -> report.SuiteResult:
+    report_file = REPORTS / f"{name}.xml"
+    report_file.parent.mkdir(parents=True, exist_ok=True)
+    report_file.unlink(missing_ok=True)
+    # With a shared directory below /tmp, two runs remove the same old directories at their ends, and one of them fails.
     with tempfile.TemporaryDirectory(prefix="cni-", ignore_cleanup_errors=True) as temporary:
-        # What the sandbox is to keep, wherever this tree lies.
+        # The sandbox keeps what is written to this directory.
         extra = {"CNI_SANDBOX_OUT": str(REPORTS), "PYTEST_DEBUG_TEMPROOT": temporary}
-        status = run([*prefix, python, "-m", "pytest", f"--junit-xml={results}", *arguments], env=extra, log=log)
-    outcome = report.from_junit(name, [results] if results.is_file() else [])
-    if status != 0 and not outcome.failed:
-        outcome.fail(f"{name}: pytest ended with status {status} and no failed test{_last_line(log)}")
-    return outcome
+        status = run([*prefix, python, "-m", "pytest", f"--junit-xml={report_file}", *arguments], env=extra, log=log)
+    result = report.read_junit(name, [report_file] if report_file.is_file() else [], tests=tests)
+    if status != 0 and not result.failed:
+        result.fail(f"{name}: pytest ended with status {status} and no failed test{_last_line(log)}")
+    return result
 
 
 def _last_line(log: Path | None) -> str:
@@ -91,7 +98,7 @@ def _last_line(log: Path | None) -> str:
 
 
 def _fetch_libcni() -> None:
-    """Get a Go compiler and libcni's source; where they cannot be had, the tests that want them say so themselves."""
+    """Install a Go compiler and libcni's source; tests that need them skip themselves where that fails."""
     run([ROOT / "tools" / "system-packages", "interop"])
 
 
@@ -100,7 +107,7 @@ def _own_version() -> pythons.Version | None:
 
 
 def _pins(version: pythons.Version) -> Path:
-    """The pins for this Python; one too new to have its own gets the newest there are."""
-    own = REQUIREMENTS / f"unit-{pythons.text(version)}.txt"
-    pinned = [REQUIREMENTS / f"unit-{pythons.text(known)}.txt" for known in pythons.wanted() if known <= version]
-    return own if own.is_file() else [path for path in pinned if path.is_file()][-1]
+    """Return the pins for this Python, or the newest older ones for a Python that has none yet."""
+    older = [supported for supported in pythons.list_supported() if supported <= version]
+    pins = [REQUIREMENTS / f"unit-{pythons.text(supported)}.txt" for supported in older]
+    return [path for path in pins if path.is_file()][-1]

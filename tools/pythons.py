@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The Python interpreters at hand."""
+"""Python interpreters on this machine."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def text(version: Version) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def wanted() -> list[Version]:
-    """Every Python the collection stands for, oldest first."""
+def list_supported() -> list[Version]:
+    """Return every Python that the collection supports, oldest first."""
     return [(3, minor) for minor in range(OLDEST[1], NEWEST[1] + 1)]
 
 
 @functools.cache
 def find(version: Version) -> Path | None:
-    """An interpreter of this version that works and can make environments."""
+    """Return an interpreter of this version that works and can make environments, or None."""
     return next((path for path in _candidates(version) if probe(path) == version), None)
 
 
 def probe(python: str | Path) -> Version | None:
-    """The version of an interpreter; None where it does not run or lacks venv or ensurepip."""
+    """Return the version of an interpreter, or None when it does not run or lacks venv or ensurepip."""
     try:
         done = subprocess.run([str(python), "-c", _PROBE], capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -51,18 +51,18 @@ def probe(python: str | Path) -> Version | None:
 def _candidates(version: Version) -> t.Iterator[Path]:
     name = f"python{text(version)}"
     for directory in (Path("/usr/bin"), *_search_path()):
-        found = shutil.which(name, path=str(directory))
-        if found:
-            yield Path(found)
+        program = shutil.which(name, path=str(directory))
+        if program:
+            yield Path(program)
     yield from sorted(_pyenv_root().glob(f"versions/*/bin/{name}"))
 
 
 def _search_path() -> list[Path]:
-    # A pyenv shim stands for every version ever installed and works for the selected ones only; what lies in .venv
-    # goes away when that is made anew.
-    passed_over = (_pyenv_root() / "shims", VENV / "bin")
+    # A pyenv shim exists for every installed version but works for the selected ones only. An interpreter in .venv
+    # disappears when .venv is made again.
+    excluded = (_pyenv_root() / "shims", VENV / "bin")
     entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return [Path(entry) for entry in entries if entry and Path(entry) not in passed_over]
+    return [Path(entry) for entry in entries if entry and Path(entry) not in excluded]
 
 
 def _pyenv_root() -> Path:

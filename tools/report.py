@@ -2,103 +2,147 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a suite of tests came to, and how it is told."""
+"""Results of test suites and the summary at the end of a run."""
 
 from __future__ import annotations
 
 import dataclasses
+import enum
 import typing as t
 import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
 
-# Characters of what a failed test said.
-_WORDS_LIMIT: t.Final = 400
+# Characters of the message of a failed test.
+_MESSAGE_LIMIT: t.Final = 400
+
+
+class Verdict(enum.IntEnum):
+    """Verdict on one test; of several runs of the same test the highest counts."""
+
+    SKIPPED = 0
+    PASSED = 1
+    FAILED = 2
 
 
 @dataclasses.dataclass
-class Outcome:
-    """The count of one suite, and a sentence for everything that did not simply pass."""
+class SuiteResult:
+    """Verdicts of one suite by test, and a note for every test that did not simply pass."""
 
     suite: str
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
+    verdicts: dict[str, Verdict] = dataclasses.field(default_factory=dict)
     notes: list[str] = dataclasses.field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def passed(self) -> int:
+        return self._count(Verdict.PASSED)
+
+    @property
+    def failed(self) -> int:
+        return self._count(Verdict.FAILED)
+
+    @property
+    def skipped(self) -> int:
+        return self._count(Verdict.SKIPPED)
+
+    @property
+    def counts(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
     def check(self, name: str, ok: bool) -> None:
         """Count one check."""
         if ok:
-            self.passed += 1
+            self._judge(f"{self.suite}: {name}", Verdict.PASSED)
         else:
             self.fail(name)
 
     def fail(self, note: str) -> None:
-        self.failed += 1
+        """Count a failure that the note names."""
+        self._judge(f"{self.suite}: {note}", Verdict.FAILED)
         self.notes.append(f"failed: {note}")
 
-    def skip(self, reason: str, count: int = 1) -> None:
-        self.skipped += count
-        self.notes.append(f"skipped: {reason}" if count == 1 else f"skipped: {reason} ({count} tests)")
+    def skip(self, reason: str) -> None:
+        """Count as one test what could not run."""
+        self._judge(f"{self.suite}: {reason}", Verdict.SKIPPED)
+        self.notes.append(f"skipped: {reason}")
 
-    def add(self, other: Outcome) -> None:
-        self.passed += other.passed
-        self.failed += other.failed
-        self.skipped += other.skipped
-        self.notes += other.notes
+    def add(self, other: SuiteResult) -> None:
+        """Add the verdicts of another run; a test of both runs counts once, and as failed when either run failed."""
+        for test, verdict in other.verdicts.items():
+            self._judge(test, verdict)
+        self.notes += [note for note in other.notes if note not in self.notes]
+
+    def _judge(self, test: str, verdict: Verdict) -> None:
+        self.verdicts[test] = max(verdict, self.verdicts.get(test, verdict))
+
+    def _count(self, verdict: Verdict) -> int:
+        return sum(1 for each in self.verdicts.values() if each is verdict)
 
 
-def from_junit(suite: str, paths: t.Iterable[Path], retell: t.Callable[[str], str] = str) -> Outcome:
-    """Count JUnit files; failed tests are told by name and first words, skipped ones by reason.
+def read_junit(
+    suite: str, paths: t.Iterable[Path], reword: t.Callable[[str], str] = str, tests: str | None = None
+) -> SuiteResult:
+    """Read JUnit files; the notes name failed tests with their messages, and the reasons of skipped tests.
 
-    A reason retold as "" does not count.
+    `reword` changes a reason; a test is left out when it returns "". Results of the same `tests` (by default the
+    suite's own) are results of the same tests, run in another environment.
     """
-    outcome = Outcome(suite)
+    result = SuiteResult(suite)
     reasons: Counter[str] = Counter()
+    repeated: Counter[str] = Counter()
     for case in (case for path in paths for case in ET.parse(path).getroot().iter("testcase")):
-        skipped = case.find("skipped")
-        failure = next((found for tag in ("failure", "error") if (found := case.find(tag)) is not None), None)
+        name = f"{case.get('classname')} {case.get('name')}"
+        repeated[name] += 1
+        verdict, message = _read_case(case)
+        if verdict is Verdict.SKIPPED:
+            message = reword(message)
+            reasons[message] += 1
+        elif verdict is Verdict.FAILED:
+            result.notes.append(f"failed: {suite}: {name}{message}")
+        if verdict is not Verdict.SKIPPED or message:
+            result.verdicts[f"{tests or suite}: {name} #{repeated[name]}"] = verdict
+    result.notes += [_describe_skipped(reason, count) for reason, count in sorted(reasons.items()) if reason]
+    return result
+
+
+def _read_case(case: ET.Element) -> tuple[Verdict, str]:
+    """Return the verdict on a test case, with the message of a failed or the reason of a skipped one."""
+    for tag in ("failure", "error"):
+        failure = case.find(tag)
         if failure is not None:
-            outcome.fail(f"{suite}: {case.get('classname')} {case.get('name')}{_first_words(failure)}")
-        elif skipped is not None:
-            reasons[retell(skipped.get("message") or skipped.text or "no reason given")] += 1
-        else:
-            outcome.passed += 1
-    for reason, count in sorted(reasons.items()):
-        if reason:
-            outcome.skip(reason, count)
-    return outcome
+            lines = (failure.get("message") or "").splitlines()
+            return Verdict.FAILED, f": {lines[0][:_MESSAGE_LIMIT]}" if lines else ""
+    skipped = case.find("skipped")
+    if skipped is not None:
+        return Verdict.SKIPPED, skipped.get("message") or skipped.text or "no reason given"
+    return Verdict.PASSED, ""
 
 
-def _first_words(failure: ET.Element) -> str:
-    lines = (failure.get("message") or "").splitlines()
-    return f": {lines[0][:_WORDS_LIMIT]}" if lines else ""
+def _describe_skipped(reason: str, count: int) -> str:
+    return f"skipped: {reason}" if count == 1 else f"skipped: {reason} ({count} tests)"
 
 
-def print_summary(outcomes: t.Sequence[Outcome]) -> None:
-    """A line for each suite with its notes; the last line is the sum, alone."""
+def print_summary(results: t.Sequence[SuiteResult]) -> None:
+    """Print a line for each suite with its notes; the last line has the sum of distinct tests and nothing else."""
     print()
-    for one in outcomes:
-        print(f"{one.suite:<12} {_verdict(one):<8} {_counts(one)}  [{one.seconds:.0f} s]")
-        for note in one.notes:
+    for result in results:
+        print(f"{result.suite:<12} {_describe_verdict(result):<8} {result.counts}  [{result.seconds:.0f} s]")
+        for note in result.notes:
             print(f"{'':<12} - {note}")
     print()
-    print(_counts(_total(outcomes)), flush=True)
+    print(sum_up(results).counts, flush=True)
 
 
-def _verdict(outcome: Outcome) -> str:
-    if outcome.failed:
-        return "FAILED"
-    return "passed" if outcome.passed else "skipped"
-
-
-def _counts(outcome: Outcome) -> str:
-    return f"{outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped"
-
-
-def _total(outcomes: t.Sequence[Outcome]) -> Outcome:
-    total = Outcome("all")
-    for one in outcomes:
-        total.add(one)
+def sum_up(results: t.Iterable[SuiteResult]) -> SuiteResult:
+    """Return the verdicts of all suites together; a test that several suites ran counts once."""
+    total = SuiteResult("all")
+    for result in results:
+        total.add(result)
     return total
+
+
+def _describe_verdict(result: SuiteResult) -> str:
+    if result.failed:
+        return "FAILED"
+    return "passed" if result.passed else "skipped"

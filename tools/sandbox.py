@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether this machine can run what belongs into the sandbox."""
+"""Requirements of the suites that run in the sandbox."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAM = ROOT / "tests" / "support" / "sandbox"
 
 
 def unavailable(target: str, *packages: str) -> str:
-    """A sentence on what is missing for `make TARGET`, after what can be installed has been; empty where nothing is."""
+    """Install missing packages; return why `make TARGET` still cannot run, or an empty string."""
     if os.geteuid() != 0:
         return f"{target} needs root for namespaces and links: run `sudo make {target}`"
     for group in packages:
@@ -25,5 +25,5 @@ def unavailable(target: str, *packages: str) -> str:
         if installed.returncode != 0:
             return installed.stderr.strip()
     if run(["unshare", "--mount", "--net", "--pid", "--fork", "true"]) != 0:
-        return "this root may not make namespaces: run on a machine, or in a container with more privileges"
+        return "root may not make namespaces here: run on a machine, or in a container with more privileges"
     return ""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""ansible-test sanity on every ansible-core of tools/cores.py that a Python at hand can run."""
+"""Run ansible-test sanity on every ansible-core of tools/cores.py that a Python of this machine can run."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ HOME = CACHE / "home"
 BIN = CACHE / "bin"
 
 
-def suite() -> report.Outcome:
-    outcome = report.Outcome("sanity")
+def suite() -> report.SuiteResult:
+    result = report.SuiteResult("sanity")
     collection = tree.copy()
     ignores = sorted(collection.glob("tests/sanity/ignore-*.txt"))
-    outcome.check("there is a sanity ignore file: " + ", ".join(path.name for path in ignores), not ignores)
+    result.check("there is a sanity ignore file: " + ", ".join(path.name for path in ignores), not ignores)
     _provide_programs()
-    for core, python in _plan(outcome):
-        outcome.add(_run(core, python, collection))
-    return outcome
+    for core, python in _plan(result):
+        result.add(_run(core, python, collection))
+    return result
 
 
-def _plan(outcome: report.Outcome) -> t.Iterator[tuple[cores.Core, Path]]:
-    """Each core with its interpreter; what is left out is told."""
+def _plan(result: report.SuiteResult) -> t.Iterator[tuple[cores.Core, Path]]:
+    """Yield each core with its interpreter; note the cores that have none."""
     for core in cores.ALL:
         python = core.python()
         if python:
             yield core, python
         else:
             span = f"{pythons.text(core.oldest)} to {pythons.text(core.newest)}"
-            outcome.skip(f"sanity on ansible-core {core.line}: no Python {span} at hand")
+            result.skip(f"sanity on ansible-core {core.line}: no Python {span} on this machine")
 
 
 def _provide_programs() -> None:
-    """One directory with the Pythons and linters that ansible-test looks for along PATH."""
+    """Link the Pythons and linters that ansible-test looks for along PATH into one directory."""
     shutil.rmtree(BIN, ignore_errors=True)
     BIN.mkdir(parents=True)
     (BIN / "shellcheck").symlink_to(tool("shellcheck"))
-    for version in pythons.wanted():
+    for version in pythons.list_supported():
         python = pythons.find(version)
         if python:
             (BIN / f"python{pythons.text(version)}").symlink_to(python)
 
 
-def _run(core: cores.Core, python: Path, collection: Path) -> report.Outcome:
+def _run(core: cores.Core, python: Path, collection: Path) -> report.SuiteResult:
     name = f"sanity on ansible-core {core.line}"
     print(f"\n== {name}, {python}", flush=True)
     interpreter = envs.ensure(core.env, python, core.pins)
@@ -65,20 +65,20 @@ def _run(core: cores.Core, python: Path, collection: Path) -> report.Outcome:
     return _count(name, status, collection / "tests" / "output" / "junit")
 
 
-def _count(name: str, status: int, results: Path) -> report.Outcome:
+def _count(name: str, status: int, results: Path) -> report.SuiteResult:
     kept = REPORTS / name.replace(" ", "-")
     shutil.rmtree(kept, ignore_errors=True)
     if results.is_dir():
         shutil.copytree(results, kept)
-    outcome = report.from_junit(name, sorted(kept.glob("*.xml")), functools.partial(_retold, name))
-    if status != 0 and not outcome.failed:
-        outcome.fail(f"{name}: ansible-test ended with status {status}")
-    return outcome
+    result = report.read_junit(name, sorted(kept.glob("*.xml")), functools.partial(_reword, name))
+    if status != 0 and not result.failed:
+        result.fail(f"{name}: ansible-test ended with status {status}")
+    return result
 
 
-def _retold(name: str, reason: str) -> str:
-    """Say once for all tests that a Python is not at hand; say nothing of tests for what the collection has not."""
+def _reword(name: str, reason: str) -> str:
+    """Return one reason for all tests that lack the same Python, and "" for tests that do not apply."""
     missing = re.search(r"on Python (\S+) because it could not be found", reason)
     if missing:
-        return f"{name}: no Python {missing[1]} at hand for the tests that run on it"
+        return f"{name}: no Python {missing[1]} on this machine for the tests that need it"
     return "" if reason == "No tests applicable." else f"{name}: {reason}"

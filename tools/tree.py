@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The collection's files, and a copy of them where Ansible's tools expect a collection to lie."""
+"""Files of the collection, and a copy of them in the directory that Ansible's tools expect."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _SHEBANGS = {"python": (b"python",), "shell": (b"/sh", b" sh", b"bash", b"dash")
 
 
 def files() -> list[Path]:
-    """Every file git tracks or would track, relative to the root."""
+    """Return every file that git tracks or would track, relative to the root."""
     if not shutil.which("git"):
-        raise Unavailable("git is not here, and it alone knows which files belong to the collection: install git")
+        raise Unavailable("git is missing, which lists the files of the collection: install git")
     listing = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = set(output(listing).split("\0")) - {""}
     return sorted(path for path in map(Path, names) if (ROOT / path).is_symlink() or (ROOT / path).is_file())
 
 
 def copy() -> Path:
-    """A fresh copy of the files above.
+    """Copy the files of the collection and return the copy's directory.
 
-    ansible-test takes no symlink for a collection, and asks the nearest git repository for the files in it;
-    that must not be the one around the copy, which ignores this place, so the copy is a repository of its own.
+    ansible-test accepts no symlink to a collection, and asks the nearest git repository for its files. The repository
+    around the copy ignores it, so the copy becomes a repository of its own.
     """
     shutil.rmtree(COPY, ignore_errors=True)
     for path in files():
@@ -41,7 +41,7 @@ def copy() -> Path:
 
 
 def scripts(language: str) -> list[Path]:
-    """Files whose first line says they are run by `python` or by a `shell`, whatever they are called."""
+    """Return the files whose first line names `python` or a `shell` as their interpreter."""
     return [path for path in files() if _first_line(ROOT / path).endswith(_SHEBANGS[language])]
 
 

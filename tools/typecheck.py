@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""mypy, strict, over everything that is Python: python -m tools.check types."""
+"""Run mypy, strict, over all Python code: python -m tools.check types."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from tools import report, tree
 from tools.envs import NAME, NAMESPACE
 from tools.paths import ROOT, VENV, tool
 
-# Modules import each other as ansible_collections.cni.node...: seen through the link they have that name.
+# Modules import each other as ansible_collections.cni.node..., which is their name below this link.
 COLLECTIONS = VENV / "collections"
 COLLECTION = COLLECTIONS / "ansible_collections" / NAMESPACE / NAME
 PACKAGES = ("plugins", "tests")
 
 
-def suite() -> report.Outcome:
-    outcome = report.Outcome("types")
+def suite() -> report.SuiteResult:
+    result = report.SuiteResult("types")
     packages = [COLLECTION / name for name in PACKAGES if (ROOT / name).is_dir()]
-    outcome.check("mypy over plugins and tests", _mypy(*packages))
-    outcome.check("mypy over tools", _mypy(ROOT / "tools"))
+    result.check("mypy over plugins and tests", _mypy(*packages))
+    result.check("mypy over tools", _mypy(ROOT / "tools"))
     for script in tree.scripts("python"):
         if script.suffix != ".py":
-            outcome.check(f"mypy over {script}", _mypy("--scripts-are-modules", ROOT / script))
-    return outcome
+            result.check(f"mypy over {script}", _mypy("--scripts-are-modules", ROOT / script))
+    return result
 
 
 def _mypy(*arguments: str | Path) -> bool:

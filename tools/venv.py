@@ -16,35 +16,37 @@ from pathlib import Path
 from tools import envs, pythons
 from tools.paths import REQUIREMENTS, VENV, Unavailable
 
-# What the pinned ansible-core supports as a controller.
+# Pythons that the pinned ansible-core supports on a controller.
 SUPPORTED = ((3, 11), (3, 13))
 RANGE = " to ".join(pythons.text(version) for version in SUPPORTED)
 
 
-def choose(asked: str | None) -> Path:
-    """The interpreter asked for, or else the distribution's, or else any that fits."""
-    if asked:
-        return _usable(Path(shutil.which(asked) or asked))
+def choose(requested: str | None) -> Path:
+    """Return the requested interpreter, else the distribution's, else any supported one."""
+    if requested:
+        return _usable(Path(shutil.which(requested) or requested))
     for python in _candidates():
-        if _supported(python):
+        if _is_supported(python):
             return _usable(python)
-    raise Unavailable(f"no Python {RANGE} was found: install one, or name it with `make venv PYTHON=/path/to/python3`")
+    raise Unavailable(
+        f"no Python {RANGE} on this machine: install one, or name it with `make venv PYTHON=/path/to/python3`"
+    )
 
 
 def _candidates() -> t.Iterator[Path]:
     yield Path("/usr/bin/python3")
     for minor in range(SUPPORTED[0][1], SUPPORTED[1][1] + 1):
-        found = pythons.find((3, minor))
-        if found:
-            yield found
+        python = pythons.find((3, minor))
+        if python:
+            yield python
 
 
-def _supported(python: Path) -> bool:
+def _is_supported(python: Path) -> bool:
     return SUPPORTED[0] <= _version(python) <= SUPPORTED[1]
 
 
 def _usable(python: Path) -> Path:
-    if not _supported(python):
+    if not _is_supported(python):
         raise Unavailable(f"{python} is not a Python {RANGE}: name one with `make venv PYTHON=/path/to/python3`")
     if pythons.probe(python) is None:
         _install_venv_package(python)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The scenario on a booted machine: python -m tools.check vm."""
+"""Run the scenario on a booted machine: python -m tools.check vm."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tools import molecule, report, sandbox
 from tools.paths import ROOT, run
 
 PROGRAM = ROOT / "tests" / "vm" / "vm"
-# Seconds; several times what they take, emulated on two processors.
+# Seconds: several times what both take, emulated on two processors.
 IMAGE_TIME, SCENARIO_TIME = 600, 1800
-# What mounts while the disk is made goes with these namespaces.
+# Mounts made for the disk image disappear with these namespaces.
 APART = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
-def suite() -> report.Outcome:
-    outcome = report.Outcome("vm")
+def suite() -> report.SuiteResult:
+    result = report.SuiteResult("vm")
     reason = sandbox.unavailable("vm", "node", "fleet", "vm")
     if not reason and run([*APART, PROGRAM, "image"], limit=IMAGE_TIME) != 0:
         reason = "the machine's disk could not be made; the message is above"
     if reason:
-        outcome.skip(reason)
+        result.skip(reason)
     else:
-        outcome.check(f"scenario {molecule.BOOTED}", molecule.play(molecule.BOOTED, limit=SCENARIO_TIME))
-    return outcome
+        result.check(f"scenario {molecule.BOOTED}", molecule.play(molecule.BOOTED, limit=SCENARIO_TIME))
+    return result

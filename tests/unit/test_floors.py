@@ -19,6 +19,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import error
+from tools import imports
 
 COLLECTION = "ansible_collections.cni.node.plugins"
 PLUGINS = pathlib.Path(error.__file__).parents[2]
@@ -75,7 +76,7 @@ KNOWN_LIBRARIES = {"ansible", "jinja2", "jsonschema", "pyroute2", "yaml"}
 
 
 def sources() -> dict[str, str]:
-    """Every Python file under plugins/, by its dotted name below it."""
+    """Return the source of every Python file under plugins/, by its dotted name below it."""
     files = sorted(PLUGINS.rglob("*.py"))
     return {
         ".".join(path.relative_to(PLUGINS).with_suffix("").parts): path.read_text(encoding="utf-8") for path in files
@@ -88,7 +89,7 @@ def floor_of(name: str) -> str:
 
 
 def room_of(name: str) -> tuple[str, str]:
-    """The house and the room that a file is in; no room for a file that lies beside the rooms."""
+    """Return the house and the room of a file; the room of a file beside the rooms is an empty string."""
     parts = name.split(".")
     house = ".".join(parts[:2])
     if house not in ROOMS:
@@ -96,35 +97,19 @@ def room_of(name: str) -> tuple[str, str]:
     return house, parts[2] if len(parts) > 3 else ""
 
 
-@functools.cache
-def imports(name: str, source: str) -> frozenset[str]:
-    """Dotted names that a file imports, wherever in it: `from x import y` gives both x and x.y."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            origin = _origin(name, node)
-            found |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
-    return frozenset(found - {""})
-
-
-def _origin(name: str, node: ast.ImportFrom) -> str:
-    if not node.level:
-        return node.module or ""
-    package = f"{COLLECTION}.{name}".split(".")[: -node.level]
-    return ".".join([*package, *([node.module] if node.module else [])])
+read_imports = functools.cache(imports.read_imports)
 
 
 def ours(name: str, source: str, known: t.Collection[str]) -> set[str]:
-    """The files of ours that a file imports."""
-    below = {found[len(COLLECTION) + 1 :] for found in imports(name, source) if found.startswith(f"{COLLECTION}.")}
+    """Return the files of the collection that a file imports."""
+    prefix = f"{COLLECTION}."
+    below = {found[len(prefix) :] for found in read_imports(f"plugins.{name}", source) if found.startswith(prefix)}
     return {found for found in below if found in known}
 
 
 def foreign(name: str, source: str) -> set[str]:
-    """The libraries that a file imports, without the standard one."""
-    tops = {found.split(".")[0] for found in imports(name, source)} - {"ansible_collections"}
+    """Return the libraries that a file imports, without the standard library."""
+    tops = {found.split(".")[0] for found in read_imports(f"plugins.{name}", source)} - {"ansible_collections"}
     return tops & KNOWN_LIBRARIES if STANDARD_LIBRARY is None else tops - STANDARD_LIBRARY
 
 
@@ -176,7 +161,7 @@ def _form(name: str, source: str) -> list[str]:
 
 
 def _circles(graph: t.Mapping[str, set[str]]) -> list[str]:
-    """Files that are left over when one after the other all are taken away that nobody left imports."""
+    """Return the files that remain when files that no remaining file imports are removed again and again."""
     waiting = collections.Counter(target for targets in graph.values() for target in targets)
     free = [name for name in graph if not waiting[name]]
     left = set(graph)

@@ -110,7 +110,7 @@ class Finding(t.NamedTuple):
         hint: What was expected, or what to do.
         plugin: Index and type of the plugin concerned.
         line: Line number in the text, counted from 1; None without a text.
-        may_come: In check mode, another task may be about to bring what is missing: nothing stops for it.
+        is_tolerated: In check mode, an earlier task may create what is missing; an error becomes a warning.
         is_unchanged: The node has this network already, and only the node has changed; an error becomes a warning.
     """
 
@@ -122,7 +122,7 @@ class Finding(t.NamedTuple):
     value: t.Any = None
     plugin: tuple[int, str] | None = None
     line: int | None = None
-    may_come: bool = False
+    is_tolerated: bool = False
     is_unchanged: bool = False
 
     @property
@@ -131,7 +131,7 @@ class Finding(t.NamedTuple):
 
     @property
     def severity(self) -> str:
-        return WARNING if self.may_come or self.is_unchanged else CODES[self.code][1]
+        return WARNING if self.is_tolerated or self.is_unchanged else CODES[self.code][1]
 
     def as_dict(self) -> dict[str, t.Any]:
         """Return the finding as modules and filters return it, escaped, with long values cut."""
@@ -161,7 +161,7 @@ class Finding(t.NamedTuple):
 
 def errors(findings: t.Iterable[Finding], *, strict: bool = False) -> list[Finding]:
     """Return the findings that stop a run: errors, and with ``strict`` warnings too."""
-    return [finding for finding in findings if finding.severity == ERROR or (strict and not finding.may_come)]
+    return [finding for finding in findings if finding.severity == ERROR or (strict and not finding.is_tolerated)]
 
 
 def refusal(findings: t.Sequence[Finding]) -> CniError:

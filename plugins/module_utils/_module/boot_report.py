@@ -10,8 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
-from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import file_diff, warn
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
 from ansible_collections.cni.node.plugins.module_utils._node.boot.prepare import prepare

@@ -20,26 +20,23 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import (
     errors,
     refusal,
 )
-from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module import conflist_checks
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
-from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
-from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure, done, warn
-from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import (
-    ConflistDirectory,
-    Wanted,
+from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure, done, file_diff, warn
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.apply import apply, hold_lock
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import (
+    DesiredConflist,
+    locate,
     to_content,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned import Prospect
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.plan import ConflistPlan, make_plan
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
-from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
-from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-# The controller has looked at all but the last when this gets here, and at the attachments, which stay there.
+# The controller checks all levels but the last, and the attachments, before the module runs.
 _LEVELS: t.Final = [SCHEMA, SPECIFICATION, CONSISTENCY, NODE]
 
 VALIDATE: t.Final = {
@@ -53,64 +50,49 @@ VALIDATE: t.Final = {
 }
 
 
-class _Plan(t.NamedTuple):
-    directory: ConflistDirectory
-    changes: list[FileChange]
-    prospect: Prospect
+class _Decision(t.NamedTuple):
+    """A plan and the findings about it; an error among them stops the module."""
+
+    plan: ConflistPlan
     findings: list[Finding]
-    stopping: list[Finding]
+    errors: list[Finding]
 
 
 def ensure(module: AnsibleModule) -> dict[str, t.Any]:
-    """Do what the module `conflists` is asked for and return its result."""
-    plan = _planned(module)
-    if not module.check_mode and not plan.stopping and plan.directory.is_to_change(plan.changes):
-        with plan.directory.alone(module.params["timeout"]):
-            plan = _planned(module, plan)
-            if not plan.stopping:
-                plan.directory.apply(plan.changes)
-    warn(module, (str(finding) for finding in plan.findings if finding not in plan.stopping))
-    findings = [finding.as_dict() for finding in plan.findings]
-    if plan.stopping:
-        return {"failed": True, **as_failure(refusal(plan.stopping)), "findings": findings}
-    return {**_report(plan.changes, foretold=module.check_mode), "findings": findings}
+    """Write and remove network configurations as the task asks, and return the module's result."""
+    decision = _decide(module)
+    if not module.check_mode and not decision.errors and decision.plan.is_needed:
+        with hold_lock(decision.plan.directory.path, module.params["timeout"]):
+            decision = _decide(module, decision)
+            if not decision.errors:
+                apply(decision.plan)
+    warn(module, (str(finding) for finding in decision.findings if finding not in decision.errors))
+    findings = [finding.as_dict() for finding in decision.findings]
+    if decision.errors:
+        return {"failed": True, **as_failure(refusal(decision.errors)), "findings": findings}
+    return {**_report(decision.plan.changes, foretold=module.check_mode), "findings": findings}
 
 
-def _planned(module: AnsibleModule, before: _Plan | None = None) -> _Plan:
-    """Look at the directory and decide; what was found before still goes for a directory that is as it was."""
+def _decide(module: AnsibleModule, before: _Decision | None = None) -> _Decision:
+    """Read the directory, plan and check; reuse earlier findings when the directory has not changed since."""
     params = module.params
-    directory = ConflistDirectory(params["conf_dir"], _mode(params["mode"]))
-    wanted = [_wanted(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
-    changes, networks = directory.plan(wanted, purge=params["purge"])
-    prospect = directory.prospect(changes, networks)
-    findings = before.findings if before and before.prospect == prospect else _validated(module, prospect)
-    return _Plan(directory, changes, prospect, findings, errors(findings, strict=params["validate"]["strict"]))
+    mode = _mode(params["mode"])
+    desired = [_desired(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
+    files = locate(desired, params["conf_dir"])
+    plan = make_plan(ConflistDirectory(params["conf_dir"]), files, purge=params["purge"], mode=mode)
+    is_same = before is not None and before.plan.planned == plan.planned
+    findings = before.findings if before and is_same else conflist_checks.findings(module, plan.planned)
+    return _Decision(plan, findings, errors(findings, strict=params["validate"]["strict"]))
 
 
-def _validated(module: AnsibleModule, prospect: Prospect) -> list[Finding]:
-    """Find what of the node stands in the way; in check mode, another task may be about to bring what is missing."""
-    params = module.params
-    found: list[Finding] = []
-    allowed, is_asked = params["allow_world_writable_plugins"], NODE in params["validate"]["levels"]
-    if params["probe"] or is_asked:
-        exposed = plugin_access.of_networks(prospect.wanted, params["plugin_dirs"], allow_world_writable=allowed)
-        found += exposed if is_asked else errors(exposed)
-    if params["probe"]:
-        timeout = positive("timeout", params["timeout"])
-        executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
-        probe = PluginProbe(executor, may_come=module.check_mode)
-        found += [finding for network in prospect.wanted for finding in probe.findings(network)]
-    if is_asked:
-        found += conflist_checks.findings(prospect, may_come=module.check_mode)
-    return found
-
-
-def _wanted(item: t.Mapping[str, t.Any], where: str) -> Wanted:
+def _desired(item: t.Mapping[str, t.Any], where: str) -> DesiredConflist:
     if not 0 <= item["priority"] <= 99:
         raise CniError(
-            Code.INVALID_CONFIG, f"{where}: priority: {item['priority']}", "expected: 0 to 99; files are sorted as text"
+            Code.INVALID_CONFIG,
+            f"{where}: priority: {item['priority']}",
+            "expected: 0 to 99, because runtimes sort file names as text",
         )
-    return Wanted(
+    return DesiredConflist(
         where=where,
         content=content_of(item, where, to_content),
         network=item["name"] or "",
@@ -119,15 +101,15 @@ def _wanted(item: t.Mapping[str, t.Any], where: str) -> Wanted:
     )
 
 
-def _mode(given: object) -> int:
-    """Read permissions as Ansible's own modules do: text is octal digits, a number is what YAML makes of 0644."""
-    number = given if isinstance(given, int) and not isinstance(given, bool) else None
+def _mode(value: object) -> int:
+    """Return permissions. Text is read as octal digits; a number is taken as it is, as YAML has read 0644 already."""
+    number = value if isinstance(value, int) and not isinstance(value, bool) else None
     if number is not None and 0 <= number <= 0o777:
         return number
-    if isinstance(given, str) and re.fullmatch(r"0?[0-7]{3}", given):
-        return int(given, 8)
-    meant = "" if number is None else f", which is {number:#o}"
-    raise CniError(Code.INVALID_CONFIG, f"mode: {given!r}{meant}", 'expected: octal digits such as "0644"')
+    if isinstance(value, str) and re.fullmatch(r"0?[0-7]{3}", value):
+        return int(value, 8)
+    octal = "" if number is None else f", which is {number:#o}"
+    raise CniError(Code.INVALID_CONFIG, f"mode: {value!r}{octal}", 'expected: octal digits such as "0644"')
 
 
 def _report(changes: t.Sequence[FileChange], *, foretold: bool) -> dict[str, t.Any]:

@@ -14,8 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
-from ansible_collections.cni.node.plugins.module_utils._module.file_diff import file_diff
-from ansible_collections.cni.node.plugins.module_utils._module.run import done, numbered
+from ansible_collections.cni.node.plugins.module_utils._module.run import done, file_diff, numbered
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, Reasons, add_network
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings, Plan
 

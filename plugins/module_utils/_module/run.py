@@ -18,6 +18,7 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
     from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
+    from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
 # What a dry run has found, and does not foretell.
 _FOUND: t.Final = ("checked", "failed", "kept", "left", "unchanged")
@@ -74,10 +75,32 @@ def numbered(number: int, plural: str) -> str:
     return f"{number} {plural[:-1] if is_singular else plural}"
 
 
+def file_diff(change: FileChange) -> dict[str, t.Any]:
+    """Return the diff of a changed file: its content, its mode, or both.
+
+    For the removal of a file without content, such as a dangling link, the diff shows the state instead.
+    """
+    if change.after is None and not change.before:
+        return {
+            when: {"path": change.path, "state": state} for when, state in (("before", "file"), ("after", "absent"))
+        }
+    modes = {"before": change.before_mode, "after": change.after_mode}
+    if change.before == change.after:
+        return {when: {"path": change.path, "mode": f"{mode or 0:04o}"} for when, mode in modes.items()}
+    has_other_mode = None not in modes.values() and change.before_mode != change.after_mode
+    shown = {when: f" (mode {mode or 0:04o})" if has_other_mode else "" for when, mode in modes.items()}
+    return {
+        "before_header": f"{change.path}{shown['before']}",
+        "before": (change.before or b"").decode("utf-8", "replace"),
+        "after_header": f"{change.path}{shown['after']}",
+        "after": (change.after or b"").decode("utf-8", "replace"),
+    }
+
+
 def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
     """Show each warning once."""
     for warning in dict.fromkeys(map(printable.lines, warnings)):
         module.warn(warning)
 
 
-__all__ = ("as_failure", "counted", "done", "numbered", "run", "stderr_log", "warn", "warn_of_omitted")
+__all__ = ("as_failure", "counted", "done", "file_diff", "numbered", "run", "stderr_log", "warn", "warn_of_omitted")

@@ -44,7 +44,7 @@ def verify(module: AnsibleModule) -> dict[str, t.Any]:
         lock = os.path.join(params["cache_dir"], OWN_DIRECTORY, "locks", "verify")
         with hold_lock(lock, exclusive=True, timeout=timeout, what="verification"):
             verification.carry_out(trials)
-    found = plugin_access.of_networks(
+    found = plugin_access.network_findings(
         verification.networks(trials), params["plugin_dirs"], allow_world_writable=allowed
     )
     warn(module, map(str, found))

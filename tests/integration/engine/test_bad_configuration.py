@@ -187,11 +187,11 @@ def test_a_link_to_nowhere_is_named(node: EngineNode, blue: Namespace) -> None:
 @pytest.mark.parametrize(
     ("item", "fragment"),
     [
-        ({"filename": "../net.conflist"}, "'../net.conflist' is no name for a network configuration"),
-        ({"filename": ".net.conflist"}, "'.net.conflist' is no name for a network configuration"),
+        ({"filename": "../net.conflist"}, "'../net.conflist' is not a valid file name for a network configuration"),
+        ({"filename": ".net.conflist"}, "'.net.conflist' is not a valid file name for a network configuration"),
         ({"filename": "net.txt"}, "expected: letters, digits, '_', '.', '@', '+', '-', and one of .conflist"),
         ({"priority": 100}, "priority: 100; expected: 0 to 99"),
-        ({"name": "other"}, "its network is 'net', not 'other'"),
+        ({"name": "other"}, "the name is 'other', but the configuration defines 'net'"),
     ],
 )
 def test_conflists_refuses_a_file_name_that_no_runtime_would_read(node: EngineNode, item: Json, fragment: str) -> None:

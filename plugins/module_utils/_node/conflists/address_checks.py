@@ -13,7 +13,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, View
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned import Prospect
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
     Address,
     Network,
@@ -76,12 +76,12 @@ class _Place(t.NamedTuple):
     is_direct: bool
 
 
-def findings(prospect: Prospect, view: View) -> t.Iterator[Finding]:
+def findings(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
     """Find addresses of networks that the node has, that it sends elsewhere, or that another file's network has too."""
-    others = [span for network in prospect.others for span in _spans(network)]
+    others = [span for network in planned.others for span in _spans(network)]
     own, places, idle = _own_addresses(view), _places(view), _idle_bridges(view)
-    for network in prospect.wanted:
-        before = prospect.before.get(network.name)
+    for network in planned.wanted:
+        before = planned.before.get(network.name)
         was = list(_spans(before)) if before else []
         for span in _spans(network):
             yield from _taken(span, _inside(own, span.range.first, span.range.last))

@@ -12,7 +12,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpInterface, Link, View
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned import Prospect
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
     Range,
     bridge_address,
@@ -22,13 +22,13 @@ from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment imp
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Configured, configured
 
 
-def findings(prospect: Prospect, view: View) -> t.Iterator[Finding]:
+def findings(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
     """Find bridges whose address is not the gateway that a network gives them, as bridge itself does at ADD."""
-    for network in prospect.wanted:
+    for network in planned.wanted:
         for plugin in configured(network):
             if plugin.type == "bridge" and is_routed(plugin.type, plugin.keys):
                 found = _of_bridge(network, plugin, view)
-                yield from (one._replace(is_unchanged=not prospect.is_new(network)) for one in found)
+                yield from (one._replace(is_unchanged=not planned.is_new(network)) for one in found)
 
 
 def _of_bridge(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:

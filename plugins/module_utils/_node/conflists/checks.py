@@ -15,25 +15,25 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists import (
     file_checks,
     link_checks,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned import Prospect
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 
 
-def findings(prospect: Prospect, *, may_come: bool) -> list[Finding]:
+def findings(planned: PlannedDirectory, *, tolerate_missing: bool) -> list[Finding]:
     """Compare network configurations with the node: with its links, addresses and routes, and with its other files.
 
     Args:
-        may_come: Another task may be about to make what is missing.
+        tolerate_missing: Another task may be about to make what is missing.
 
     Raises:
         CniError: ``IO_FAILURE``: the kernel does not answer.
     """
     found: list[Finding] = []
-    if prospect.wanted:
+    if planned.wanted:
         view = rtnetlink.snapshot()
-        found += link_checks.findings(prospect, view, may_come=may_come)
-        found += address_checks.findings(prospect, view)
-        found += bridge_checks.findings(prospect, view)
-    return [*found, *file_checks.findings(prospect)]
+        found += link_checks.findings(planned, view, tolerate_missing=tolerate_missing)
+        found += address_checks.findings(planned, view)
+        found += bridge_checks.findings(planned, view)
+    return [*found, *file_checks.findings(planned)]
 
 
 __all__ = ("findings",)

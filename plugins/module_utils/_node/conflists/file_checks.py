@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable, pri
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned import Prospect
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 
 # What is to come first: it runs the others.
 _DELEGATING: t.Final = ("multus", "multus-shim")
@@ -28,29 +28,29 @@ _TEMPORARY: t.Final = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|s
 _YOUNG: t.Final = 60
 
 
-def findings(prospect: Prospect) -> t.Iterator[Finding]:
+def findings(planned: PlannedDirectory) -> t.Iterator[Finding]:
     """Find files of a directory that stand in the way of those wanted, or that nobody wants any more.
 
     Of the files of one network, libcni takes lists before single plugins; podman reads lists only. CRI-O goes by
     the name alone, and so does containerd, which reads the first file and no other. None passes hidden files over.
     """
-    for network in prospect.wanted:
-        yield from _shadowed(prospect, network)
-    names = _names(prospect)
+    for network in planned.wanted:
+        yield from _shadowed(planned, network)
+    names = _names(planned)
     read = [name for name in names if name.endswith(conf_dir.ENDINGS)]
     first = read[0] if read else ""
-    if prospect.wanted:
-        yield from _other_first(prospect, next((name for name in read if name[0] != "."), ""))
-    for path, error in prospect.broken.items():
+    if planned.wanted:
+        yield from _other_first(planned, next((name for name in read if name[0] != "."), ""))
+    for path, error in planned.broken.items():
         is_first = os.path.basename(path) == first
         hint = "containerd has no network as long as it comes first" if is_first else "mend it, or remove it"
         yield Finding("broken-file", path, "", error.msg.replace(f"{printable.line(path)}: ", ""), hint)
     for name in names:
-        yield from _leftover(prospect, name, is_first=name == first)
+        yield from _leftover(planned, name, is_first=name == first)
 
 
-def _shadowed(prospect: Prospect, network: NetworkConfiguration) -> t.Iterator[Finding]:
-    others = [one.source for one in prospect.others if one.name == network.name]
+def _shadowed(planned: PlannedDirectory, network: NetworkConfiguration) -> t.Iterator[Finding]:
+    others = [one.source for one in planned.others if one.name == network.name]
     if not others:
         return
     files = sorted([network.source, *others], key=conf_dir.precedence)
@@ -61,19 +61,19 @@ def _shadowed(prospect: Prospect, network: NetworkConfiguration) -> t.Iterator[F
     yield Finding("shadowed-network", network.source, "/name", f"{message}; runtimes use {which}", hint, network.name)
 
 
-def _other_first(prospect: Prospect, first: str) -> t.Iterator[Finding]:
-    winner = next((one for one in prospect.others if os.path.basename(one.source) == first), None)
-    if winner is None or first in prospect.own or winner.plugins[0].type in _DELEGATING:
+def _other_first(planned: PlannedDirectory, first: str) -> t.Iterator[Finding]:
+    winner = next((one for one in planned.others if os.path.basename(one.source) == first), None)
+    if winner is None or first in planned.own or winner.plugins[0].type in _DELEGATING:
         return
-    if any(winner.name == network.name for network in prospect.wanted):  # that it is shadowed is said
+    if any(winner.name == network.name for network in planned.wanted):  # that it is shadowed is said
         return
     message = f"the network {winner.name} is what containerd and CRI-O give to pods: this file comes first by its name"
     hint = "remove it, or give a lower priority to what is to come first"
     yield Finding("other-file-first", winner.source, "/name", message, hint, winner.name)
 
 
-def _leftover(prospect: Prospect, name: str, *, is_first: bool) -> t.Iterator[Finding]:
-    path = os.path.join(prospect.path, name)
+def _leftover(planned: PlannedDirectory, name: str, *, is_first: bool) -> t.Iterator[Finding]:
+    path = os.path.join(planned.path, name)
     if name.startswith(".") and name.endswith(conf_dir.ENDINGS):
         first = ", and before all others" if is_first else ""
         message = f"runtimes read this file{first}, although its name begins with a dot"
@@ -84,15 +84,15 @@ def _leftover(prospect: Prospect, name: str, *, is_first: bool) -> t.Iterator[Fi
         yield Finding("leftover-file", path, "", message, "remove it, for example with the module cni.node.gc")
 
 
-def _names(prospect: Prospect) -> list[str]:
+def _names(planned: PlannedDirectory) -> list[str]:
     """Return what is in the directory and is going to be, directories aside."""
     try:
-        with os.scandir(prospect.path) as entries:
+        with os.scandir(planned.path) as entries:
             there = {entry.name for entry in entries if not entry.is_dir()}
     except OSError:  # not there yet; what else is wrong with it, writing says
         there = set()
-    wanted = {os.path.basename(network.source) for network in prospect.wanted}
-    return sorted(wanted | there - {os.path.basename(path) for path in prospect.removed})
+    wanted = {os.path.basename(network.source) for network in planned.wanted}
+    return sorted(wanted | there - {os.path.basename(path) for path in planned.removed})
 
 
 def _is_old(path: str) -> bool:

@@ -14,7 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned import Prospect
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Configured, configured
 
 # Plugins that put a link on one of the node's.
@@ -23,24 +23,26 @@ _PCI_DEVICES: t.Final = "/sys/bus/pci/devices"
 _SHOWN: t.Final = 10
 
 
-def findings(prospect: Prospect, view: View, *, may_come: bool) -> t.Iterator[Finding]:
+def findings(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -> t.Iterator[Finding]:
     """Find the node's links and devices that plugins need and that are not there, or are too small.
 
     Args:
-        may_come: Another task may be about to make what is missing.
+        tolerate_missing: Another task may be about to make what is missing.
     """
-    for network in prospect.wanted:
+    for network in planned.wanted:
         for plugin in configured(network):
             if plugin.type in _ON_MASTER and not plugin.keys.get("linkInContainer"):
-                yield from _on_master(network, plugin, view, may_come=may_come)
-            elif plugin.type == "host-device" and prospect.is_new(network):
+                yield from _on_master(network, plugin, view, tolerate_missing=tolerate_missing)
+            elif plugin.type == "host-device" and planned.is_new(network):
                 # Once something is attached, the device is inside of it.
                 yield from _device(network, plugin, view)
 
 
-def _on_master(network: NetworkConfiguration, plugin: Configured, view: View, *, may_come: bool) -> t.Iterator[Finding]:
+def _on_master(
+    network: NetworkConfiguration, plugin: Configured, view: View, *, tolerate_missing: bool
+) -> t.Iterator[Finding]:
     if plugin.keys.get("master"):
-        yield from _named_master(network, plugin, view, may_come=may_come)
+        yield from _named_master(network, plugin, view, tolerate_missing=tolerate_missing)
         master = _link(plugin.keys["master"], view)
     elif plugin.type == "vlan" or plugin.place:  # the schema speaks of the one; the other has the link before it
         return
@@ -48,7 +50,9 @@ def _on_master(network: NetworkConfiguration, plugin: Configured, view: View, *,
         master = _of_default_route(view)
         if master is None:
             message = f"{plugin.type} has no master, and there is no default route to take one from"
-            yield _finding("missing-link", network, plugin, "", message, "name a link as master", may_come=may_come)
+            yield _finding(
+                "missing-link", network, plugin, "", message, "name a link as master", is_tolerated=tolerate_missing
+            )
     mtu = plugin.keys.get("mtu")
     if master and isinstance(mtu, int) and mtu > master.mtu:
         message = f"an MTU of {mtu} bytes is more than the {master.mtu} of {master.name}, the master"
@@ -57,14 +61,14 @@ def _on_master(network: NetworkConfiguration, plugin: Configured, view: View, *,
 
 
 def _named_master(
-    network: NetworkConfiguration, plugin: Configured, view: View, *, may_come: bool
+    network: NetworkConfiguration, plugin: Configured, view: View, *, tolerate_missing: bool
 ) -> t.Iterator[Finding]:
     name = plugin.keys["master"]
     if isinstance(name, str) and _link(name, view) is None:
         there = sorted(link.name for link in view.links if link.name != "lo" and link.name[:4] != "veth")
         hint = f"it has {', '.join(there[:_SHOWN])}{', ...' if there[_SHOWN:] else ''}" if there else ""
         message = f"the node has no link {name!r}"
-        yield _finding("missing-link", network, plugin, "/master", message, hint, name, may_come=may_come)
+        yield _finding("missing-link", network, plugin, "/master", message, hint, name, is_tolerated=tolerate_missing)
 
 
 def _device(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:
@@ -104,10 +108,10 @@ def _finding(
     hint: str,
     value: t.Any = None,
     *,
-    may_come: bool = False,
+    is_tolerated: bool = False,
 ) -> Finding:
     place = f"{plugin.path}{path}"
-    return Finding(code, network.source, place, message, hint, value, plugin.plugin, may_come=may_come)
+    return Finding(code, network.source, place, message, hint, value, plugin.plugin, is_tolerated=is_tolerated)
 
 
 __all__ = ("findings",)

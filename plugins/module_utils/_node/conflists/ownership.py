@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import typing as t
 
@@ -14,16 +15,15 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
-from ansible_collections.cni.node.plugins.module_utils._node.files.digest import sha256
 
 # No runtime reads a file of this name: it has none of the endings.
 _FILE: t.Final = ".cni.node.owned"
 
 
 class Ownership:
-    """Which files of a directory of network configurations were written by this collection.
+    """The list of files that this collection has written to a directory of network configurations.
 
-    A file that somebody has changed since is not taken for ours any more.
+    A file with other content than the list says has been changed since, and is not removed.
     """
 
     def __init__(self, directory: str, files: dict[str, dict[str, str]]) -> None:
@@ -32,7 +32,7 @@ class Ownership:
 
     @classmethod
     def load(cls, directory: str) -> Ownership:
-        """Read the list; a list that cannot be read is an error, for purging by a guess is none of our business.
+        """Read the list. An unreadable list is an error, because a guess could remove the files of others.
 
         Raises:
             CniError: ``DECODE_FAILURE``, ``IO_FAILURE``.
@@ -46,39 +46,38 @@ class Ownership:
             raise CniError(
                 Code.DECODE_FAILURE,
                 f"{path}: /files: expected an object of objects",
-                "remove the file to disown what it lists",
+                "remove the file; the configurations that it lists then count as written by others",
             )
         return cls(directory, files)
 
-    def files(self) -> list[tuple[str, str]]:
-        """Return the name of each file of ours with its network's."""
-        return [(filename, str(file.get("network"))) for filename, file in sorted(self._files.items())]
-
-    def network_of(self, filename: str) -> str:
-        return str(self._files.get(filename, {}).get("network", ""))
+    def networks_by_file(self) -> dict[str, str]:
+        """Return the names of the listed files, each with the name of the network that it was written for."""
+        return {filename: str(file.get("network", "")) for filename, file in sorted(self._files.items())}
 
     def is_unaltered(self, filename: str) -> bool:
-        """Tell whether a file is there and is as we wrote it."""
+        """Return whether a listed file exists with the content that was written."""
         content = durable.read(os.path.join(self._directory, filename))
-        return content is not None and sha256(content) in self._files[filename].get("sha256", "").split()
+        if content is None:
+            return False
+        return hashlib.sha256(content).hexdigest() in self._files[filename].get("sha256", "").split()
 
     def differs(self, changes: t.Iterable[FileChange]) -> bool:
-        """Tell whether carrying out changes would leave another list."""
-        return self._settled(changes) != self._files
+        """Return whether changes would alter the list."""
+        return self._after(changes) != self._files
 
     def claim(self, changes: t.Iterable[FileChange]) -> None:
-        """Note what is about to be written beside what is there, so that either is ours if we are killed."""
+        """List new content beside the old, so that both count as written by this collection if the run is killed."""
         claimed = dict(self._files)
-        for filename, file in self._settled(changes).items():
+        for filename, file in self._after(changes).items():
             digests = {*self._files.get(filename, {}).get("sha256", "").split(), file["sha256"]}
             claimed[filename] = {**file, "sha256": " ".join(sorted(digests - {""}))}
         self._save(claimed)
 
     def settle(self, changes: t.Iterable[FileChange]) -> None:
-        """Note what has been written and removed."""
-        self._save(self._settled(changes))
+        """List what has been written, and drop what has been removed."""
+        self._save(self._after(changes))
 
-    def _settled(self, changes: t.Iterable[FileChange]) -> dict[str, dict[str, str]]:
+    def _after(self, changes: t.Iterable[FileChange]) -> dict[str, dict[str, str]]:
         files = {
             name: file for name, file in self._files.items() if os.path.lexists(os.path.join(self._directory, name))
         }
@@ -87,7 +86,7 @@ class Ownership:
             if change.after is None:
                 files.pop(filename, None)
             elif change.changed or filename in files:
-                files[filename] = {"network": change.network, "sha256": sha256(change.after)}
+                files[filename] = {"network": change.network, "sha256": hashlib.sha256(change.after).hexdigest()}
         return files
 
     def _save(self, files: dict[str, dict[str, str]]) -> None:

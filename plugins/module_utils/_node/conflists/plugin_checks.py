@@ -22,13 +22,13 @@ _Answer = t.Union[tuple[str, ...], CniError]
 class PluginProbe:
     """Asks the plugins of networks for the versions they support, each of them once."""
 
-    def __init__(self, executor: Executor, *, may_come: bool) -> None:
+    def __init__(self, executor: Executor, *, tolerate_missing: bool) -> None:
         """
         Args:
-            may_come: Another task may be about to install what is missing.
+            tolerate_missing: Another task may be about to install what is missing.
         """
         self._versions = PluginVersions(executor)
-        self._may_come = may_come
+        self._tolerate_missing = tolerate_missing
         self._answers: dict[str, _Answer] = {}
 
     def findings(self, network: NetworkConfiguration) -> t.Iterator[Finding]:
@@ -54,8 +54,8 @@ class PluginProbe:
         if isinstance(answer, CniError):
             is_missing = isinstance(answer, NotFound)
             code = "missing-plugin" if is_missing else "broken-plugin"
-            may_come = is_missing and self._may_come
-            return _finding(network, one, code, answer.msg, answer.details, may_come=may_come)
+            is_tolerated = is_missing and self._tolerate_missing
+            return _finding(network, one, code, answer.msg, answer.details, is_tolerated=is_tolerated)
         if not set(one.versions).intersection(answer):
             message = f"{one.type} supports {', '.join(answer)}, and not {' or '.join(one.versions)}"
             hint = "install a release that does, or write a version that it supports"
@@ -64,9 +64,9 @@ class PluginProbe:
 
 
 def _finding(
-    network: NetworkConfiguration, one: Executable, code: str, message: str, hint: str, *, may_come: bool = False
+    network: NetworkConfiguration, one: Executable, code: str, message: str, hint: str, *, is_tolerated: bool = False
 ) -> Finding:
-    return Finding(code, network.source, one.path, message, hint, one.type, one.plugin, may_come=may_come)
+    return Finding(code, network.source, one.path, message, hint, one.type, one.plugin, is_tolerated=is_tolerated)
 
 
 def _nothing_common(

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import executables
 
 
-def of_networks(
+def network_findings(
     networks: t.Iterable[NetworkConfiguration], plugin_dirs: t.Sequence[str], *, allow_world_writable: bool
 ) -> list[Finding]:
     """Find directories and plugins of networks, delegated plugins included, that others than root can change."""
@@ -47,4 +47,4 @@ def _finding(one: Exposure, allow_world_writable: bool) -> Finding:
     return Finding("writable-plugin", one.path, "", one.reason, hint)
 
 
-__all__ = ("findings", "of_networks")
+__all__ = ("findings", "network_findings")

@@ -14,7 +14,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
+from ansible_collections.cni.node.plugins.module_utils._module import conflists
+from ansible_collections.cni.node.plugins.module_utils._node.conflists import plan
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
 
@@ -123,16 +124,16 @@ def test_strictness_and_levels_reach_the_node(ensure: Ensure, tmp_path: pathlib.
 @pytest.fixture
 def overtake(monkeypatch: pytest.MonkeyPatch) -> t.Callable[[t.Callable[[], object]], None]:
     """Have something happen right after the next run has decided what to do."""
-    plan = ConflistDirectory.plan
+    make_plan = plan.make_plan
 
     def after_the_next_plan(happens: t.Callable[[], object]) -> None:
-        def overtaken(directory: ConflistDirectory, *arguments: t.Any, **keywords: t.Any) -> t.Any:
-            monkeypatch.setattr(ConflistDirectory, "plan", plan)
-            planned = plan(directory, *arguments, **keywords)
+        def overtaken(*arguments: t.Any, **keywords: t.Any) -> t.Any:
+            monkeypatch.setattr(conflists, "make_plan", make_plan)
+            made = make_plan(*arguments, **keywords)
             happens()
-            return planned
+            return made
 
-        monkeypatch.setattr(ConflistDirectory, "plan", overtaken)
+        monkeypatch.setattr(conflists, "make_plan", overtaken)
 
     return after_the_next_plan
 

@@ -46,7 +46,7 @@ class AccessCase:
             (path / name).chmod(self.modes.get(name, 0o755))
         networks = [config.parse(CONTENT, FILE)]
         directories = [str(path / FIRST), str(path / SECOND), str(path / "missing")]
-        found = plugin_access.of_networks(networks, directories, allow_world_writable=self.allowed)
+        found = plugin_access.network_findings(networks, directories, allow_world_writable=self.allowed)
         return [one for one in found if one.file.startswith(f"{path}/")]
 
 

@@ -11,9 +11,13 @@ import pathlib
 import stat
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory, Wanted
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.planned import Prospect
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.apply import apply
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist, locate
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import (
+    ConflistDirectory,
+    PlannedDirectory,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.plan import ConflistPlan, make_plan
 
 
 def text(name: str, **keys: object) -> bytes:
@@ -24,33 +28,30 @@ def single(name: str) -> bytes:
     return json.dumps({"cniVersion": "0.4.0", "name": name, "type": "a"}).encode()
 
 
-def wanted(name: str, content: bytes | None = None, **keys: t.Any) -> Wanted:
-    return Wanted(f"item {name}", content or text(name), **keys)
+def wanted(name: str, content: bytes | None = None, **keys: t.Any) -> DesiredConflist:
+    return DesiredConflist(f"item {name}", content or text(name), **keys)
 
 
-def absent(network: str = "", filename: str = "") -> Wanted:
-    return Wanted("item absent", None, network=network, filename=filename)
+def absent(network: str = "", filename: str = "") -> DesiredConflist:
+    return DesiredConflist("item absent", None, network=network, filename=filename)
 
 
 class NetD:
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
 
-    def plan(
-        self, *items: Wanted, purge: bool = False, mode: int = 0o644
-    ) -> tuple[ConflistDirectory, list[FileChange]]:
-        directory = ConflistDirectory(str(self.path), mode)
-        return directory, directory.plan(items, purge=purge)[0]
+    def plan(self, *items: DesiredConflist, purge: bool = False, mode: int = 0o644) -> ConflistPlan:
+        path = str(self.path)
+        return make_plan(ConflistDirectory(path), locate(items, path), purge=purge, mode=mode)
 
-    def prospect(self, *items: Wanted, purge: bool = False) -> Prospect:
-        directory = ConflistDirectory(str(self.path), 0o644)
-        return directory.prospect(*directory.plan(items, purge=purge))
+    def planned(self, *items: DesiredConflist, purge: bool = False) -> PlannedDirectory:
+        return self.plan(*items, purge=purge).planned
 
-    def ensure(self, *items: Wanted, purge: bool = False, mode: int = 0o644) -> dict[str, str]:
-        """What became of each file, by its name."""
-        directory, changes = self.plan(*items, purge=purge, mode=mode)
-        directory.apply(changes)
-        return {pathlib.Path(change.path).name: change.action for change in changes}
+    def ensure(self, *items: DesiredConflist, purge: bool = False, mode: int = 0o644) -> dict[str, str]:
+        """Plan and apply; return the action for each file, by its name."""
+        plan = self.plan(*items, purge=purge, mode=mode)
+        apply(plan)
+        return {pathlib.Path(change.path).name: change.action for change in plan.changes}
 
     def put(self, name: str, content: bytes) -> pathlib.Path:
         self.path.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import Json, network
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import (
     PLAIN,
@@ -49,12 +49,12 @@ class Case:
         ours: What an earlier run has written.
     """
 
-    wanted: t.Sequence[Wanted]
+    wanted: t.Sequence[DesiredConflist]
     said: t.Sequence[Said] = ()
     node: ExampleNode = PLAIN
     files: t.Mapping[str, bytes | str | None] = dataclasses.field(default_factory=dict)
     age: float = DAY
-    ours: t.Sequence[Wanted] = ()
+    ours: t.Sequence[DesiredConflist] = ()
 
     def findings(self, path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
         net_d = NetD(path)
@@ -63,7 +63,7 @@ class Case:
             _put(net_d, name, content, time.time() - self.age)
         monkeypatch.setattr(rtnetlink, "snapshot", lambda: self.node.view)
         monkeypatch.setattr(rtnetlink, "link", self.node.link)
-        return conflist_checks.findings(net_d.prospect(*self.wanted), may_come=False)
+        return conflist_checks.findings(net_d.planned(*self.wanted), tolerate_missing=False)
 
 
 # By code, and by what the case is about.
@@ -80,7 +80,7 @@ def on(node: ExampleNode, *plugins: Json, said: t.Sequence[Said] = (), **keys: t
 
 
 def among(
-    files: t.Mapping[str, bytes | str | None], *items: Wanted, said: t.Sequence[Said] = (), **keys: t.Any
+    files: t.Mapping[str, bytes | str | None], *items: DesiredConflist, said: t.Sequence[Said] = (), **keys: t.Any
 ) -> Case:
     """Networks that are wanted beside files of others; without any, one that nothing is wrong with."""
     return Case(items or [wanted("net")], said, files=files, **keys)

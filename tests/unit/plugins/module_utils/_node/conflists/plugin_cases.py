@@ -38,7 +38,7 @@ class PluginCase:
         first, second = ScriptedPlugins(path / "first"), ScriptedPlugins(path / "second")
         for name, install in self.plugins.items():
             install(second, name)
-        probe = PluginProbe(ProcessExecutor([str(first.path), str(second.path)], 60), may_come=False)
+        probe = PluginProbe(ProcessExecutor([str(first.path), str(second.path)], 60), tolerate_missing=False)
         return list(probe.findings(config.parse(self.content, FILE)))
 
 

@@ -45,8 +45,8 @@ class Lab:
         self._monkeypatch.setattr(rtnetlink, "snapshot", lambda: seen)
 
     def found(self, *plugins: Json, check_mode: bool = False) -> list[str]:
-        prospect = self.net_d.prospect(wanted("net", network("net", *plugins)))
-        findings = conflist_checks.findings(prospect, may_come=check_mode)
+        planned = self.net_d.planned(wanted("net", network("net", *plugins)))
+        findings = conflist_checks.findings(planned, tolerate_missing=check_mode)
         return [f"{one.severity} {one.code} {one.path}" for one in findings]
 
 
@@ -278,5 +278,5 @@ def test_a_subnet_is_no_other_files_either(lab: Lab, one: Json, other: Json, col
 def test_what_is_to_be_removed_collides_with_nothing(lab: Lab) -> None:
     lab.net_d.put("20-other.conflist", network("net", bridge("10.1.0.0/16", "cni1")))
     lab.net_d.ensure(wanted("gone", network("gone", bridge("10.1.0.0/16", "cni2"))))
-    prospect = lab.net_d.prospect(wanted("net", network("net", bridge("10.1.0.0/16"))), purge=True)
-    assert [one.code for one in conflist_checks.findings(prospect, may_come=False)] == ["shadowed-network"]
+    planned = lab.net_d.planned(wanted("net", network("net", bridge("10.1.0.0/16"))), purge=True)
+    assert [one.code for one in conflist_checks.findings(planned, tolerate_missing=False)] == ["shadowed-network"]

@@ -13,11 +13,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import (
-    ConflistDirectory,
-    Wanted,
-    to_content,
-)
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist, to_content
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
     NetD,
@@ -36,7 +33,7 @@ def net_d(tmp_path: pathlib.Path) -> NetD:
 
 
 def test_a_plan_touches_nothing(net_d: NetD) -> None:
-    dummy, changes = net_d.plan(wanted("a"), absent("b"), purge=True)
+    changes = net_d.plan(wanted("a"), absent("b"), purge=True).changes
     assert [(change.action, change.before, change.after) for change in changes] == [("created", None, text("a"))]
     assert not net_d.path.parent.exists()
 
@@ -62,7 +59,7 @@ def test_names_follow_from_priority_network_and_form(net_d: NetD) -> None:
 def test_a_filename_is_one_that_runtimes_read(net_d: NetD, filename: str) -> None:
     for item in (wanted("a", filename=filename), absent(filename=filename)):
         error = error_of(net_d.plan, item)
-        assert (error.code, f"{filename!r} is no name for a network configuration" in error.msg) == (
+        assert (error.code, f"{filename!r} is not a valid file name for a network configuration" in error.msg) == (
             Code.INVALID_CONFIG,
             True,
         )
@@ -82,39 +79,42 @@ def test_a_filename_ends_as_runtimes_expect_it_of_a_list_or_of_a_single_plugin(
     net_d: NetD, content: bytes, filename: str, what: str, endings: str
 ) -> None:
     assert str(error_of(net_d.ensure, wanted("a", content, filename=filename))) == (
-        f"item a: {filename!r} is no name for {what}; expected: {endings} at the end; name it so, or leave out filename"
+        f"item a: the file name {filename!r} does not fit {what};"
+        f" expected: a name that ends with {endings}; or leave out filename"
     )
     net_d.put(filename, content)
     assert net_d.ensure(absent(filename=filename)) == {filename: "removed"}
 
 
-REFUSED: dict[str, tuple[list[Wanted], str]] = {
+REFUSED: dict[str, tuple[list[DesiredConflist], str]] = {
     "not JSON": ([wanted("a", b"{")], "item a is not valid JSON"),
-    "another name": ([wanted("a", network="b")], "item a: its network is 'a', not 'b'"),
+    "another name": ([wanted("a", network="b")], "item a: the name is 'b', but the configuration defines 'a'"),
     "a network twice": ([wanted("a"), wanted("a", priority=20)], "item a: network 'a' is given twice"),
     "a file twice": (
         [wanted("a", filename="x.conflist"), wanted("b", filename="x.conflist")],
-        "item b: two networks want the file ",
+        "item b: another item writes ",
     ),
     "no plugin": ([wanted("a", text("a", plugins=[]))], "item a: /plugins: the network has no plugin"),
 }
 
 
 @pytest.mark.parametrize(("items", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_wrong_is_found_before_anything_is_written(net_d: NetD, items: list[Wanted], message: str) -> None:
+def test_what_is_wrong_is_found_before_anything_is_written(
+    net_d: NetD, items: list[DesiredConflist], message: str
+) -> None:
     assert error_of(net_d.ensure, wanted("good"), *items).msg.startswith(message)
     assert not net_d.path.exists()
 
 
 def test_the_directory_has_to_be_absolute() -> None:
-    assert error_of(ConflistDirectory, "etc/cni", 0o644).msg == "conf_dir: 'etc/cni' is not an absolute path"
+    assert error_of(ConflistDirectory, "etc/cni").msg == "conf_dir: 'etc/cni' is not an absolute path"
 
 
 def test_content_and_mode_are_kept_right(net_d: NetD) -> None:
     net_d.ensure(wanted("a"))
     assert net_d.ensure(wanted("a", text("a", disableGC=True))) == {"10-a.conflist": "changed"}
     (net_d.path / "10-a.conflist").chmod(0o666)
-    dummy, (change,) = net_d.plan(wanted("a", text("a", disableGC=True)), mode=0o600)
+    (change,) = net_d.plan(wanted("a", text("a", disableGC=True)), mode=0o600).changes
     assert (change.action, change.before_mode, change.after_mode) == ("changed", 0o666, 0o600)
     assert net_d.ensure(wanted("a", text("a", disableGC=True)), mode=0o600) == {"10-a.conflist": "changed"}
     assert net_d.modes() == {0o600}
@@ -143,11 +143,11 @@ def test_a_file_of_another_network_than_the_one_named_is_not_removed(net_d: NetD
     error = error_of(net_d.ensure, absent("a", "10-b.conflist"))
     assert (error.code, error.msg) == (
         Code.INVALID_CONFIG,
-        f"item absent: the network of {net_d.path}/10-b.conflist is 'b', not 'a'",
+        f"item absent: {net_d.path}/10-b.conflist defines network 'b', not 'a'",
     )
     assert list(net_d.files()) == ["10-a.conflist", "10-b.conflist"]
     net_d.put("10-b.conflist", b"{")
-    assert "is 'b', not 'a'" in error_of(net_d.ensure, absent("a", "10-b.conflist")).msg
+    assert "defines network 'b', not 'a'" in error_of(net_d.ensure, absent("a", "10-b.conflist")).msg
 
 
 def test_the_one_file_that_is_named_with_its_network_is_removed(net_d: NetD) -> None:

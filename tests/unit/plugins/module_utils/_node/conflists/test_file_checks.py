@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import WARNING
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import file_checks
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import Wanted
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
     NetD,
     absent,
@@ -31,9 +31,9 @@ def net_d(tmp_path: pathlib.Path) -> NetD:
     return NetD(tmp_path / "net.d")
 
 
-def found(net_d: NetD, *items: Wanted) -> dict[str, str]:
+def found(net_d: NetD, *items: DesiredConflist) -> dict[str, str]:
     """By code and file, what is said."""
-    findings = list(file_checks.findings(net_d.prospect(*items)))
+    findings = list(file_checks.findings(net_d.planned(*items)))
     assert {one.severity for one in findings} <= {WARNING}
     return {f"{one.code} {os.path.basename(one.file)}": str(one) for one in findings}
 

@@ -24,18 +24,14 @@ def created(directory: pathlib.Path, name: str, after: bytes = b"new") -> FileCh
 
 def test_nothing_is_ours_at_first(tmp_path: pathlib.Path) -> None:
     ownership = Ownership.load(str(tmp_path))
-    assert (ownership.files(), ownership.network_of("x.conf"), list(tmp_path.iterdir())) == ([], "", [])
+    assert (ownership.networks_by_file(), list(tmp_path.iterdir())) == ({}, [])
 
 
 def test_what_was_written_is_ours_and_the_list_is_for_all_to_read(tmp_path: pathlib.Path) -> None:
     (tmp_path / "x.conf").write_bytes(b"new")
     Ownership.load(str(tmp_path)).settle([created(tmp_path, "x.conf")])
     again = Ownership.load(str(tmp_path))
-    assert (again.files(), again.network_of("x.conf"), again.is_unaltered("x.conf")) == (
-        [("x.conf", "net")],
-        "net",
-        True,
-    )
+    assert (again.networks_by_file(), again.is_unaltered("x.conf")) == ({"x.conf": "net"}, True)
     listed = json.loads((tmp_path / LIST).read_text(encoding="utf-8"))
     assert listed == {"files": {"x.conf": {"network": "net", "sha256": hashlib.sha256(b"new").hexdigest()}}}
     assert (tmp_path / LIST).stat().st_mode & 0o777 == 0o644
@@ -68,7 +64,7 @@ def test_what_is_removed_is_forgotten_and_the_list_with_its_last_file(tmp_path: 
     Ownership.load(str(tmp_path)).settle([created(tmp_path, "x.conf"), created(tmp_path, "y.conf")])
     removed = FileChange("net", str(tmp_path / "x.conf"), "removed", b"new", None)
     Ownership.load(str(tmp_path)).settle([removed])
-    assert Ownership.load(str(tmp_path)).files() == [("y.conf", "net")]
+    assert Ownership.load(str(tmp_path)).networks_by_file() == {"y.conf": "net"}
     (tmp_path / "y.conf").unlink()
     assert Ownership.load(str(tmp_path)).differs([]) is True
     Ownership.load(str(tmp_path)).settle([])

@@ -34,7 +34,7 @@ def plugins(tmp_path: pathlib.Path) -> ScriptedPlugins:
 def found(plugins: ScriptedPlugins, *configured: Json, check_mode: bool = False, **keys: t.Any) -> list[str]:
     given = {"cniVersion": "1.0.0", "name": "net", "plugins": configured, **keys}
     network = config.parse(json.dumps(given).encode(), "net.conflist")
-    probe = PluginProbe(ProcessExecutor([str(plugins.path)], 60), may_come=check_mode)
+    probe = PluginProbe(ProcessExecutor([str(plugins.path)], 60), tolerate_missing=check_mode)
     return [f"{one.severity} {one.code} {one.path}" for one in probe.findings(network)]
 
 
@@ -98,7 +98,7 @@ def test_all_that_is_wrong_with_plugins_is_said_at_once(
 def test_a_single_plugins_configuration_is_the_whole(plugins: ScriptedPlugins) -> None:
     given = {"cniVersion": "0.4.0", "name": "net", "type": "none"}
     network = config.parse(json.dumps(given).encode(), "net.conf")
-    probe = PluginProbe(ProcessExecutor([str(plugins.path)], 60), may_come=False)
+    probe = PluginProbe(ProcessExecutor([str(plugins.path)], 60), tolerate_missing=False)
     assert [one.path for one in probe.findings(network)] == ["/type"]
 
 

@@ -1,0 +1,95 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredFiles, FileToRemove
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import (
+    ConflistDirectory,
+    PlannedDirectory,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, planned
+
+
+class ConflistPlan(t.NamedTuple):
+    """The decision on every file of a directory.
+
+    Attributes:
+        changes: Files to write before files to remove.
+        planned: The directory as it will be.
+        is_needed: Whether carrying out the plan changes anything, the list of own files included.
+    """
+
+    directory: ConflistDirectory
+    changes: list[FileChange]
+    planned: PlannedDirectory
+    is_needed: bool
+
+
+def make_plan(directory: ConflistDirectory, desired: DesiredFiles, *, purge: bool, mode: int) -> ConflistPlan:
+    """Decide on every file before the first one is touched.
+
+    Args:
+        purge: Remove unmodified files that this collection has written and the task does not list.
+        mode: Permissions of the files that are written.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``: a file to remove defines another network. ``IO_FAILURE``.
+    """
+    written = {file.network.source for file in desired.present}
+    removed = [path for path in dict.fromkeys(_removed(directory, desired, purge)) if path not in written]
+    changes = [
+        *(planned(file.network.source, file.content, network=file.network.name, mode=mode) for file in desired.present),
+        *(FileChange(directory.network_of(path), path, "removed", durable.read(path), None) for path in removed),
+    ]
+    is_needed = any(change.changed for change in changes) or directory.ownership.differs(changes)
+    replaced = written.union(removed)
+    after = PlannedDirectory(
+        path=directory.path,
+        wanted=tuple(file.network for file in desired.present),
+        others=tuple(network for network in directory.all_networks if network.source not in replaced),
+        before=directory.networks,
+        broken={path: error for path, error in directory.broken.items() if path not in replaced},
+        removed=frozenset(removed),
+        own=frozenset(directory.own),
+    )
+    return ConflistPlan(directory, changes, after, is_needed)
+
+
+def _removed(directory: ConflistDirectory, desired: DesiredFiles, purge: bool) -> t.Iterator[str]:
+    """Return the files that items name, then own files that are purged or whose network has another file now."""
+    written = {file.network.source for file in desired.present}
+    names = {absent.network for absent in desired.absent if absent.network and not absent.path}
+    yield from (network.source for network in directory.all_networks if network.name in names)
+    for absent in desired.absent:
+        if os.path.lexists(absent.path):
+            if absent.path not in written:
+                _require_network(directory, absent)
+            yield absent.path
+    moved = {file.network.name for file in desired.present}
+    for filename, network in directory.own.items():
+        if (purge or network in moved) and directory.ownership.is_unaltered(filename):
+            yield os.path.join(directory.path, filename)
+
+
+def _require_network(directory: ConflistDirectory, absent: FileToRemove) -> None:
+    """Refuse to remove a file that defines another network than the item names."""
+    network = directory.network_of(absent.path)
+    if absent.network and network not in ("", absent.network):
+        raise CniError(
+            Code.INVALID_CONFIG,
+            f"{absent.where}: {absent.path} defines network {network!r}, not {absent.network!r}",
+            "to remove the file whatever it defines, leave out the name",
+        )
+
+
+__all__ = ("ConflistPlan", "make_plan")

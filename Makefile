@@ -62,10 +62,11 @@ fleet: venv  ## a shell in a sandbox, to run molecule's steps and tests/fleet/fl
 	@MOLECULE_EPHEMERAL_DIRECTORY=/run/molecule tests/support/sandbox $${SHELL:-/bin/sh}
 
 .PHONY: format
-format: venv  ## format the sources, and generate the tables in the roles' READMEs
+format: venv  ## format the sources; generate the tables in the roles' READMEs and docs/architecture.svg
 	@ruff check --fix .
 	@ruff format .
 	@ansible-docsmith generate --no-defaults --template-readme tools/role-readme.md.j2 .
+	@.venv/bin/python -m tools.picture
 
 .PHONY: bench
 bench: venv  ## measure against libcni and a playbook that loops (root)

@@ -11,7 +11,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.cni.node.plugins.module_utils._base.finding import NODE, Finding, errors, refusal
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict, as_list, plain
-from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import checked_levels
+from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import check_levels
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.schemas import load_library
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
 
@@ -49,9 +49,9 @@ class ActionModule(ConflistItemsAction):
             CniError: ``INVALID_CONFIG``, with all that stops.
             AnsibleError: The library for schemas is missing on the controller.
         """
-        asked = self._asked()
+        asked = self._validate_option()
         levels, attachments = asked.get("levels"), asked.get("attachments")
-        wanted = checked_levels(_LEVELS if levels is None else levels, _LEVELS)
+        wanted = check_levels(_LEVELS if levels is None else levels, _LEVELS)
         self._findings = validate(sources, wanted, _items(attachments) or ())
         self._stopping = errors(self._findings, strict=boolean(plain(asked.get("strict", False)), strict=False))
         if self._stopping:
@@ -60,12 +60,12 @@ class ActionModule(ConflistItemsAction):
 
     def for_node(self, arguments: _Keys) -> _Keys:
         """Keep here what only the controller looks at."""
-        asked = self._asked()
+        asked = self._validate_option()
         if _items(asked.get("attachments")) is None:
             return arguments
         return {**arguments, "validate": {key: value for key, value in asked.items() if key != "attachments"}}
 
-    def _asked(self) -> _Keys:
+    def _validate_option(self) -> _Keys:
         """Return the option as the module reads it; what is of another form is left for the module to refuse."""
         asked = as_dict(self._task.args.get("validate"))
         if not isinstance(asked, dict):

@@ -23,9 +23,9 @@ class ActionModule(ConflistItemsAction):
             )
         return super().run(tmp, task_vars)
 
-    def given(self) -> dict[str, t.Any]:
+    def task_arguments(self) -> dict[str, t.Any]:
         """Leave out the networks where all is put back: their templates may be gone with them."""
-        arguments = super().given()
+        arguments = super().task_arguments()
         if plain(arguments.get("state")) == "absent":
             arguments.pop("conflists", None)
         return arguments

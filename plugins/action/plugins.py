@@ -20,16 +20,16 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import (
     digest_of,
     digest_of_stream,
-    opened,
+    open_regular,
     sha256,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import (
     identity_of,
-    listed_contents,
     listing_of,
-    reading,
+    name_source_in_errors,
+    read_listed,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import ask, is_url
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import separate
@@ -46,9 +46,9 @@ _ADVICE: t.Final = (
 class ActionModule(ConflistItemsAction):
     """Sends an archive or directory of the controller to a node that has not got its content."""
 
-    def given(self) -> _Keys:
+    def task_arguments(self) -> _Keys:
         """Leave out the networks where all plugins go: their templates may be gone with them."""
-        arguments = {key: value for key, value in super().given().items() if key != "_controller"}
+        arguments = {key: value for key, value in super().task_arguments().items() if key != "_controller"}
         if plain(arguments.get("state")) == "absent":
             arguments.pop("conflists", None)
         return arguments
@@ -79,7 +79,7 @@ class ActionModule(ConflistItemsAction):
             advice = "" if os.path.isabs(given) else "give its absolute path, or put it where it is looked for: "
             problem = f"source: {name} is not on the controller"
             raise CniError(Code.NOT_AVAILABLE, problem, f"{advice}{exc}\n{_ADVICE}") from exc
-        with reading(path, "the controller", _ADVICE):
+        with name_source_in_errors(path, "the controller", _ADVICE):
             return _Directory(path, arguments) if os.path.isdir(path) else _Archive(path, name, arguments)
 
     def _ensure(self, source: _Source, arguments: _Keys, task_vars: _Keys | None) -> _Keys:
@@ -91,7 +91,7 @@ class ActionModule(ConflistItemsAction):
             return self._call(arguments, task_vars, digest=source.digest, listing=source.listing())
         directory = self._connection._shell.tmpdir or self._make_tmp_path()
         remote = self._connection._shell.join_path(directory, "source")
-        with source.packed() as path:
+        with source.pack() as path:
             self._transfer_file(path, remote)
         self._fixup_perms2((directory, remote))
         return self._call(arguments, task_vars, digest=source.digest, archive=remote)
@@ -120,7 +120,7 @@ class _Archive:
         self._path, self._name = path, name
         version, checksum = (str(arguments.get(key) or "") for key in ("version", "checksum"))
         asked = ask(version, name, checksum)
-        with opened(path) as file:
+        with open_regular(path) as file:
             if asked.checksum:
                 plugin_archive.verify(file, asked.checksum, name)
             is_known = asked.checksum.startswith("sha256:")
@@ -132,7 +132,7 @@ class _Archive:
             return {name: sha256(content) for name, content in plugin_archive.plugins(file, self._name)}
 
     @contextlib.contextmanager
-    def packed(self) -> t.Iterator[str]:
+    def pack(self) -> t.Iterator[str]:
         yield self._path
 
 
@@ -149,10 +149,10 @@ class _Directory:
         return self._listing
 
     @contextlib.contextmanager
-    def packed(self) -> t.Iterator[str]:
+    def pack(self) -> t.Iterator[str]:
         with tempfile.NamedTemporaryFile(suffix=".tgz", dir=_temporary_directory()) as packed:
             with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=1) as archive:
-                for name, content in listed_contents(self._path, self._listing):
+                for name, content in read_listed(self._path, self._listing):
                     member = tarfile.TarInfo(name)
                     member.mode, member.size = 0o755, len(content)
                     archive.addfile(member, io.BytesIO(content))

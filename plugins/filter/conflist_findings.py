@@ -150,7 +150,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.hosts import merged
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.hosts import merge_by_host
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import findings, findings_by_host
 
 
@@ -163,7 +163,7 @@ def conflist_findings(
 ) -> list[dict[str, t.Any]]:
     try:
         if by_host:
-            return merged(findings_by_host(conflists, levels, files=files, attachments=attachments))
+            return merge_by_host(findings_by_host(conflists, levels, files=files, attachments=attachments))
         found = findings(conflists, levels, files=files, attachments=attachments)
     except CniError as exc:
         raise AnsibleFilterError(f"conflist_findings: {exc}") from exc

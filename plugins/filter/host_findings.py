@@ -51,12 +51,12 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.hosts import merged
+from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet.hosts import merge_by_host
 
 
 def host_findings(by_host: object) -> list[dict[str, t.Any]]:
     try:
-        return merged(by_host)
+        return merge_by_host(by_host)
     except CniError as exc:
         raise AnsibleFilterError(f"host_findings: {exc}") from None
 

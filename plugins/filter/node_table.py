@@ -68,6 +68,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
+from ansible_collections.cni.node.plugins.module_utils._base.printable import plural, quantity
 from ansible_collections.cni.node.plugins.plugin_utils._table import Row, lines
 
 _Facts = collections.abc.Mapping[str, t.Any]
@@ -156,18 +157,18 @@ def _recorded(facts: _Facts) -> list[_Facts]:
 def _troubles(facts: _Facts) -> t.Iterator[str]:
     missing = _missing_plugins(facts)
     if missing:
-        yield f"plugin{_s(len(missing))} missing: {' '.join(missing)}"
+        yield f"{plural('plugin', len(missing))} missing: {' '.join(missing)}"
     not_ready = _not_ready(facts)
     if not_ready:
-        yield f"network{_s(len(not_ready))} not ready: {' '.join(not_ready)}"
+        yield f"{plural('network', len(not_ready))} not ready: {' '.join(not_ready)}"
     for kind in ("plugin", "network", "attachment"):
         broken = [one for one in facts.get(f"{kind}s", ()) if one.get("error")]
         if broken:
-            yield f"{len(broken)} {kind}{_s(len(broken))} broken"
+            yield f"{quantity(len(broken), kind)} broken"
     for what, count in collections.Counter(
         trouble for one in _recorded(facts) for trouble in _of_attachment(one)
     ).items():
-        yield f"{count} {what.replace('attachment', f'attachment{_s(count)}')}"
+        yield f"{count} {what.replace('attachment', plural('attachment', count))}"
 
 
 def _not_ready(facts: _Facts) -> list[str]:
@@ -188,10 +189,6 @@ def _of_attachment(attachment: _Facts) -> t.Iterator[str]:
         yield f"attachment of a {'removed' if attachment['network_state'] == 'gone' else 'changed'} network"
     if attachment["interrupted"]:
         yield f"{attachment['interrupted']} interrupted"
-
-
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
 
 
 class FilterModule:

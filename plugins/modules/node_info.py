@@ -392,7 +392,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.run import counted, numbered, run, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import count_entries, run, summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 
@@ -422,7 +422,7 @@ def describe(module: AnsibleModule) -> dict[str, t.Any]:
     gathered = {name: gatherers[name]() for name in reversed(GATHER) if name in params["gather"]}
     facts = {name: gathered[name] for name in GATHER if name in gathered}
     answers = _asked(params, timeout) if STATUS in params["gather"] else []
-    parts = [_counted(name, entries) for name, entries in facts.items()]
+    parts = [count_entries(name, entries) for name, entries in facts.items()]
     types = sorted({entry["type"] for entry in facts.get("plugins", ())})
     found = plugin_access.findings(plugin_dirs, types, allow_world_writable=allowed)
     warn(module, map(str, found))
@@ -430,7 +430,7 @@ def describe(module: AnsibleModule) -> dict[str, t.Any]:
         facts["findings"] = [finding.as_dict() for finding in found]
     if STATUS in params["gather"]:
         facts[STATUS] = [answer.as_dict() for answer in answers]
-        parts.append(f"status: {counted(answer.status for answer in answers)}")
+        parts.append(f"status: {summarize_actions(answer.status for answer in answers)}")
     warnings = [pool.warning for pool in pools if pool.warning]
     warnings += [str(answer) for answer in answers if answer.error]
     return {"changed": False, "msg": "\n".join([*warnings, ", ".join(parts) or "nothing asked for"]), **facts}
@@ -446,11 +446,6 @@ def _asked(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness]:
         timeout,
         allow_world_writable=params["allow_world_writable_plugins"],
     )
-
-
-def _counted(name: str, entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
-    broken = [entry for entry in entries if entry.get("error")]
-    return f"{numbered(len(entries), name)}{f' ({len(broken)} with an error)' if broken else ''}"
 
 
 def main() -> t.NoReturn:

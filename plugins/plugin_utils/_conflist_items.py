@@ -41,16 +41,16 @@ class ConflistItemsAction(RoleAction):
 
     def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
         result: _Keys = super().run(tmp, task_vars)
-        arguments = self.given()
+        arguments = self.task_arguments()
         items = arguments.get("conflists")
         if isinstance(items, list):
             try:
-                arguments["conflists"] = self.prepared(items, task_vars or {})
+                arguments["conflists"] = self.prepare(items, task_vars or {})
             except CniError as exc:
                 return {**result, "failed": True, "msg": str(exc), "error": exc.as_dict()}
         return {**result, **self.execute(arguments, task_vars)}
 
-    def given(self) -> _Keys:
+    def task_arguments(self) -> _Keys:
         """Return the task's arguments that are looked at."""
         return dict(self._task.args)
 
@@ -63,13 +63,13 @@ class ConflistItemsAction(RoleAction):
         """Return the module's arguments as the node gets them."""
         return arguments
 
-    def prepared(self, items: list[t.Any], task_vars: _Keys) -> list[t.Any]:
+    def prepare(self, items: list[t.Any], task_vars: _Keys) -> list[t.Any]:
         """Return the items as the node gets them.
 
         Raises:
             CniError: ``DECODE_FAILURE``, ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``, with the item's place.
         """
-        prepared = [self._prepared(item, f"conflists[{place}]", task_vars) for place, item in enumerate(items)]
+        prepared = [self._prepare_item(item, f"conflists[{place}]", task_vars) for place, item in enumerate(items)]
         self.check([source for dummy, source in prepared if source])
         return [item for item, dummy in prepared]
 
@@ -77,7 +77,7 @@ class ConflistItemsAction(RoleAction):
         """Refuse what the node's engine would.
 
         Raises:
-            CniError: As `prepared`.
+            CniError: As `prepare`.
         """
         for source in sources:
             try:
@@ -85,7 +85,7 @@ class ConflistItemsAction(RoleAction):
             except CniError as exc:
                 raise exc if source.file in exc.msg else exc.within(source.file) from exc
 
-    def _prepared(self, item: t.Any, where: str, task_vars: _Keys) -> tuple[t.Any, Source | None]:
+    def _prepare_item(self, item: t.Any, where: str, task_vars: _Keys) -> tuple[t.Any, Source | None]:
         """Return an item as the node gets it, and its configuration.
 
         An item that is not of the right form is left for the node to refuse.
@@ -106,7 +106,7 @@ class ConflistItemsAction(RoleAction):
         if isinstance(item.get("template"), str):
             if item.get("config") is not None or item.get("content") is not None:
                 return item, None
-            where, text = self._rendered(item["template"], item.get("vars") or {}, where, task_vars)
+            where, text = self._render(item["template"], item.get("vars") or {}, where, task_vars)
             item = {**{key: item[key] for key in item if key not in ("template", "vars")}, "content": text}
         if isinstance(item.get("content"), dict) and item.get("config") is None:
             # Before ansible-core 2.19, a variable with JSON text becomes data on its way here.
@@ -116,7 +116,7 @@ class ConflistItemsAction(RoleAction):
             item = {**item, "config": as_dict(item["config"])}
         return item, _source(item, where)
 
-    def _rendered(self, name: str, own_vars: _Keys, where: str, task_vars: _Keys) -> tuple[str, str]:
+    def _render(self, name: str, own_vars: _Keys, where: str, task_vars: _Keys) -> tuple[str, str]:
         try:
             path = self._find_needle("templates", name)
             lookup = lookup_loader.get("ansible.builtin.template", loader=self._loader, templar=self._templar)

@@ -13,6 +13,7 @@ import os
 import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.printable import plural
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
 
 COLLECTION: t.Final = "cni.node."
@@ -67,7 +68,7 @@ def refusal(unknown: t.Mapping[str, str]) -> str:
     named = [f"{name} (did you mean {meant}?)" if meant else name for name, meant in unknown.items()]
     begin = ", ".join(sorted({"_".join(name.split("_")[:2]) + "_" for name in unknown}))
     return (
-        f"unknown {'variable' if len(named) == 1 else 'variables'}: {', '.join(named)}; names that begin with {begin} are those of"
+        f"unknown {plural('variable', len(named))}: {', '.join(named)}; names that begin with {begin} are those of"
         " the collection cni.node, so a variable of your own needs another name"
     )
 

@@ -43,8 +43,20 @@ def everything(value: t.Any) -> t.Any:
     return value
 
 
+def plural(noun: str, number: int) -> str:
+    """Return the singular of a noun for one and its plural otherwise; a noun that ends with s, such as netns, stays."""
+    if number == 1 or noun.endswith("s"):
+        return noun
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def quantity(number: int, noun: str) -> str:
+    """Return a number and its noun: ``1 file``, ``2 files``, ``1 netns``."""
+    return f"{number} {plural(noun, number)}"
+
+
 def _escape(match: re.Match[str]) -> str:
     return ascii(match[0])[1:-1]
 
 
-__all__ = ("everything", "line", "lines")
+__all__ = ("everything", "line", "lines", "plural", "quantity")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -32,7 +33,7 @@ def interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[Atta
             groups.setdefault((outcome.attachment.network, outcome.reason), []).append(outcome.attachment)
     listed = {outcome.attachment.key for outcome in outcomes}
     for (name, reason), cut_off in groups.items():
-        number = f"{len(cut_off)} attachment{'s' if len(cut_off) > 1 else ''}"
+        number = quantity(len(cut_off), "attachment")
         yield f"network {name}: {number} would be cut off and made anew: {_names(cut_off)}; {reason}"
         if reason == NETWORK_CHANGED:
             records = runtime.records.read_network(name)[0]

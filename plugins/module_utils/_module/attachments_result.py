@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._module.run import counted
+from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions
 
 _Keys = dict[str, t.Any]
 
@@ -37,10 +37,10 @@ def completed(parts: t.Mapping[str, t.Any], *, foretold: bool) -> _Keys:
 
 def _message(parts: t.Mapping[str, t.Any], foretold: bool) -> str:
     entries, files = parts["attachments"], parts.get("files")
-    actions = counted((entry["action"] for entry in entries), foretold=foretold)
+    actions = summarize_actions((entry["action"] for entry in entries), foretold=foretold)
     first = f"attachments: {actions}{_took(parts['timing'])}"
     if files:
-        first += f"; files for a reboot: {counted((file['action'] for file in files), foretold=foretold)}"
+        first += f"; files for a reboot: {summarize_actions((file['action'] for file in files), foretold=foretold)}"
     failures = [_failure(entry) for entry in entries if entry["action"] == "failed"]
     if "error" in parts:
         failures.append(f"what is needed after a reboot is not all there: {CniError(**parts['error'])}")

@@ -10,13 +10,14 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import read_planned_files, with_planned
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
-from ansible_collections.cni.node.plugins.module_utils._module.run import done
+from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Garbage
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, KEPT, Leak, Scope
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Valid
@@ -97,7 +98,7 @@ def _entry(leak: Leak) -> dict[str, t.Any]:
 
 def _summary(leaks: t.Sequence[Leak], foretold: bool) -> str:
     parts = [
-        _counted(done("collected", foretold=foretold), [leak for leak in leaks if leak.collected]),
+        _counted(phrase_action("collected", foretold=foretold), [leak for leak in leaks if leak.collected]),
         *(_counted(action, [leak for leak in leaks if leak.action == action]) for action in (KEPT, FAILED)),
     ]
     return "; ".join(filter(None, parts)) or "nothing is left over"
@@ -105,13 +106,7 @@ def _summary(leaks: t.Sequence[Leak], foretold: bool) -> str:
 
 def _counted(word: str, leaks: t.Sequence[Leak]) -> str:
     kinds = collections.Counter(leak.kind for leak in leaks)
-    return f"{word}: " + ", ".join(f"{number} {_noun(kind, number)}" for kind, number in kinds.items()) if kinds else ""
-
-
-def _noun(kind: str, number: int) -> str:
-    if number == 1 or kind.endswith("s"):
-        return kind
-    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
+    return f"{word}: " + ", ".join(quantity(number, kind) for kind, number in kinds.items()) if kinds else ""
 
 
 __all__ = ("collect",)

@@ -11,10 +11,11 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
-from ansible_collections.cni.node.plugins.module_utils._module.run import done, file_diff, numbered
+from ansible_collections.cni.node.plugins.module_utils._module.run import file_diff, phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, Reasons, add_network
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings, Plan
 
@@ -95,9 +96,9 @@ def _report(module: AnsibleModule, plan: Plan, programs: t.Sequence[dict[str, t.
 
 def _summary(plan: Plan, foretold: bool) -> str:
     files = sum(change.changed for change in plan.files)
-    loaded, changed = numbered(len(plan.loaded), "modules"), numbered(len(plan.written), "settings")
-    is_loaded, is_changed = done("loaded", foretold=foretold), done("changed", foretold=foretold)
-    return f"{loaded} {is_loaded}, {changed} {is_changed}, {numbered(files, 'files')} {is_changed}"
+    loaded, changed = quantity(len(plan.loaded), "module"), quantity(len(plan.written), "setting")
+    is_loaded, is_changed = phrase_action("loaded", foretold=foretold), phrase_action("changed", foretold=foretold)
+    return f"{loaded} {is_loaded}, {changed} {is_changed}, {quantity(files, 'file')} {is_changed}"
 
 
 def _diff(plan: Plan) -> list[dict[str, t.Any]]:

@@ -15,7 +15,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import read_planned_files, with_planned
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.needs import Needs, described, is_elsewhere, needs
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.needs import (
+    Needs,
+    describe_needs,
+    is_elsewhere,
+    needs,
+)
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -35,8 +40,8 @@ def require_unneeded(module: AnsibleModule, plugins: t.Collection[str]) -> None:
         return
     counted = "1 plugin that is needed" if len(found) == 1 else f"{len(found)} plugins that are needed"
     if not module.params["remove_needed"]:
-        raise CniError(Code.INVALID_CONFIG, f"{bin_dir}: {counted} would be removed: {described(found)}", _ADVICE)
-    warn(module, [f"{bin_dir}: {counted} {'is' if len(found) == 1 else 'are'} removed: {described(found)}"])
+        raise CniError(Code.INVALID_CONFIG, f"{bin_dir}: {counted} would be removed: {describe_needs(found)}", _ADVICE)
+    warn(module, [f"{bin_dir}: {counted} {'is' if len(found) == 1 else 'are'} removed: {describe_needs(found)}"])
 
 
 def _needs(module: AnsibleModule, plugins: t.Collection[str]) -> Needs:

@@ -16,9 +16,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.digest import
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Source
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import (
     identity_of,
-    listed_contents,
     listing_of,
-    reading,
+    name_source_in_errors,
+    read_listed,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.release import ask
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credentials import Credentials
@@ -36,7 +36,7 @@ class SourceNeeded(Exception):
     """The controller has the source and is to send its content."""
 
 
-class SourceAwaited(Exception):
+class SourceMissing(Exception):
     """In check mode: the source is to be on the node, where an earlier task may be going to put it."""
 
 
@@ -65,11 +65,11 @@ class Sources:
             return self.asked.checksum
         if not self._is_remote:
             return str(self._from_controller()["digest"])
-        with reading(path, "the node", _ADVICE):
+        with name_source_in_errors(path, "the node", _ADVICE):
             if os.path.isdir(path):
-                self._listing = listing_of(path, self.asked.checksum, self._digests.of)
+                self._listing = listing_of(path, self.asked.checksum, self._digests.sha256)
                 return identity_of(self._listing)
-            return self.asked.checksum or ("" if self._is_awaited() else f"sha256:{self._digests.of(path)}")
+            return self.asked.checksum or ("" if self._is_awaited() else f"sha256:{self._digests.sha256(path)}")
 
     def _is_awaited(self) -> bool:
         return self._module.check_mode and not os.path.lexists(self.asked.location)
@@ -87,7 +87,7 @@ class Sources:
         Raises:
             CniError: It cannot be had, or is not what it should be.
             SourceNeeded: The controller has it.
-            SourceAwaited: It is not there yet.
+            SourceMissing: It is not there yet.
         """
         path = self.asked.location
         if self.asked.is_url:
@@ -100,11 +100,11 @@ class Sources:
         if not self._is_remote:
             return self._sent_by_controller(self._from_controller())
         if self._is_awaited():
-            raise SourceAwaited
+            raise SourceMissing
         if self._listing:
-            contents = functools.partial(listed_contents, path, self._listing)
+            contents = functools.partial(read_listed, path, self._listing)
             return Source([self.digest], self.asked.version, contents)
-        with reading(path, "the node", _ADVICE):
+        with name_source_in_errors(path, "the node", _ADVICE):
             copy = self._copy(path)
         return self._archive(copy, self.digest)
 
@@ -148,4 +148,4 @@ def _unpacked(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
         yield from plugin_archive.plugins(file, what)
 
 
-__all__ = ("SourceAwaited", "SourceNeeded", "Sources")
+__all__ = ("SourceMissing", "SourceNeeded", "Sources")

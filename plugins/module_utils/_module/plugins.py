@@ -16,18 +16,18 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources import (
-    SourceAwaited,
+    SourceMissing,
     SourceNeeded,
     Sources,
 )
-from ansible_collections.cni.node.plugins.module_utils._module.run import counted, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import remove_empty
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import (
     BinDirectory,
     Labels,
     missing_directories,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, InstallResult
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.label import is_to_be_proven, require_known
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.plan import PluginChange
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
@@ -117,7 +117,7 @@ def _operate(module: AnsibleModule, store: PluginStore, made: list[str]) -> _Key
     if params["state"] == "absent":
         return _report(module, installation.absent())
     if params["state"] == "rolled_back":
-        return _report(module, installation.rolled_back())
+        return _report(module, installation.roll_back())
     return _present(module, store, installation)
 
 
@@ -136,7 +136,7 @@ def _present(module: AnsibleModule, store: PluginStore, installation: Installati
         outcome = installation.present(
             sources.digest, sources.asked.version, module.params["only"] or None, sources.fetch
         )
-    except SourceAwaited:
+    except SourceMissing:
         warn(module, [f"{sources.asked.location} is not on the node yet: what it holds cannot be told before"])
         outcome = _awaited(sources.asked.version, store)
     except SourceNeeded:
@@ -146,10 +146,12 @@ def _present(module: AnsibleModule, store: PluginStore, installation: Installati
     return _report(module, outcome)
 
 
-def _awaited(version: str, store: PluginStore) -> Outcome:
+def _awaited(version: str, store: PluginStore) -> InstallResult:
     current = store.manifest.current
     label = current.label if current else None
-    return Outcome(changes=[], left=[], set_aside={}, version=version or None, previous=label, kept=[], changed=True)
+    return InstallResult(
+        changes=[], left=[], set_aside={}, version=version or None, previous=label, kept=[], changed=True
+    )
 
 
 class _SELinux:
@@ -171,10 +173,10 @@ def _labels(module: AnsibleModule) -> Labels | None:
     return _SELinux(module) if module.selinux_enabled() else None
 
 
-def _report(module: AnsibleModule, outcome: Outcome) -> _Keys:
+def _report(module: AnsibleModule, outcome: InstallResult) -> _Keys:
     path = module.params["bin_dir"]
     warn(module, (_stays(f"{path}/{name}", outcome.set_aside.get(name)) for name in outcome.left))
-    actions = counted((change.action for change in outcome.changes), foretold=module.check_mode)
+    actions = summarize_actions((change.action for change in outcome.changes), foretold=module.check_mode)
     what = "plugins, rolled back" if module.params["state"] == "rolled_back" else "plugins"
     return {
         "changed": outcome.changed,
@@ -201,7 +203,7 @@ def _entry(change: PluginChange) -> dict[str, str]:
     return {**entry, "sha256": change.after} if change.after else entry
 
 
-def _state(outcome: Outcome, *, after: bool) -> _Keys:
+def _state(outcome: InstallResult, *, after: bool) -> _Keys:
     """Describe what a diff is about: the version, and plugins that change."""
     if not outcome.changed:
         return {}

@@ -20,14 +20,14 @@ if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
     from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
-# What a dry run has found, and does not foretell.
-_FOUND: t.Final = ("checked", "failed", "kept", "left", "unchanged")
-# As many times -v as show what a module was called with.
+# Results of looking, which check mode has as well: they are reported, not predicted.
+_OBSERVED: t.Final = ("checked", "failed", "kept", "left", "unchanged")
+# The number of -v at which Ansible shows a module's arguments.
 _VERBOSE: t.Final = 3
 
 
 def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, t.Any]]) -> t.NoReturn:
-    """Run a module's one operation; this is where an error becomes a failure, and where all that leaves is made safe."""
+    """Run a module's operation and exit: errors become a failure, and text in the result is escaped."""
     try:
         require_plain_paths(module.argument_spec, module.params)
         result = printable.everything(operation(module))
@@ -39,12 +39,12 @@ def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, 
 
 
 def as_failure(error: CniError) -> dict[str, t.Any]:
-    """Return what a module says that has failed."""
+    """Return the result of a failed module."""
     return {"msg": str(error), "error": error.as_dict()}
 
 
 def stderr_log(module: AnsibleModule) -> StderrLog | None:
-    """Return what keeps the standard error of plugins that succeed where somebody wants to see it (``-vvv``)."""
+    """Return a log for the standard error of plugins that succeed, with ``-vvv`` or more; otherwise None."""
     if module._verbosity < _VERBOSE:
         return None
     from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
@@ -53,26 +53,31 @@ def stderr_log(module: AnsibleModule) -> StderrLog | None:
 
 
 def warn_of_omitted(module: AnsibleModule, log: StderrLog | None) -> None:
-    """Say that not all of it is shown."""
+    """Warn that the log of standard error is incomplete."""
     if log is not None and log.omitted:
-        warn(module, [f"standard error of {log.omitted} more calls of plugins is not shown: there is no room for it"])
+        warn(module, [f"standard error of {log.omitted} more plugin calls is not shown, because the log is full"])
 
 
-def counted(actions: t.Iterable[str], *, foretold: bool = False) -> str:
-    """Say how often each action was taken, as ``2 added, 1 failed``, or ``2 would be added, 1 failed`` in check mode."""
+def summarize_actions(actions: t.Iterable[str], *, foretold: bool = False) -> str:
+    """Return how often each action was taken: ``2 added, 1 failed``, or ``2 would be added, 1 failed`` in check mode."""
     numbers = sorted(collections.Counter(actions).items())
-    return ", ".join(f"{number} {done(action, foretold=foretold)}" for action, number in numbers) or "none"
+    return ", ".join(f"{number} {phrase_action(action, foretold=foretold)}" for action, number in numbers) or "none"
 
 
-def done(action: str, *, foretold: bool) -> str:
-    """Return an action as it was taken, or as it would be."""
-    return f"would be {action}" if foretold and action not in _FOUND else action
+def phrase_action(action: str, *, foretold: bool) -> str:
+    """Return an action as a participle, after "would be" where check mode predicts it."""
+    return f"would be {action}" if foretold and action not in _OBSERVED else action
 
 
-def numbered(number: int, plural: str) -> str:
-    """Return a number and a noun: ``1 file``, ``2 files``, ``1 netns``."""
-    is_singular = number == 1 and plural != "netns"
-    return f"{number} {plural[:-1] if is_singular else plural}"
+def count_entries(name: str, entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
+    """Return the number of a result's entries, such as ``2 plugins (1 with an error)``.
+
+    Args:
+        name: The key of the result, a noun in the plural.
+    """
+    noun = name if name == "netns" else name[:-1]
+    broken = [entry for entry in entries if entry.get("error")]
+    return f"{printable.quantity(len(entries), noun)}{f' ({len(broken)} with an error)' if broken else ''}"
 
 
 def file_diff(change: FileChange) -> dict[str, t.Any]:
@@ -98,9 +103,19 @@ def file_diff(change: FileChange) -> dict[str, t.Any]:
 
 
 def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
-    """Show each warning once."""
+    """Show each warning once, escaped."""
     for warning in dict.fromkeys(map(printable.lines, warnings)):
         module.warn(warning)
 
 
-__all__ = ("as_failure", "counted", "done", "file_diff", "numbered", "run", "stderr_log", "warn", "warn_of_omitted")
+__all__ = (
+    "as_failure",
+    "count_entries",
+    "file_diff",
+    "phrase_action",
+    "run",
+    "stderr_log",
+    "summarize_actions",
+    "warn",
+    "warn_of_omitted",
+)

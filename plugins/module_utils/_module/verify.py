@@ -15,7 +15,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
-from ansible_collections.cni.node.plugins.module_utils._module.run import counted, stderr_log, warn, warn_of_omitted
+from ansible_collections.cni.node.plugins.module_utils._module.run import (
+    stderr_log,
+    summarize_actions,
+    warn,
+    warn_of_omitted,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
@@ -58,7 +63,7 @@ def _report(trials: t.Sequence[Trial], log: StderrLog | None) -> dict[str, t.Any
         "networks": [_entry(trial, log) for trial in trials],
         "changed": False,
         "failed": bool(failures),
-        "msg": "\n".join([f"networks: {counted(trial.action for trial in trials)}", *failures]),
+        "msg": "\n".join([f"networks: {summarize_actions(trial.action for trial in trials)}", *failures]),
     }
 
 

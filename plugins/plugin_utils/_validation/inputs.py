@@ -45,7 +45,7 @@ def findings(
         CniError: ``INVALID_CONFIG``: an argument is not of its form.
         AnsibleError: The library for schemas is missing on the controller.
     """
-    wanted = checked_levels(CONTROLLER_LEVELS if levels is None else levels)
+    wanted = check_levels(CONTROLLER_LEVELS if levels is None else levels)
     given = attachments if isinstance(attachments, list) else []
     listed = list(conflists) if isinstance(conflists, (list, tuple)) else [conflists]
     if files:
@@ -105,7 +105,7 @@ def fleet_findings(nodes: t.Any, node_info: t.Any = None) -> list[Finding]:
     return [*found, *fleet_networks.findings(documents), *plugins]
 
 
-def checked_levels(levels: t.Any, known: t.Sequence[str] = CONTROLLER_LEVELS) -> list[str]:
+def check_levels(levels: t.Any, known: t.Sequence[str] = CONTROLLER_LEVELS) -> list[str]:
     """Return levels if all of them are known.
 
     Raises:
@@ -171,4 +171,4 @@ def _decrypted(value: t.Any) -> str:
     raise TypeError(f"a value of type {type(value).__name__}: {value!r}")
 
 
-__all__ = ("checked_levels", "content_of", "findings", "findings_by_host", "fleet_findings")
+__all__ = ("check_levels", "content_of", "findings", "findings_by_host", "fleet_findings")

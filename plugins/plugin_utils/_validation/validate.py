@@ -96,7 +96,7 @@ def _of_one(document: Document, levels: t.Collection[str]) -> list[Finding]:
     for level in (one for one in CONTROLLER_LEVELS if one in levels):
         said = {finding.path for finding in errors(found)} if level == SPECIFICATION else set()
         found += [finding for finding in _OF_ONE[level](document) if finding.path not in said]
-    for delegate in nested_plugins.of(document):
+    for delegate in nested_plugins.delegates(document):
         found += delegate.outside(_of_one(delegate.document, levels))
     return found
 

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot import paths a
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
     FileChange,
     apply,
-    planned,
+    plan_change,
     remove_empty,
 )
 
@@ -44,7 +44,7 @@ def changes(records: t.Iterable[Record], undecided: t.Collection[str] = ()) -> t
     skipped = {_path(os.path.basename(path)) for path in undecided}
     found, warnings = [], []
     for path in sorted({*wanted, *there} - skipped):
-        change = planned(path, wanted.get(path))
+        change = plan_change(path, wanted.get(path))
         if change.before is None or _is_ours(change.before):
             found += [change] if change.changed else []
         elif path in wanted:

@@ -21,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot import zipapp 
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
     FileChange,
     apply,
-    planned,
+    plan_change,
     remove_empty,
 )
 
@@ -104,9 +104,9 @@ def changes(directories: t.Sequence[str], program_dir: str | None = None) -> lis
     path = os.path.join(program_dir, boot_paths.PROGRAM_NAME) if program_dir else before
     files = {path: boot_zipapp.content(), boot_paths.UNIT: _unit(directories, path).encode()} if directories else {}
     # A later run looks for the unit: it comes first and goes last.
-    found = [planned(one, files.get(one)) for one in (boot_paths.UNIT, path)]
+    found = [plan_change(one, files.get(one)) for one in (boot_paths.UNIT, path)]
     found.append(_link(boot_paths.UNIT if directories else None))
-    moved = [planned(one, None) for one in sorted({before, boot_paths.PROGRAM} - {path})]
+    moved = [plan_change(one, None) for one in sorted({before, boot_paths.PROGRAM} - {path})]
     return [change for change in ([*found, *moved] if directories else [*moved, *reversed(found)]) if change.changed]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpInterface, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
@@ -61,8 +62,7 @@ def _finding(
         hint = f'give the plugin "forceAddress": true, or remove the address: ip address delete {others[0]} dev {name}'
         yield Finding("bridge-address-differs", network.source, path, message, hint, str(gateway), plugin.plugin)
     elif ports:
-        what = f"{ports} port{'s' if ports > 1 else ''} of the bridge"
-        message = f"the gateway {gateway} takes the place of {has} on {name}: {what} may lose the gateway"
+        message = f"the gateway {gateway} takes the place of {has} on {name}: {quantity(ports, 'port')} of the bridge may lose the gateway"
         hint = "containers with addresses of before are cut off until they are attached anew"
         yield Finding("bridge-address-replaced", network.source, path, message, hint, str(gateway), plugin.plugin)
 

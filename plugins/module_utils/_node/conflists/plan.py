@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory
     ConflistDirectory,
     PlannedDirectory,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, planned
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, plan_change
 
 
 class ConflistPlan(t.NamedTuple):
@@ -48,7 +48,10 @@ def make_plan(directory: ConflistDirectory, desired: DesiredFiles, *, purge: boo
     written = {file.network.source for file in desired.present}
     removed = [path for path in dict.fromkeys(_removed(directory, desired, purge)) if path not in written]
     changes = [
-        *(planned(file.network.source, file.content, network=file.network.name, mode=mode) for file in desired.present),
+        *(
+            plan_change(file.network.source, file.content, network=file.network.name, mode=mode)
+            for file in desired.present
+        ),
         *(FileChange(directory.network_of(path), path, "removed", durable.read(path), None) for path in removed),
     ]
     is_needed = any(change.changed for change in changes) or directory.ownership.differs(changes)

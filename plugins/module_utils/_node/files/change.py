@@ -42,7 +42,7 @@ class FileChange:
         return self.action != "unchanged"
 
 
-def planned(path: str, after: bytes | None, *, network: str = "", mode: int = _MODE) -> FileChange:
+def plan_change(path: str, after: bytes | None, *, network: str = "", mode: int = _MODE) -> FileChange:
     """Say what becomes of a file that is to be so, or not to be there."""
     before = durable.read(path)
     before_mode = None if before is None else stat.S_IMODE(os.stat(path).st_mode)
@@ -75,4 +75,4 @@ def _action(before: bytes | None, after: bytes | None, *, same_mode: bool) -> st
     return "unchanged" if before == after and same_mode else "changed"
 
 
-__all__ = ("FileChange", "apply", "planned", "remove_empty")
+__all__ = ("FileChange", "apply", "plan_change", "remove_empty")

@@ -19,7 +19,7 @@ _CHUNK: t.Final = 1024 * 1024
 
 
 @contextlib.contextmanager
-def opened(path: str, *, follow: bool = True) -> t.Iterator[t.IO[bytes]]:
+def open_regular(path: str, *, follow: bool = True) -> t.Iterator[t.IO[bytes]]:
     """Open a regular file for reading; nothing else is waited for or read.
 
     Args:
@@ -42,9 +42,9 @@ def digest_of(path: str, algorithm: str = "sha256", *, follow: bool = True) -> s
     """Return the digest of a file's content in hexadecimal digits.
 
     Raises:
-        CniError: As `opened`.
+        CniError: As `open_regular`.
     """
-    with opened(path, follow=follow) as stream:
+    with open_regular(path, follow=follow) as stream:
         return digest_of_stream(stream, algorithm)
 
 
@@ -72,7 +72,7 @@ class Digests:
         self._known = known
         self.seen: dict[str, list[t.Any]] = {}
 
-    def of(self, path: str) -> str:
+    def sha256(self, path: str) -> str:
         """Return the digest of a file.
 
         Raises:
@@ -91,15 +91,15 @@ class Digests:
 
 def _taken(path: str) -> list[t.Any]:
     """Read a file: what it is, and the digest of this very file."""
-    with opened(path) as stream:
+    with open_regular(path) as stream:
         before = _identity(os.fstat(stream.fileno()))
         digest = digest_of_stream(stream)
         if before != _identity(os.fstat(stream.fileno())):
-            raise changed_meanwhile(path)
+            raise concurrent_change_error(path)
     return [*before, digest]
 
 
-def changed_meanwhile(path: str) -> CniError:
+def concurrent_change_error(path: str) -> CniError:
     """Return the error of a file that did not stay as it was while it was read."""
     advice = "nothing of it was used; see what writes to it, and run the task again"
     return CniError(Code.IO_FAILURE, f"{path} was changed while it was read", advice)
@@ -109,4 +109,4 @@ def _identity(status: os.stat_result) -> list[int]:
     return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
-__all__ = ("Digests", "changed_meanwhile", "digest_of", "digest_of_stream", "opened", "sha256")
+__all__ = ("Digests", "concurrent_change_error", "digest_of", "digest_of_stream", "open_regular", "sha256")

@@ -11,7 +11,7 @@ import tempfile
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
-from ansible_collections.cni.node.plugins.module_utils._node.files.digest import opened
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import open_regular
 
 _CHUNK: t.Final = 1024 * 1024
 # Bytes; what an archive of plugins unpacks to may not be more.
@@ -53,7 +53,7 @@ def copy_of(path: str, directory: str, what: str) -> t.IO[bytes]:
 
 def _fill(copy: t.IO[bytes], path: str, directory: str, what: str) -> None:
     size = 0
-    with opened(path) as stream:
+    with open_regular(path) as stream:
         while chunk := stream.read(_CHUNK):
             size += len(chunk)
             if size > SIZE_LIMIT:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.printable import plural
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import link_change
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpInterface, Link, View
@@ -85,8 +86,12 @@ class SharedBridges:
                 yield self._bridge(one, link, doubt)
 
     def _bridge(self, one: Bridge, link: Link, doubt: str) -> Leak:
-        plural = "s" if len(one.networks) > 1 else ""
-        leak = Leak("bridge", "", one.name, f"the removed network{plural} {', '.join(one.networks)} named it")
+        leak = Leak(
+            "bridge",
+            "",
+            one.name,
+            f"the removed {plural('network', len(one.networks))} {', '.join(one.networks)} named it",
+        )
         pairs = [self._links[name] for name in sorted(one.vlans) if self._is_own_pair(name, link)]
         doubt = self._reason_to_keep(one, link, pairs) or doubt
         if not doubt:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, planned
+from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, plan_change
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Reasons
 
 MODULES = "/etc/modules-load.d/cni.node.conf"
@@ -30,8 +30,8 @@ def changes(modules: Reasons, settings: Reasons, values: t.Mapping[str, str]) ->
     """
     lines = {name: f"{name} = {values[name]}" for name in settings}
     return [
-        planned(MODULES, _text("Kernel modules", modules, {name: name for name in modules})),
-        planned(SETTINGS, _text("Kernel settings", settings, lines)),
+        plan_change(MODULES, _text("Kernel modules", modules, {name: name for name in modules})),
+        plan_change(SETTINGS, _text("Kernel settings", settings, lines)),
     ]
 
 

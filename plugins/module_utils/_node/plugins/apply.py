@@ -53,11 +53,11 @@ def _prepare(
             after.set_aside = {**after.set_aside, change.name: _set_aside(change, store, directory)}
         if change.writes:
             source = store.file(after.releases[-1], change.name)
-            staged[change.name] = directory.stage(change.name, store.kept(source, change.after))
+            staged[change.name] = directory.stage(change.name, store.read_kept(source, change.after))
     for change in changes:
         aside = _comes_back(change, after)
         if aside:
-            content = b"" if aside.link else store.kept(store.set_aside(change.name), aside.sha256)
+            content = b"" if aside.link else store.read_kept(store.set_aside(change.name), aside.sha256)
             staged[change.name] = directory.stage_back(change.name, content, aside)
 
 
@@ -78,7 +78,7 @@ def require_kept(changes: t.Sequence[PluginChange], manifest: Manifest, store: P
     for change in changes:
         aside = _comes_back(change, manifest)
         if aside and not aside.link:
-            store.kept(store.set_aside(change.name), aside.sha256)
+            store.read_kept(store.set_aside(change.name), aside.sha256)
 
 
 def _set_aside(change: PluginChange, store: PluginStore, directory: BinDirectory) -> SetAside:
@@ -132,7 +132,7 @@ def _seen(
     """Return what need not be read again: plugins as they are on disk now, and the source if it is on the node."""
     paths = {*installed}
     for path in written:
-        store.digests.of(path)
+        store.digests.sha256(path)
     seen = sorted(store.digests.seen.items())
     return {path: known for path, known in seen if path in paths or os.path.dirname(path) != directory.path}
 

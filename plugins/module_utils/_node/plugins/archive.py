@@ -18,7 +18,7 @@ import zlib
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_plugin_type
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import digest_of_stream
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.decompression import MAGICS, decompressed
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.decompression import MAGICS, decompress_stream
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import is_plugin_name
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.tar_reader import Stream, TarReader
 
@@ -41,7 +41,7 @@ def plugins(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
     """
     found: set[str] = set()
     with _errors(file, what):
-        stream = _Bounded(decompressed(file))
+        stream = _Bounded(decompress_stream(file))
         archive = TarReader(stream)
         for count, member in enumerate(archive):
             name = _name(member, what)

@@ -87,7 +87,7 @@ class BinDirectory:
                 Code.INVALID_CONFIG, f"{path} is not a regular file", "it has the name of a plugin; move it away"
             )
         return Found(
-            sha256="" if link else self._digests.of(path),
+            sha256="" if link else self._digests.sha256(path),
             mode=stat.S_IMODE(status.st_mode),
             uid=status.st_uid,
             gid=status.st_gid,

@@ -85,7 +85,7 @@ class _Decompressed:
         return True
 
 
-def decompressed(stream: t.IO[bytes]) -> t.Any:
+def decompress_stream(stream: t.IO[bytes]) -> t.Any:
     """Return what a file has in it, compressed with gzip or xz or not at all, as a stream.
 
     Reading it raises `zlib.error`, `lzma.LZMAError` or `EOFError` for what is damaged or cut off.
@@ -98,4 +98,4 @@ def decompressed(stream: t.IO[bytes]) -> t.Any:
     return _Decompressed(stream, _xz) if head.startswith(_XZ) else stream
 
 
-__all__ = ("MAGICS", "decompressed")
+__all__ = ("MAGICS", "decompress_stream")

@@ -38,7 +38,7 @@ class Source:
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class InstallResult:
     """What became of a directory of plugins.
 
     Attributes:
@@ -90,7 +90,7 @@ class Installation:
 
     def present(
         self, digest: str, version: str, only: t.Sequence[str] | None, fetch: t.Callable[[], Source]
-    ) -> Outcome:
+    ) -> InstallResult:
         """Have the plugins of a release, and no other plugins of ours.
 
         Args:
@@ -112,7 +112,7 @@ class Installation:
         rolled_back_from = self._store.manifest.rolled_back_from if is_step_back else ""
         return self._become(changes, [*self._others(release), release], rolled_back_from)
 
-    def rolled_back(self) -> Outcome:
+    def roll_back(self) -> InstallResult:
         """Have the release that was there before the current one; once, however often it is asked for.
 
         Raises:
@@ -138,7 +138,7 @@ class Installation:
         rolled_back_from = manifest.rolled_back_from or manifest.current.id
         return self._become(changes, [*self._others(release), release], rolled_back_from)
 
-    def absent(self) -> Outcome:
+    def absent(self) -> InstallResult:
         """Have no plugins of ours, and nothing kept but files set aside that cannot come back yet."""
         outcome = self._become(self._plan(None), [], "")
         if not self._dry_run and not self._store.manifest.set_aside:
@@ -198,7 +198,7 @@ class Installation:
         others = [other for other in self._store.manifest.releases if other.id != release.id]
         return others[-self._keep :] if self._keep else []
 
-    def _become(self, changes: list[PluginChange], releases: list[Release], rolled_back_from: str) -> Outcome:
+    def _become(self, changes: list[PluginChange], releases: list[Release], rolled_back_from: str) -> InstallResult:
         before = self._store.manifest
         require_kept(changes, before, self._store)
         removed = [change.name for change in changes if change.action == "removed"]
@@ -235,10 +235,12 @@ def _selected(names: t.Iterable[str], only: t.Sequence[str] | None) -> set[str]:
     return known if only is None else set(only)
 
 
-def _outcome(changes: list[PluginChange], before: Manifest, releases: list[Release], store: PluginStore) -> Outcome:
+def _outcome(
+    changes: list[PluginChange], before: Manifest, releases: list[Release], store: PluginStore
+) -> InstallResult:
     left = [change.name for change in changes if change.action == "left"]
     aside = {name: before.set_aside[name] for name in left if name in before.set_aside}
-    return Outcome(
+    return InstallResult(
         changes=[change for change in changes if change.action != "left"],
         left=left,
         set_aside={
@@ -255,4 +257,4 @@ def _names(releases: t.Iterable[Release]) -> list[tuple[str, str]]:
     return [(release.id, release.version) for release in releases]
 
 
-__all__ = ("Installation", "Outcome", "Source")
+__all__ = ("InstallResult", "Installation", "Source")

@@ -14,13 +14,17 @@ import stat
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
-from ansible_collections.cni.node.plugins.module_utils._node.files.digest import changed_meanwhile, opened, sha256
+from ansible_collections.cni.node.plugins.module_utils._node.files.digest import (
+    concurrent_change_error,
+    open_regular,
+    sha256,
+)
 
 _NO_PLUGIN: t.Final = re.compile(r"(LICEN[CS]E|README|NOTICE)(\..*)?", re.IGNORECASE)
 
 
 @contextlib.contextmanager
-def reading(path: str, machine: str, advice: str) -> t.Iterator[None]:
+def name_source_in_errors(path: str, machine: str, advice: str) -> t.Iterator[None]:
     """Say of what cannot be read of a source on which machine it was looked for.
 
     Args:
@@ -76,7 +80,7 @@ def listing_of(directory: str, checksum: str, digest: t.Callable[[str], str]) ->
     return {name: digest(os.path.join(directory, name)) for name in plugin_names(directory)}
 
 
-def listed_contents(directory: str, listing: t.Mapping[str, str]) -> t.Iterator[tuple[str, bytes]]:
+def read_listed(directory: str, listing: t.Mapping[str, str]) -> t.Iterator[tuple[str, bytes]]:
     """Read the plugins of a directory, as `listing_of` has found them.
 
     Raises:
@@ -84,10 +88,10 @@ def listed_contents(directory: str, listing: t.Mapping[str, str]) -> t.Iterator[
     """
     for name, digest in listing.items():
         path = os.path.join(directory, name)
-        with opened(path, follow=False) as stream:
+        with open_regular(path, follow=False) as stream:
             content = stream.read()
         if sha256(content) != digest:
-            raise changed_meanwhile(path)
+            raise concurrent_change_error(path)
         yield name, content
 
 
@@ -102,4 +106,4 @@ def identity_of(listing: t.Mapping[str, str]) -> str:
     return f"files:{sha256(lines.encode('utf-8', 'surrogateescape'))}"
 
 
-__all__ = ("identity_of", "is_plugin_name", "listed_contents", "listing_of", "plugin_names", "reading")
+__all__ = ("identity_of", "is_plugin_name", "listing_of", "name_source_in_errors", "plugin_names", "read_listed")

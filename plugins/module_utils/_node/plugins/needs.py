@@ -58,7 +58,7 @@ def is_elsewhere(plugin: str, directories: t.Iterable[str], bin_dir: str) -> boo
     return any(is_executable(path) for path in others)
 
 
-def described(found: Needs) -> str:
+def describe_needs(found: Needs) -> str:
     """Return text that names each plugin and some of what needs it."""
     return "; ".join(f"{plugin}, by {_some(who)}" for plugin, who in found.items())
 
@@ -80,4 +80,4 @@ def _recorded(cache_dir: str) -> list[Record]:
     return [*records, *intents]
 
 
-__all__ = ("Needs", "described", "is_elsewhere", "needs")
+__all__ = ("Needs", "describe_needs", "is_elsewhere", "needs")

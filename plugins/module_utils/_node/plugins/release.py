@@ -55,7 +55,7 @@ _FLAWS: t.Final = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class ReleaseRequest:
     """A release as somebody asks for it.
 
     Attributes:
@@ -79,7 +79,7 @@ def is_url(location: str) -> bool:
     return location.lower().startswith(("http://", "https://"))
 
 
-def ask(version: str, source: str, checksum: str, machine: str = "") -> Asked:
+def ask(version: str, source: str, checksum: str, machine: str = "") -> ReleaseRequest:
     """Complete what somebody asks for: where it is, which version it is, and what its digest has to be.
 
     Args:
@@ -97,7 +97,7 @@ def ask(version: str, source: str, checksum: str, machine: str = "") -> Asked:
     if named:
         version = _agreeing(version, named, location, machine)
     checksum = _checked(checksum) or (_pinned(named[2], named[1]) if named else "")
-    asked = Asked(location, version, checksum, _weighed(version))
+    asked = ReleaseRequest(location, version, checksum, _weighed(version))
     if asked.is_url and not checksum:
         raise _no_digest(asked, named is not None)
     return asked
@@ -173,10 +173,10 @@ def _weighed(version: str) -> str:
     return f"version {version} of the plugins: {flaw.reason}; better {advice}"
 
 
-def _no_digest(asked: Asked, is_upstream: bool) -> CniError:
+def _no_digest(asked: ReleaseRequest, is_upstream: bool) -> CniError:
     advice = "give checksum, as sha256:HEX or sha512:HEX, from a source you trust"
     known = f"known are {', '.join(PINNED)}, each for {', '.join(PINNED['1.9.1'])}; " if is_upstream else ""
     return CniError(Code.INVALID_CONFIG, f"no digest is known for {asked.location}", known + advice)
 
 
-__all__ = ("Asked", "ask", "is_url")
+__all__ = ("ReleaseRequest", "ask", "is_url")

@@ -59,7 +59,7 @@ class PluginStore:
         except CniError:
             return False
 
-    def kept(self, path: str, digest: str) -> bytes:
+    def read_kept(self, path: str, digest: str) -> bytes:
         """Return what a file has that is kept, if that is what was put there.
 
         Raises:

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kin
 _Keys = dict[str, t.Any]
 
 
-def merged(by_host: t.Any) -> list[_Keys]:
+def merge_by_host(by_host: t.Any) -> list[_Keys]:
     """Return what was found on several hosts, each finding once with the hosts that have it.
 
     Args:
@@ -57,4 +57,4 @@ def _of_result(result: t.Mapping[str, t.Any]) -> t.Any:
     return [Finding("invalid-configuration", place, "", message).as_dict()]
 
 
-__all__ = ("merged",)
+__all__ = ("merge_by_host",)

@@ -44,7 +44,7 @@ class Delegate:
                     break
 
 
-def of(document: Document) -> t.Iterator[Delegate]:
+def delegates(document: Document) -> t.Iterator[Delegate]:
     """Return what flannel and Multus are to run, as far as it is written inside their configurations."""
     for plugin in document.plugins:
         delegate, delegates = plugin.keys.get("delegate"), plugin.keys.get("delegates")
@@ -83,4 +83,4 @@ def _inherited(document: Document) -> _Keys:
     return {"cniVersion": document.network.get("cniVersion", ""), "name": document.network.get("name", "")}
 
 
-__all__ = ("Delegate", "of")
+__all__ = ("Delegate", "delegates")

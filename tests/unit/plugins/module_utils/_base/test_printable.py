@@ -54,6 +54,21 @@ def test_texts_and_keys_at_any_depth_are_made_safe_and_all_else_stays() -> None:
     assert printable.everything(value) == {r"a\x1b": [{r"\udce9": [r"\x07", 1, 1.5, True, None]}]}
 
 
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [
+        (0, "file", "0 files"),
+        (1, "file", "1 file"),
+        (2, "directory", "2 directories"),
+        (1, "directory", "1 directory"),
+        (2, "netns", "2 netns"),
+    ],
+)
+def test_a_noun_agrees_with_its_number(number: int, noun: str, text: str) -> None:
+    assert printable.quantity(number, noun) == text
+    assert printable.plural(noun, number) == text.partition(" ")[2]
+
+
 VALUES: st.SearchStrategy[t.Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters()),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters()), inner),

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._module.run import counted, run, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import run, summarize_actions, warn
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -53,8 +53,8 @@ def _ran(operation: t.Callable[[AnsibleModule], Json]) -> tuple[str, Json]:
 
 
 def test_actions_are_counted_in_the_order_of_their_names() -> None:
-    assert counted(["removed", "added", "removed"]) == "1 added, 2 removed"
-    assert counted([]) == "none"
+    assert summarize_actions(["removed", "added", "removed"]) == "1 added, 2 removed"
+    assert summarize_actions([]) == "none"
 
 
 def test_what_nobody_has_foreseen_is_told_without_a_traceback() -> None:
@@ -67,7 +67,10 @@ def test_what_nobody_has_foreseen_is_told_without_a_traceback() -> None:
 
 
 def test_a_result_is_returned() -> None:
-    assert _ran(lambda module: {"changed": True, "msg": "done"}) == ("exit", {"changed": True, "msg": "done"})
+    assert _ran(lambda module: {"changed": True, "msg": "phrase_action"}) == (
+        "exit",
+        {"changed": True, "msg": "phrase_action"},
+    )
 
 
 def test_a_result_that_says_so_is_a_failure_with_all_it_has() -> None:

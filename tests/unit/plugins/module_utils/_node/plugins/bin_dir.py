@@ -18,7 +18,11 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir imp
     Labels,
     missing_directories,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Installation, Outcome, Source
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import (
+    Installation,
+    InstallResult,
+    Source,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.listing import identity_of
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest import Manifest
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
@@ -75,7 +79,7 @@ class BinDir:
 
     def present(
         self, wanted: Release, only: list[str] | None = None, *, has_source: bool = True, **options: t.Any
-    ) -> Outcome:
+    ) -> InstallResult:
         def fetch() -> Source:
             if not has_source:
                 raise NotKept
@@ -83,10 +87,10 @@ class BinDir:
 
         return self.installation(**options).present(wanted.source.digests[0], wanted.version, only, fetch)
 
-    def rolled_back(self, **options: t.Any) -> Outcome:
-        return self.installation(**options).rolled_back()
+    def roll_back(self, **options: t.Any) -> InstallResult:
+        return self.installation(**options).roll_back()
 
-    def absent(self, **options: t.Any) -> Outcome:
+    def absent(self, **options: t.Any) -> InstallResult:
         return self.installation(**options).absent()
 
     def put(self, name: str, content: bytes, mode: int = 0o755) -> pathlib.Path:
@@ -110,5 +114,5 @@ class BinDir:
         return sorted(temporary + list(kept - listed - {os.path.join(self.store.path, "manifest.json")}))
 
 
-def actions(outcome: Outcome) -> dict[str, str]:
+def actions(outcome: InstallResult) -> dict[str, str]:
     return {change.name: change.action for change in outcome.changes}

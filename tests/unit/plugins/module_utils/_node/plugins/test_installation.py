@@ -14,7 +14,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.bin_dir import BinDirectory
-from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import Outcome
+from ansible_collections.cni.node.plugins.module_utils._node.plugins.installation import InstallResult
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.store import PluginStore
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.bin_dir import (
@@ -73,13 +73,13 @@ def test_an_upgrade_prunes_what_has_left_the_release_and_can_be_rolled_back_once
     assert actions(upgraded) == {"bridge": "updated", "ptp": "updated", "tap": "installed", "flannel": "removed"}
     assert (upgraded.version, upgraded.previous, upgraded.kept) == ("2", "1", ["1"])
     assert bin_dir.files() == NEW.files
-    predicted, back, again = bin_dir.rolled_back(dry_run=True), bin_dir.rolled_back(), bin_dir.rolled_back()
+    predicted, back, again = bin_dir.roll_back(dry_run=True), bin_dir.roll_back(), bin_dir.roll_back()
     assert predicted == back
     assert (back.version, back.previous, back.kept, back.changed) == ("1", "2", ["2"], True)
     assert (again.version, again.previous, again.kept, again.changed) == ("1", "1", ["2"], False)
     assert bin_dir.files() == OLD.files
     assert bin_dir.present(NEW, has_source=False).version == "2", "what was rolled back from is kept too"
-    assert bin_dir.rolled_back().version == "1"
+    assert bin_dir.roll_back().version == "1"
 
 
 def test_as_many_releases_are_kept_as_wanted(bin_dir: BinDir) -> None:
@@ -91,21 +91,21 @@ def test_as_many_releases_are_kept_as_wanted(bin_dir: BinDir) -> None:
     fewer = bin_dir.present(release("4", "bridge"), keep=0, has_source=False)
     assert (fewer.kept, fewer.changed) == ([], True)
     assert bin_dir.left_over() == []
-    assert "no version before 4 is kept" in str(error_of(bin_dir.rolled_back))
+    assert "no version before 4 is kept" in str(error_of(bin_dir.roll_back))
 
 
 def test_a_rollback_goes_one_release_back_and_not_two(bin_dir: BinDir) -> None:
     for number in "123":
         bin_dir.present(release(number, "bridge"), keep=5)
-    assert [bin_dir.rolled_back(keep=5).version for dummy in range(3)] == ["2", "2", "2"]
+    assert [bin_dir.roll_back(keep=5).version for dummy in range(3)] == ["2", "2", "2"]
     assert bin_dir.present(release("4", "bridge"), keep=5).kept == ["2", "3", "1"]
-    assert bin_dir.rolled_back(keep=5).version == "2"
+    assert bin_dir.roll_back(keep=5).version == "2"
 
 
 def test_there_may_be_nothing_to_roll_back(bin_dir: BinDir) -> None:
-    assert "no plugins are installed here" in str(error_of(bin_dir.rolled_back))
+    assert "no plugins are installed here" in str(error_of(bin_dir.roll_back))
     bin_dir.present(OLD)
-    assert "no version before 1 is kept" in str(error_of(bin_dir.rolled_back))
+    assert "no version before 1 is kept" in str(error_of(bin_dir.roll_back))
 
 
 def test_a_damaged_copy_is_not_rolled_back_to(bin_dir: BinDir) -> None:
@@ -113,7 +113,7 @@ def test_a_damaged_copy_is_not_rolled_back_to(bin_dir: BinDir) -> None:
     bin_dir.present(NEW)
     kept = pathlib.Path(bin_dir.store.file(bin_dir.manifest.releases[0], "bridge"))
     kept.write_bytes(b"damaged")
-    assert "missing or damaged" in str(error_of(bin_dir.rolled_back))
+    assert "missing or damaged" in str(error_of(bin_dir.roll_back))
     assert bin_dir.files() == NEW.files
     assert bin_dir.present(OLD).version == "1"
 
@@ -218,7 +218,7 @@ def test_what_somebody_has_put_in_the_place_of_ours_is_not_removed(bin_dir: BinD
     assert bin_dir.files() == {"bridge": b"from a package", "flannel": b"from another one"}
 
 
-WITHOUT_BRIDGE: dict[str, t.Callable[..., Outcome]] = {
+WITHOUT_BRIDGE: dict[str, t.Callable[..., InstallResult]] = {
     "absent": BinDir.absent,
     "only": lambda bin_dir, **options: bin_dir.present(OLD, ["ptp"], **options),
     "upgrade": lambda bin_dir, **options: bin_dir.present(release("3", "ptp"), **options),
@@ -227,7 +227,7 @@ WITHOUT_BRIDGE: dict[str, t.Callable[..., Outcome]] = {
 
 @pytest.mark.parametrize("leave", WITHOUT_BRIDGE.values(), ids=WITHOUT_BRIDGE)
 def test_what_was_set_aside_is_kept_as_long_as_another_file_has_its_place(
-    bin_dir: BinDir, leave: t.Callable[..., Outcome]
+    bin_dir: BinDir, leave: t.Callable[..., InstallResult]
 ) -> None:
     foreign = bin_dir.put("bridge", b"foreign", 0o750)
     bin_dir.present(OLD, force=True)
@@ -316,7 +316,7 @@ def test_a_copy_damaged_after_it_was_looked_at_is_not_installed(
     old = bin_dir.manifest.releases[0]
     monkeypatch.setattr(PluginStore, "has", lambda *dummy: True)
     pathlib.Path(bin_dir.store.file(old, "bridge")).write_bytes(b"evil")
-    assert "bridge is not as it was kept: expected sha256:" in str(error_of(bin_dir.rolled_back))
+    assert "bridge is not as it was kept: expected sha256:" in str(error_of(bin_dir.roll_back))
     assert bin_dir.files() == before
 
 

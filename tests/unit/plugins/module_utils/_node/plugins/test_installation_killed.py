@@ -57,7 +57,7 @@ def a_directory(path: pathlib.Path) -> BinDir:
 RUNS: dict[str, t.Callable[[BinDir], object]] = {
     "upgrade": lambda bin_dir: bin_dir.present(NEW, force=True),
     "absent": lambda bin_dir: bin_dir.absent(),
-    "rolled back": lambda bin_dir: bin_dir.rolled_back(),
+    "rolled back": lambda bin_dir: bin_dir.roll_back(),
 }
 AFTER = {
     "upgrade": {**FOREIGN, **NEW.files},

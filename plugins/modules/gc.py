@@ -225,7 +225,7 @@ findings:
       description: One sentence on how it is known, and why it is kept where it is.
       type: str
       returned: always
-      sample: no runtime has a record of container blue (eth0), and its address is in use nowhere
+      sample: no runtime has a record of container blue (eth0), and its address is not in use
     action:
       description:
         - What was done, or would be in check mode. V(deleted) is by DEL.
@@ -248,7 +248,7 @@ error:
   type: dict
   sample:
     code: 11
-    msg: garbage collection is in use by another process for longer than 60 s
+    msg: leak collection is in use by another process for longer than 60 s
     details: the lock is /var/lib/cni/cni.node/locks/gc; wait for the other run to end, or allow more time
 """
 

@@ -18,9 +18,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Garbage
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, KEPT, Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Valid
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, KEPT, GcPolicy, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
 from ansible_collections.cni.node.plugins.module_utils._node.gc.removal import Removal
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
@@ -32,11 +32,11 @@ _REMOVED: t.Final = "removed"
 
 
 def collect(module: AnsibleModule) -> dict[str, t.Any]:
-    """Do what the module `gc` is asked for and return its result."""
+    """Run the module `gc` and return its result."""
     params = module.params
     timeout = positive("timeout", params["timeout"])
     names = [check_network_name(name, f"networks[{position}]") for position, name in enumerate(params["networks"])]
-    scope = Scope(params["min_age"] and positive("min_age", params["min_age"]), module.check_mode)
+    policy = GcPolicy(params["min_age"] and positive("min_age", params["min_age"]), module.check_mode)
     allowed = params["allow_world_writable_plugins"]
     executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
     runtime = Runtime(executor, params["cache_dir"], timeout, nested_types)
@@ -45,26 +45,26 @@ def collect(module: AnsibleModule) -> dict[str, t.Any]:
     if removal.files and module.check_mode:
         networks = with_planned(networks, removal.files)
     valid = _valid(params["valid_attachments"])
-    garbage = Garbage(runtime, params["cache_dir"], networks, valid, scope, timeout, removal)
-    leaks = garbage.collect(names)
+    collector = Collector(runtime, params["cache_dir"], networks, valid, policy, timeout, removal)
+    leaks = collector.collect(names)
     known = {*networks.networks, *(leak.network for leak in leaks)}
     absent = ", ".join(name for name in names if name not in known)
     remark = f"not configured in {params['conf_dir']}: {absent}" if absent else ""
     return _report(leaks, remark, foretold=module.check_mode)
 
 
-def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> Valid:
+def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> ValidAttachments:
     if items is None:
-        return Valid()
+        return ValidAttachments()
     keys = [(item["network"] or "", item["container_id"], item["ifname"]) for item in items]
     for network, container_id, ifname in keys:
         Attachment(network or "any", container_id, ifname).require_valid()
-    return Valid(frozenset(keys))
+    return ValidAttachments(frozenset(keys))
 
 
 def _removal(conflists: t.Sequence[t.Mapping[str, t.Any]], attachments: t.Sequence[t.Mapping[str, t.Any]]) -> Removal:
-    """Return what tasks before this one have removed, by their results."""
-    files = tuple(read_planned_files(one for one in conflists if one["action"] == _REMOVED))
+    """Return what earlier tasks have removed, read from their results."""
+    files = tuple(read_planned_files(entry for entry in conflists if entry["action"] == _REMOVED))
     removed = [one for one in attachments if one.get("action") == _REMOVED]
     return Removal(files, frozenset(map(_key, removed)))
 
@@ -87,7 +87,7 @@ def _report(leaks: t.Sequence[Leak], remark: str, *, foretold: bool) -> dict[str
 
 def _entry(leak: Leak) -> dict[str, t.Any]:
     return {
-        "kind": leak.kind,
+        "kind": leak.kind.value,
         "network": leak.network,
         "subject": leak.subject,
         "evidence": leak.evidence,
@@ -98,13 +98,13 @@ def _entry(leak: Leak) -> dict[str, t.Any]:
 
 def _summary(leaks: t.Sequence[Leak], foretold: bool) -> str:
     parts = [
-        _counted(phrase_action("collected", foretold=foretold), [leak for leak in leaks if leak.collected]),
-        *(_counted(action, [leak for leak in leaks if leak.action == action]) for action in (KEPT, FAILED)),
+        _count(phrase_action("collected", foretold=foretold), [leak for leak in leaks if leak.collected]),
+        *(_count(action, [leak for leak in leaks if leak.action == action]) for action in (KEPT, FAILED)),
     ]
-    return "; ".join(filter(None, parts)) or "nothing is left over"
+    return "; ".join(filter(None, parts)) or "no leaks"
 
 
-def _counted(word: str, leaks: t.Sequence[Leak]) -> str:
+def _count(word: str, leaks: t.Sequence[Leak]) -> str:
     kinds = collections.Counter(leak.kind for leak in leaks)
     return f"{word}: " + ", ".join(quantity(number, kind) for kind, number in kinds.items()) if kinds else ""
 

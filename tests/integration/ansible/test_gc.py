@@ -88,12 +88,12 @@ def test_a_node_that_is_in_use_has_no_leaks(node: EngineNode, project: Project) 
     with namespace("blue"):
         node.attach({"network": "net", "netns": "blue", **PORTS})
         done = collected(project, **NOW).left_alone()
-        assert (done.changed, done.result["findings"], done.msg) == (False, [], "nothing is left over")
+        assert (done.changed, done.result["findings"], done.msg) == (False, [], "no leaks")
 
 
 def test_a_virgin_node_stays_one(node: EngineNode, project: Project) -> None:
     node.conf_dir.rmdir()
-    assert collected(project, **NOW).left_alone().msg == "nothing is left over"
+    assert collected(project, **NOW).left_alone().msg == "no leaks"
 
 
 def test_an_attachment_whose_namespace_is_gone_is_deleted_with_all_it_had(node: EngineNode, project: Project) -> None:
@@ -119,7 +119,7 @@ def test_an_attachment_whose_namespace_is_another_one_now_is_deleted(node: Engin
         replace(blue)
         done = collected(project)
     assert found(done) == {"record net-blue-eth0": "deleted"}
-    assert "is another one now" in evidence(done)
+    assert "has been replaced" in evidence(done)
     assert (node.leases("net"), chains()) == ([], "")
 
 
@@ -164,7 +164,7 @@ def test_what_is_not_called_valid_is_deleted_unless_it_is_young_or_of_others(
         valid = [{"container_id": "blue"}]
         young = collected(project, valid_attachments=valid).left_alone()
         assert found(young) == {"record net-red-eth0": "kept"}
-        assert "valid_attachments does not have it, but it is younger than 300 s" in evidence(young)
+        assert "valid_attachments does not list it, but it is younger than 300 s" in evidence(young)
         elsewhere = [*valid, {"network": "other", "container_id": "red"}, {"container_id": "red", "ifname": "eth1"}]
         done = collected(project, valid_attachments=elsewhere, **NOW)
         assert found(done) == {"record net-red-eth0": "deleted"}
@@ -248,7 +248,7 @@ def test_a_record_that_cannot_be_read_protects_what_it_may_claim(node: EngineNod
         ("other", "lease"): "removed",
         ("other", "chain"): "removed",
     }
-    assert f"a record that cannot be read may claim it: {broken}" in evidence(done)
+    assert f"an unreadable record may own it: {broken}" in evidence(done)
     assert broken.exists()
 
 
@@ -261,7 +261,7 @@ def test_the_directory_of_a_network_that_is_gone_is_removed(node: EngineNode, pr
     young = collected(project)
     assert found(young)["lease directory net"] == "kept"
     (node.conf_dir / "20-broken.conflist").write_text("{", encoding="utf-8")
-    assert "a configuration that cannot be read may be" in evidence(collected(project, **NOW))
+    assert "an unreadable configuration may define" in evidence(collected(project, **NOW))
     (node.conf_dir / "20-broken.conflist").unlink()
     assert found(collected(project, **NOW)) == {"lease directory net": "removed"}
     assert not (LEASES / "net").exists()
@@ -489,7 +489,7 @@ def test_chains_that_no_rule_leads_to_are_removed_unless_somebody_has_them(node:
             f"chain iptables nat {named[1]}": "removed",
         }
         assert f"{of_red} is in use in the network namespace /run/netns/red" in evidence(done)
-        assert "no rule leads to it, and its name is that of no recorded attachment's" in evidence(done)
+        assert "no rule jumps to it, and no recorded attachment has a chain of this name" in evidence(done)
         left = tool("iptables-save", "-t", "nat")
         for name in (nat_chain("CNI-", "netblue"), nat_chain("CNI-DN-", "netblue"), foreign_name, moved[1], named[0]):
             assert f":{name} " in left
@@ -528,7 +528,7 @@ def test_rules_of_the_plugin_firewall_go_with_the_last_who_has_their_address(
             f"rule iptables filter CNI-FORWARD: {of_red}": "kept",
             "rule ip6tables filter CNI-FORWARD: fd00:1::9": "removed",
         }
-        assert "no runtime has a record of an attachment with this address, and it is in use nowhere" in evidence(done)
+        assert "no runtime has a record of an attachment with this address, and it is not in use" in evidence(done)
         left = tool("iptables-save", "-t", "filter")
         assert [left.count(one) for one in (of_blue, of_red, "192.0.2.1", "10.1.9.9")] == [2, 2, 1, 0]
 
@@ -566,7 +566,7 @@ def test_what_has_no_owner_may_have_one_soon_while_a_plugin_is_at_add(node: Engi
             done = project.play([task("gc", GC, {"networks": ["net"]})])["gc"].ok()
             assert found(done) == {}
             done = project.play([task("gc", GC, {}, check_mode=True)])["gc"].ok()
-            assert f"a plugin is making an attachment, in process {call.pid}" in evidence(done)
+            assert f"an ADD is in progress in process {call.pid}" in evidence(done)
         running.communicate()
     node.detach({"network": "slow", "netns": "blue"})
     assert found(collected(project)) == {f"chain iptables nat {chain}": "removed"}
@@ -591,5 +591,5 @@ def test_the_playbook_collects_and_says_how_it_is_known(node: EngineNode, projec
     assert found(played["Remove leaks"]) == {"lease 10.1.9.1": "removed"}
     assert played["Show the evidence"].result["msg"] == [
         "collected: 1 lease",
-        f"{path}: no runtime has a record of container nobody (eth0), and its address is in use nowhere",
+        f"{path}: no runtime has a record of container nobody (eth0), and its address is not in use",
     ]

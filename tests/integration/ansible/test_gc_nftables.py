@@ -75,7 +75,7 @@ def test_checks_of_macs_that_no_record_claims_are_removed(node: EngineNode, proj
             "nft bridge nat cni-br-iface-lost-eth0": "removed",
             "nft bridge nat cni-br-iface-reached-eth0": "kept",
         }
-        assert "no runtime has a record of a-b-eth0, the container and interface that its name tells" in evidence(done)
+        assert "no runtime has a record of a-b-eth0, the container and interface in its name" in evidence(done)
         assert "there is a network namespace named reached" in evidence(done)
         left = ruleset()
         assert {name: name in left for name in ("lost", "a-b")} == {"lost": False, "a-b": False}
@@ -188,7 +188,7 @@ def test_saved_values_that_no_record_claims_are_removed(node: EngineNode, projec
             os.utime(SAVED / f"{name}_eth0.json", (0, 0))
         done = collected(project)
         assert saved(done) == {"lost_eth0.json": "removed", "reached_eth0.json": "kept"}
-        assert "no runtime has a record of lost_eth0, the container and interface that its name tells" in evidence(done)
+        assert "no runtime has a record of lost_eth0, the container and interface in its name" in evidence(done)
         left = {"blue_eth0.json", "reached_eth0.json", "notes_eth0.json", "link_eth0.json", "pipe_eth0.json"}
         assert set(os.listdir(SAVED)) == left
 

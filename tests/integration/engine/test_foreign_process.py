@@ -48,13 +48,13 @@ def test_a_process_of_others_is_no_plugin_whatever_its_environment(before: tuple
     with waiting(*before) as process:
         environ = until(pathlib.Path(f"/proc/{process.pid}/environ").read_bytes)
         assert b"CNI_COMMAND=ADD" in environ
-        assert adds_in_progress.birth() == ""
+        assert adds_in_progress.reason() == ""
         process_table.wait_or_kill({"CNI_CONTAINERID": "blue", "CNI_IFNAME": "eth0"}, ["sh", "bridge"], 0.2)
         assert process.poll() is None
 
 
 def test_our_own_process_is_one() -> None:
     with waiting() as process:
-        assert str(process.pid) in adds_in_progress.birth()
+        assert str(process.pid) in adds_in_progress.reason()
         process_table.wait_or_kill({"CNI_CONTAINERID": "blue", "CNI_IFNAME": "eth0"}, ["sh", "bridge"], 0.2)
         assert process.wait(60) == -9

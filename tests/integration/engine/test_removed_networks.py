@@ -165,7 +165,7 @@ def _port(dummy: EngineNode) -> str:
 
 def _address(dummy: EngineNode) -> str:
     run("ip", "address", "add", "192.0.2.1/24", "dev", "cni0")
-    return "cni0 has the address 192.0.2.1/24, which is the gateway of none of them"
+    return "cni0 has the address 192.0.2.1/24, which is no gateway of these networks"
 
 
 def _file(path: str, text: str) -> t.Callable[[EngineNode], str]:
@@ -222,14 +222,14 @@ def test_a_bridge_that_others_may_use_unseen_stays(node: EngineNode, blue: Names
     configuration = {**reference_networks.network(reference_networks.bridge(), version="1.1.0"), "disableGC": True}
     node.run("conflists", conflists=[{"config": configuration}], probe=False).succeeded()
     link("add", "cni0", "type", "bridge")
-    kept(collect(node, removed(node)), "bridge cni0", "disableGC of network net says that others may use it")
+    kept(collect(node, removed(node)), "bridge cni0", "network net sets disableGC")
 
 
 def test_a_link_of_the_name_that_is_no_bridge_stays(node: EngineNode, blue: Namespace) -> None:
     used(node, reference_networks.bridge())
     link("delete", "cni0")
     link("add", "cni0", "type", "veth", "peer", "name", "theirs1")
-    kept(collect(node, removed(node)), "bridge cni0", "it is no bridge, but veth")
+    kept(collect(node, removed(node)), "bridge cni0", "it is not a bridge, but veth")
 
 
 def test_the_pair_of_a_vlan_goes_with_its_bridge(node: EngineNode) -> None:
@@ -276,7 +276,7 @@ def test_chains_with_rules_of_the_operator_stay(node: EngineNode, blue: Namespac
         "CNI-ADMIN has the rule -A CNI-ADMIN -s 192.0.2.7/32",
     )
     ports = "shared chain iptables nat CNI-HOSTPORT-DNAT, CNI-HOSTPORT-MASQ, CNI-HOSTPORT-SETMARK"
-    kept(found, ports, "the rule -A INPUT -j CNI-HOSTPORT-SETMARK leads to CNI-HOSTPORT-SETMARK")
+    kept(found, ports, "the rule -A INPUT -j CNI-HOSTPORT-SETMARK jumps to CNI-HOSTPORT-SETMARK")
     isolation = "iptables filter CNI-ISOLATION-STAGE-1, CNI-ISOLATION-STAGE-2"
     kept(found, f"shared chain {isolation}", "has the rule -A CNI-ISOLATION-STAGE-2 -o theirs0 -j DROP")
     assert found[f"rule {isolation}: cni0"]["action"] == "removed"

@@ -10,13 +10,13 @@ from __future__ import annotations
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 
 
-def birth() -> str:
-    """Say that an attachment is being made, by whatever runtime, so that what has no owner may have one soon; or nothing.
+def reason() -> str:
+    """Return a reason to keep unowned items while any runtime has an ADD running, or an empty string.
 
-    The age of what is in the kernel cannot be known. A runtime records an attachment after its last plugin has ended.
+    The kernel does not tell the age of its resources, and a runtime records an attachment after its last plugin has ended.
     """
     pids = process_table.find_by_environment({"CNI_COMMAND": "ADD"})
-    return f"a plugin is making an attachment, in process {pids[0]}" if pids else ""
+    return f"an ADD is in progress in process {pids[0]}" if pids else ""
 
 
-__all__ = ("birth",)
+__all__ = ("reason",)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
@@ -28,50 +28,70 @@ _BRIDGE: t.Final = "bridge"
 _USUAL_BRIDGE: t.Final = "cni0"
 
 
-class LinkLeaks:
-    """Finds ports of our networks' bridges that lead nowhere.
+class BridgePort(t.NamedTuple):
+    """A port of a bridge.
 
-    The kernel takes a pair away with the namespace of either end. It cannot where something has kept the namespace
-    after its name and its last process have gone: a file left open, or a mount namespace that was copied before.
+    Attributes:
+        netns: A path to the network namespace of its other end, or an empty string.
+        unseen: Why some network namespace cannot be inspected for its other end.
     """
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
+    veth: Veth
+    netns: str
+    unseen: CniError | None
 
-    def of(self, networks: t.Iterable[NetworkConfiguration], claims: Claims) -> t.Iterator[Leak]:
-        """Collect the ports of the bridges that these networks name.
 
-        Args:
-            claims: Of all networks of the node, for they may share a bridge.
-        """
-        bridges = _bridges(networks)
-        # What a dry run has found to be deleted takes its port with it.
-        claimed = {name for record in claims.records for name in _host_ends(record)}
-        names = {name for dummy, name in socket.if_nameindex() if _NAME.fullmatch(name)} if bridges else set()
-        if names <= claimed:
+class BridgePortFinder:
+    """Finds ports of the networks' bridges whose other end is unreachable.
+
+    The kernel removes a pair with the network namespace of either end. It does not while something keeps the namespace
+    alive without a name or a process, such as an open file or a copied mount namespace.
+    """
+
+    scope = Scope.NODE
+
+    def __init__(self, run: GcRun) -> None:
+        self._bridges = _bridges(run.configurations)
+
+    def snapshot(self, node: NodeSnapshot) -> Items[str]:
+        names = sorted(node.link_names) if self._bridges else ()
+        return {name: name for name in names if _NAME.fullmatch(name)}
+
+    def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[BridgePort]]:
+        owned = {name for record in owners.records for name in _host_ends(record)} if items else set()
+        unowned = [name for name in items.values() if name not in owned]
+        if not unowned:
             return
+        attached = {_inode(record.attachment.netns) for record in owners.records} - {0}
+        for port in self._ports(unowned):
+            # Results of versions before 0.3.0 do not name the node's end. In a dry run, DEL has not removed it either.
+            if _inode(port.netns) not in attached:
+                evidence = f"no runtime has a record of this port of {port.veth.master}"
+                proof = ", and its other end is in no network namespace that has a name or a process"
+                yield Suspect(Leak(Kind.LINK, "", port.veth.name, evidence), (port,), proof)
+
+    def reason_to_keep(self, suspect: Suspect[BridgePort], owners: Owners) -> str:
+        port = suspect.items[0]
+        kept = tuple(network for network in owners.gc_disabled_networks if port.veth.master in _bridges([network]))
+        reason = dataclasses.replace(owners, gc_disabled_networks=kept).reason_to_keep("", ())
+        if reason or port.netns:
+            return reason or f"its other end is in the network namespace {port.netns}"
+        where = "its other end may be in a network namespace that cannot be inspected"
+        return f"{where}: {port.unseen}" if port.unseen else ""
+
+    def remove(self, suspect: Suspect[BridgePort]) -> None:
         from ansible_collections.cni.node.plugins.module_utils._linux import veth
 
-        unclaimed = [one for one in veth.veths() if one.master in bridges and one.name in names - claimed]
-        ends = veth.other_ends() if unclaimed else veth.Ends({}, {})
-        attached = {_inode(record.attachment.netns) for record in claims.records} - {0} if unclaimed else set()
-        found = [(one, ends.found.get((one.peer_index, one.index), "")) for one in unclaimed]
+        for port in suspect.items:
+            veth.remove(port.veth)
+
+    def _ports(self, names: t.Collection[str]) -> list[BridgePort]:
+        from ansible_collections.cni.node.plugins.module_utils._linux import veth
+
+        ports = [port for port in veth.veths() if port.master in self._bridges and port.name in names]
+        ends = veth.other_ends() if ports else veth.Ends({}, {})
         unseen = next(iter(ends.unseen.values()), None)
-        # Old results do not tell the node's end, and a DEL that a dry run does not run would take it away.
-        yield from (self._port(one, inside, unseen, claims) for one, inside in found if _inode(inside) not in attached)
-
-    def _port(self, port: Veth, inside: str, unseen: CniError | None, claims: Claims) -> Leak:
-        evidence = f"no runtime has a record of this port of {port.master}"
-        leak = Leak("link", "", port.name, evidence)
-        sharing = tuple(one for one in claims.sharing if port.master in _bridges([one]))
-        doubt = dataclasses.replace(claims, sharing=sharing).doubt("", ())
-        doubt = doubt or (f"its other end is in the network namespace {inside}" if inside else "")
-        doubt = doubt or (f"its other end may be where nobody can look: {unseen}" if unseen else "")
-        if not doubt:
-            leak.evidence += ", and its other end is in no network namespace that has a name or a process"
-        from ansible_collections.cni.node.plugins.module_utils._linux import veth
-
-        return self._scope.settle(leak, doubt, lambda: veth.remove(port))
+        return [BridgePort(port, ends.found.get((port.peer_index, port.index), ""), unseen) for port in ports]
 
 
 def _bridges(networks: t.Iterable[NetworkConfiguration]) -> set[str]:
@@ -80,7 +100,7 @@ def _bridges(networks: t.Iterable[NetworkConfiguration]) -> set[str]:
 
 
 def _inode(path: str) -> int:
-    """Tell a namespace by its number; 0 is none."""
+    """Return the inode number of a network namespace, or 0."""
     try:
         return os.stat(path).st_ino
     except OSError:
@@ -89,7 +109,7 @@ def _inode(path: str) -> int:
 
 def _host_ends(record: Record) -> list[str]:
     interfaces = (record.result.keys.get("interfaces") if record.result else None) or ()
-    return [one["name"] for one in interfaces if one.get("name") and not one.get("sandbox")]
+    return [interface["name"] for interface in interfaces if interface.get("name") and not interface.get("sandbox")]
 
 
-__all__ = ("LinkLeaks",)
+__all__ = ("BridgePort", "BridgePortFinder")

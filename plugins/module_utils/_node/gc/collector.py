@@ -8,188 +8,275 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_name
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables
-from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import LinkLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.iptables_rules import RuleLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import NftLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import ChainLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnLeftovers
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims, Valid
-from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc import iptables_rules, nftables_rules
+from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
+    Finder,
+    GcRun,
+    Item,
+    Items,
+    NodeSnapshot,
+    Scope,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLinkFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.iptables_rules import IptablesRuleFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import (
+    NftMasqueradeFinder,
+    NftPortMappingFinder,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import OrphanChainFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments, configurations
+from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.removal import NOTHING_REMOVED, Removal
-from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.tuning_files import SavedValueLeaks
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofChainFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.tuning_files import SavedValueFinder
+from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
 
-# Where other runtimes have their networks, wherever this collection's are.
+# Every kind of leak that has no directory of its own, in the order of collection. A leaked link may be what keeps a chain.
+FINDERS: t.Final[tuple[t.Callable[[GcRun], Finder[t.Any]], ...]] = (
+    IptablesRuleFinder,
+    NftMasqueradeFinder,
+    OrphanChainFinder,
+    NftPortMappingFinder,
+    FirewallRuleFinder,
+    IfbLinkFinder,
+    BridgePortFinder,
+    SavedValueFinder,
+    SpoofChainFinder,
+)
+
+# Other runtimes have their networks here, wherever this collection's are.
 _USUAL_CONF_DIR: t.Final = "/etc/cni/net.d"
 
+_Listed = list[tuple[Finder[t.Any], Items[t.Any]]]
 
-class Garbage:
-    """Finds and collects what nobody owns any more, one network after the other, each with its lock held."""
+
+class Collector:
+    """Finds and removes leaked resources, one network after the other, each with its lock held."""
 
     def __init__(
         self,
         runtime: Runtime,
         cache_dir: str,
         networks: ConfDir,
-        valid: Valid,
-        scope: Scope,
+        valid: ValidAttachments,
+        policy: GcPolicy,
         timeout: float,
         removal: Removal = NOTHING_REMOVED,
     ) -> None:
         """
         Args:
             timeout: Seconds to wait for each lock.
-            removal: Whose shared resources are collected as well.
+            removal: What earlier tasks have removed. Shared resources of these networks are collected as well.
         """
         self._runtime = runtime
         self._cache_dir = cache_dir
         self._networks = networks
-        self._scope = scope
+        self._policy = policy
         self._timeout = timeout
         self._removal = removal
-        self._records = RecordLeaks(runtime, networks, valid, scope, removal.attachments if scope.dry_run else ())
-        self._leases = LeaseLeaks(scope, timeout)
-        self._listed = iptables.listing()
-        self._rules = RuleLeaks(scope, self._listed)
-        self._nft = NftLeaks(scope)
-        self._spoof_checks = SpoofLeaks(scope)
-        self._saved_values = SavedValueLeaks(scope)
-        self._chains = ChainLeaks(scope)
-        self._firewall = FirewallLeaks(scope, self._listed)
-        self._ifbs = IfbLeaks(scope)
-        self._links = LinkLeaks(scope)
+        removed = removal.attachments if policy.dry_run else ()
+        self._records = RecordCollector(runtime, networks, valid, policy, removed)
 
     def collect(self, names: t.Sequence[str]) -> list[Leak]:
-        """Collect what there is of these networks, or of all, and what this collection itself has left."""
-        attachments, unreadable = self._records.known()
-        every = self._every_network(attachments)
-        locks = _locks(attachments, {*every, *names})
-        leftovers = OwnLeftovers(self._cache_dir, self._networks.path, locks, self._scope)
-        leaks = [*self._rules.unlisted, *(self._nft.unlisted or self._spoof_checks.unlisted)]
-        with self._alone():
-            looked_at = list(dict.fromkeys(names)) or every
-            for name in looked_at:
-                self._collect(name, leaks, may_ask=not unreadable)
-            self._collect_shared(looked_at, leaks, every=not names)
-            self._collect_unshared(leaks)
-        told = {leak.subject for leak in leaks}
-        leaks += [leak for leak in unreadable if leak.subject not in told and not names]
-        gone = {leak.subject for leak in leaks if leak.collected} if self._scope.dry_run else set()
-        gone |= set(map(self._runtime.records.path_of, self._removal.attachments)) if self._scope.dry_run else set()
-        with _reported(
-            leaks, Leak("network", "", "all networks", "not all of this collection's files could be looked at")
-        ):
-            leaks += leftovers.collect(gone)
+        """Collect the leaks of these networks, or of all, and this collection's own leaked files."""
+        # Firewall rules are listed before records are read: an unrecorded rule that appears later may be that of an ADD.
+        node = NodeSnapshot()
+        leaks = node.list_firewall()
+        records, unreadable = self._records.read_all()
+        every = self._network_names(records, node)
+        own_files = OwnFiles(self._cache_dir, self._networks.path, _lock_names(records, {*every, *names}), self._policy)
+        checked = list(dict.fromkeys(names)) or every
+        run = GcRun(self._policy, frozenset(checked), not names, self._configurations(records, names), leaks)
+        finders = [make(run) for make in FINDERS]
+        with self._exclusive():
+            self._collect_networks(checked, run, _of_scope(finders, Scope.NETWORK), node, not unreadable)
+            scopes = (Scope.NODE, Scope.ALL_NETWORKS) if run.all_networks else (Scope.NODE,)
+            self._collect_node(run, _of_scope(finders, *scopes), node)
+            self._collect_shared(run)
+        reported = {leak.subject for leak in leaks}
+        leaks += [leak for leak in unreadable if leak.subject not in reported and not names]
+        gone = run.collected() if self._policy.dry_run else set()
+        gone |= set(map(self._runtime.records.path_of, self._removal.attachments)) if self._policy.dry_run else set()
+        with _reported(leaks, "", "all networks", "some checks of this collection's own files did not finish"):
+            leaks += own_files.collect(gone)
         return leaks
 
-    def _every_network(self, attachments: t.Iterable[Attachment]) -> list[str]:
-        recorded = {attachment.network for attachment in attachments}
-        # Anybody may make a directory, or write a comment.
-        told = {*host_local.networks(), *self._rules.networks(), *self._nft.networks()}
-        return sorted({*self._networks.networks, *recorded, *filter(is_name, told)})
+    def _network_names(self, records: t.Iterable[Record], node: NodeSnapshot) -> list[str]:
+        recorded = {record.attachment.network for record in records}
+        # Anyone may make a directory, or write a comment.
+        named = {*host_local.networks(), *iptables_rules.networks(node), *nftables_rules.networks(node)}
+        return sorted({*self._networks.networks, *recorded, *filter(is_name, named)})
 
-    def _alone(self) -> t.ContextManager[None]:
+    def _configurations(
+        self, records: t.Iterable[Record], names: t.Collection[str]
+    ) -> tuple[NetworkConfiguration, ...]:
+        known = [*self._networks.networks.values(), *configurations(records)]
+        return tuple(network for network in known if not names or network.name in names)
+
+    def _exclusive(self) -> t.ContextManager[None]:
         """Keep other runs from collecting at the same time."""
-        if self._scope.dry_run:
+        if self._policy.dry_run:
             return contextlib.nullcontext()
         path = os.path.join(self._cache_dir, OWN_DIRECTORY, "locks", "gc")
-        return hold_lock(path, exclusive=True, timeout=self._timeout, what="garbage collection")
+        return hold_lock(path, exclusive=True, timeout=self._timeout, what="leak collection")
 
-    def _collect(self, name: str, leaks: list[Leak], *, may_ask: bool) -> None:
-        def part() -> t.ContextManager[None]:
-            return _reported(leaks, Leak("network", name, name, "not all of it could be looked at"))
+    def _collect_networks(
+        self, names: t.Iterable[str], run: GcRun, finders: t.Sequence[Finder[t.Any]], node: NodeSnapshot, may_ask: bool
+    ) -> None:
+        """Collect leaks that name their network.
 
-        with part(), contextlib.nullcontext() if self._scope.dry_run else self._runtime.exclusion.lock_network(name):
-            claims = self._records.of(name, leaks)
-            with part():
-                leaks += self._leases.of(claims, self._networks.networks.get(name), self._doubt(name))
-            with part():
-                leaks += self._rules.of(claims)
-            with part():
-                leaks += self._nft.of(claims)
-            if may_ask and not self._scope.dry_run:
-                self._ask_plugins(claims)
+        Args:
+            may_ask: Whether plugins may run GC: each record can be read, so all valid attachments are known.
+        """
+        listed: _Listed = []
+        for finder in finders:
+            with _reported(run.leaks, "", "all networks", "some checks of networks did not finish"):
+                listed.append((finder, finder.snapshot(node)))
+        for name in names:
+            part = functools.partial(_reported, run.leaks, name, name, "some checks of this network did not finish")
+            with part(), contextlib.nullcontext() if run.policy.dry_run else self._runtime.exclusion.lock_network(name):
+                owners = self._records.collect(name, run.leaks)
+                with part():
+                    self._collect_leases(owners, run)
+                again = _once(functools.partial(_list_again, owners))
+                for finder, items in listed:
+                    with part():
+                        run.leaks.extend(collect_leaks(finder, items, owners, again, run.policy))
+                if may_ask and not run.policy.dry_run:
+                    self._ask_plugins(owners)
 
-    def _collect_shared(self, names: t.Collection[str], leaks: list[Leak], *, every: bool) -> None:
-        """Collect what does not tell its network."""
+    def _collect_leases(self, owners: Owners, run: GcRun) -> None:
+        network = self._networks.networks.get(owners.network)
+        reason = self._possible_configuration(owners.network)
+        known = [*owners.configurations(), *([network] if network else [])]
+        for path in host_local.directories(owners.network, known):
+            with lease_directory.opened(path) as directory:
+                if directory is not None:
+                    finder = LeaseFinder(run.policy, directory, network is not None, reason)
+                    items, again = finder.snapshot(), functools.partial(_list_again, owners)
+                    with finder.lock(owners, self._timeout):
+                        run.leaks.extend(collect_leaks(finder, items, owners, again, run.policy))
 
-        def part() -> t.ContextManager[None]:
-            return _reported(leaks, Leak("network", "", "all networks", "not all that they share could be looked at"))
+    def _possible_configuration(self, name: str) -> str:
+        """Return why a network may have a configuration although none is found, or an empty string."""
+        if self._networks.broken:
+            return f"an unreadable configuration may define this network: {next(iter(self._networks.broken))}"
+        is_planned = self._policy.dry_run and self._networks.path == _USUAL_CONF_DIR
+        usual = (self._networks if is_planned else conf_dir.load(_USUAL_CONF_DIR)).networks
+        return f"{usual[name].source} configures this network" if name in usual else ""
 
+    def _ask_plugins(self, owners: Owners) -> None:
+        """Run GC of the network's plugins."""
+        network = self._networks.networks.get(owners.network)
+        if network is not None:
+            self._runtime.collect(network, owners.live | self._records.read_elsewhere(owners.network))
+
+    def _collect_node(self, run: GcRun, finders: t.Sequence[Finder[t.Any]], node: NodeSnapshot) -> None:
+        """Collect leaks that do not name their network."""
+        part = functools.partial(
+            _reported, run.leaks, "", "all networks", "some checks of the whole node did not finish"
+        )
+        if run.collected() and not run.policy.dry_run:
+            node = NodeSnapshot()
         with part():
-            claims = self._records.everywhere()
-            configured = [network for name, network in self._networks.networks.items() if name in names]
-            recorded = [network for network in claims.configurations() if network.name in names]
-            with part():
-                listed = iptables.listing() if any(leak.collected for leak in leaks) else self._listed
-                leaks += self._chains.of(names, claims, listed, every=every)
-            for find in (self._nft.without_network, self._firewall.of, self._ifbs.of) if every else ():
+            listed: _Listed = []
+            for finder in finders:
                 with part():
-                    leaks += find(claims)
-            with part():
-                leaks += self._links.of([*configured, *recorded], claims)
-            if every:
+                    listed.append((finder, finder.snapshot(node)))
+            owners, again = self._records.read_owners(), _once(self._look_again)
+            for finder, items in listed:
                 with part():
-                    leaks += self._saved_values.collect([*configured, *recorded], claims, self._records.everywhere)
-                removed = {leak.subject for leak in leaks if leak.kind == "link" and leak.collected}
-                leaks += self._spoof_checks.collect(claims, removed)
+                    run.leaks.extend(collect_leaks(finder, items, owners, again, run.policy))
 
-    def _collect_unshared(self, leaks: list[Leak]) -> None:
-        """Collect what containers of a node share, and only those of removed networks did."""
+    def _look_again(self) -> tuple[Owners, NodeSnapshot]:
+        """Read the owners again. An ADD that has ended since the first time has been recorded by now."""
+        from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+
+        reason = adds_in_progress.reason()
+        return dataclasses.replace(self._records.read_owners(), add_in_progress=reason), NodeSnapshot()
+
+    def _collect_shared(self, run: GcRun) -> None:
+        """Collect what all containers of the node share, if only removed networks used it."""
         if not self._removal.files:
             return
-        from ansible_collections.cni.node.plugins.module_utils._node.gc.removed_networks import SharedLeaks
+        from ansible_collections.cni.node.plugins.module_utils._node.gc.removed_networks import SharedResources
 
-        with _reported(leaks, Leak("network", "", "removed networks", "not all that they shared could be looked at")):
-            shared = SharedLeaks(self._scope, self._networks.path, self._removal)
-            leaks += shared.find(self._records.everywhere(), tuple(leaks))
+        with _reported(run.leaks, "", "removed networks", "some checks of what they shared did not finish"):
+            shared = SharedResources(run.policy, self._networks.path, self._removal)
+            run.leaks.extend(shared.collect(self._records.read_owners(), tuple(run.leaks)))
 
-    def _ask_plugins(self, claims: Claims) -> None:
-        network = self._networks.networks.get(claims.network)
-        if network is not None:
-            self._runtime.collect(network, claims.staying | self._records.elsewhere(claims.network))
 
-    def _doubt(self, name: str) -> str:
-        """Say why a network may be configured although it is not found, or nothing."""
-        if self._networks.broken:
-            return f"a configuration that cannot be read may be this network's: {next(iter(self._networks.broken))}"
-        foretold = self._scope.dry_run and self._networks.path == _USUAL_CONF_DIR
-        usual = (self._networks if foretold else conf_dir.load(_USUAL_CONF_DIR)).networks
-        return f"{usual[name].source} is a configuration of this network" if name in usual else ""
+def collect_leaks(
+    finder: Finder[Item],
+    items: Items[Item],
+    owners: Owners,
+    look_again: t.Callable[[], tuple[Owners, NodeSnapshot]],
+    policy: GcPolicy,
+) -> t.Iterator[Leak]:
+    """Find items without an owner, list the items again, and collect those that are still there and still without an owner.
+
+    Args:
+        items: Listed before the owners were read. What is made later may have an owner that is not known.
+        look_again: Called only if there are suspects.
+    """
+    if next(finder.find(items, owners), None) is None:
+        return
+    owners, node = look_again()
+    now = finder.snapshot(node)
+    for suspect in finder.find({key: now[key] for key in items if key in now}, owners):
+        reason = finder.reason_to_keep(suspect, owners)
+        suspect.leak.evidence += "" if reason else suspect.proof
+        yield policy.collect_unless(reason, suspect.leak, functools.partial(finder.remove, suspect))
 
 
 @contextlib.contextmanager
-def _reported(leaks: list[Leak], part: Leak) -> t.Iterator[None]:
-    """Report an error, foreseen or not, beside what has been found and done until then; once where several parts have it."""
+def _reported(leaks: list[Leak], network: str, subject: str, evidence: str) -> t.Iterator[None]:
+    """Report any error as an entry of the kind ``network``, once where several parts have the same."""
     try:
         yield
     except Exception as exc:
-        part.fail(as_error(exc))
-        if not any((leak.subject, str(leak.error)) == (part.subject, str(part.error)) for leak in leaks):
-            leaks.append(part)
+        entry = Leak(Kind.NETWORK, network, subject, evidence).fail(as_error(exc))
+        if not any((leak.subject, str(leak.error)) == (entry.subject, str(entry.error)) for leak in leaks):
+            leaks.append(entry)
 
 
-def _locks(attachments: t.Iterable[Attachment], networks: t.Iterable[str]) -> set[str]:
-    containers = {attachment.container_id for attachment in attachments}
-    return {file_name("network", name) for name in networks} | {file_name("container", one) for one in containers}
+def _list_again(owners: Owners) -> tuple[Owners, NodeSnapshot]:
+    """Return a new snapshot and the same owners, for a network that is locked."""
+    return owners, NodeSnapshot()
 
 
-__all__ = ("Garbage",)
+def _once(look: t.Callable[[], tuple[Owners, NodeSnapshot]]) -> t.Callable[[], tuple[Owners, NodeSnapshot]]:
+    """Return a function that calls another one at its first call only."""
+    return functools.lru_cache(maxsize=None)(look)
+
+
+def _of_scope(finders: t.Iterable[Finder[t.Any]], *scopes: Scope) -> list[Finder[t.Any]]:
+    return [finder for finder in finders if finder.scope in scopes]
+
+
+def _lock_names(records: t.Iterable[Record], networks: t.Iterable[str]) -> set[str]:
+    containers = {record.attachment.container_id for record in records}
+    return {file_name("network", name) for name in networks} | {file_name("container", name) for name in containers}
+
+
+__all__ = ("FINDERS", "Collector", "collect_leaks")

@@ -12,8 +12,9 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 
 _TABLE: t.Final = "filter"
 _CHAIN: t.Final = "CNI-FORWARD"
@@ -22,57 +23,61 @@ _TO: t.Final = re.compile(rf"-A {_CHAIN} -d (\S+)/(?:32|128) -m conntrack --ctst
 _FROM: t.Final = re.compile(rf"-A {_CHAIN} -s (\S+)/(?:32|128) -j ACCEPT")
 
 
-class FirewallLeaks:
-    """Finds rules with which the plugin firewall lets pass what is for an address that nobody has any more."""
+class AddressRules(t.NamedTuple):
+    """Both rules of one address."""
 
-    def __init__(self, scope: Scope, at_first: iptables.Listing) -> None:
-        self._scope = scope
-        self._at_first = _found(at_first)
-
-    def of(self, claims: Claims) -> t.Iterator[Leak]:
-        """Collect them.
-
-        Args:
-            claims: Of all networks of the node, for the rules do not tell theirs; read after these were listed, for
-                what is made later may be for a container that they do not know.
-        """
-        if not self._at_first:
-            return
-        recorded = {address for record in claims.records for address in record.addresses}
-        found = {address: pair for address, pair in self._at_first.items() if address not in recorded}
-        now = _found(iptables.listing()) if found and not self._scope.dry_run else found
-        yield from (self._rules(claims, address, *pair) for address, pair in found.items() if now.get(address) == pair)
-
-    def _rules(self, claims: Claims, address: str, family: int, rules: tuple[str, str]) -> Leak:
-        from ansible_collections.cni.node.plugins.module_utils._node.gc.adds_in_progress import birth
-
-        subject = f"{iptables.tool(family)} {_TABLE} {_CHAIN}: {address}"
-        leak = Leak("rule", "", subject, "no runtime has a record of an attachment with this address")
-        doubt = claims.doubt("", [address]) or _begun(claims) or birth()
-        leak.evidence += "" if doubt else ", and it is in use nowhere"
-
-        commands = [("-D", *rule.split()[1:]) for rule in rules]
-        return self._scope.settle(leak, doubt, lambda: iptables.change(family, _TABLE, *commands))
+    address: str
+    family: int
+    rules: tuple[str, str]
 
 
-def _found(listing: iptables.Listing) -> dict[str, tuple[int, tuple[str, str]]]:
-    tables = {family: listing.table(family, _TABLE) for family in iptables.FAMILIES}
-    return {address: (family, pair) for family, table in tables.items() for address, pair in _pairs(table).items()}
+class FirewallRuleFinder:
+    """Finds rules of the plugin firewall for addresses that no attachment has."""
+
+    scope = Scope.ALL_NETWORKS
+
+    def __init__(self, dummy: GcRun) -> None:
+        pass
+
+    def snapshot(self, node: NodeSnapshot) -> Items[AddressRules]:
+        tables = {family: node.iptables.table(family, _TABLE) for family in iptables.FAMILIES}
+        return {pair: pair for family, table in tables.items() for pair in _pairs(family, table)}
+
+    def find(self, items: Items[AddressRules], owners: Owners) -> t.Iterator[Suspect[AddressRules]]:
+        recorded = {address for record in owners.records for address in record.addresses} if items else set()
+        for pair in items.values():
+            if pair.address not in recorded:
+                subject = f"{iptables.tool(pair.family)} {_TABLE} {_CHAIN}: {pair.address}"
+                leak = Leak(Kind.RULE, "", subject, "no runtime has a record of an attachment with this address")
+                yield Suspect(leak, (pair,), proof=", and it is not in use")
+
+    def reason_to_keep(self, suspect: Suspect[AddressRules], owners: Owners) -> str:
+        # The rules of an address are the same for its next container, so an ADD may have begun just now.
+        from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+
+        addresses = [pair.address for pair in suspect.items]
+        return owners.reason_to_keep("", addresses) or _incomplete(owners) or adds_in_progress.reason()
+
+    def remove(self, suspect: Suspect[AddressRules]) -> None:
+        for pair in suspect.items:
+            iptables.change(pair.family, _TABLE, *(("-D", *rule.split()[1:]) for rule in pair.rules))
 
 
-def _pairs(table: iptables.Table) -> dict[str, tuple[str, str]]:
-    """Return both rules of each address that has them; of one that somebody has added by hand there is no pair."""
+def _pairs(family: int, table: iptables.Table) -> t.Iterator[AddressRules]:
+    """Return both rules of each address that has both. A rule that was added by hand is in no pair."""
     rules = table.rules.get(_CHAIN, [])
-    to, of = ({named[1]: rule for rule in rules if (named := known.fullmatch(rule))} for known in (_TO, _FROM))
-    return {str(ipaddress.ip_address(address)): (rule, of[address]) for address, rule in to.items() if address in of}
+    to, source = ({named[1]: rule for rule in rules if (named := known.fullmatch(rule))} for known in (_TO, _FROM))
+    for address in to:
+        if address in source:
+            yield AddressRules(str(ipaddress.ip_address(address)), family, (to[address], source[address]))
 
 
-def _begun(claims: Claims) -> str:
-    """Name an attachment that stays without a result, so that it does not tell its addresses."""
-    for record in claims.records:
-        if record.result is None and claims.has(*record.attachment.key[1:]):
-            return f"the {record.attachment}, which was begun, may have it"
+def _incomplete(owners: Owners) -> str:
+    """Return which live attachment has no result, so that its addresses are unknown, or an empty string."""
+    for record in owners.records:
+        if record.result is None and owners.has(*record.attachment.key[1:]):
+            return f"the {record.attachment}, whose ADD has not finished, may have it"
     return ""
 
 
-__all__ = ("FirewallLeaks",)
+__all__ = ("AddressRules", "FirewallRuleFinder")

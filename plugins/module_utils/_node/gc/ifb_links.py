@@ -7,52 +7,61 @@
 
 from __future__ import annotations
 
+import functools
 import re
-import socket
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
 _NAME: t.Final = re.compile(r"bwp[0-9a-f]{12}")
 
 
-class IfbLeaks:
-    """Finds links through which the plugin bandwidth sends what a container receives, and that no container has."""
+class IfbLinkFinder:
+    """Finds links through which the plugin bandwidth sends the traffic of lost containers."""
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
+    scope = Scope.ALL_NETWORKS
 
-    def of(self, claims: Claims) -> t.Iterator[Leak]:
-        """Collect them.
+    def __init__(self, dummy: GcRun) -> None:
+        pass
 
-        Args:
-            claims: Of all networks of the node, for a digest of network and container is all that their names tell.
-        """
-        names = {name for dummy, name in socket.if_nameindex() if _NAME.fullmatch(name)}
-        recorded = {firewall_names.ifb(*record.attachment.key[:2]) for record in claims.records} if names else set()
-        if names <= recorded:
+    def snapshot(self, node: NodeSnapshot) -> Items[str]:
+        return {name: name for name in sorted(node.link_names) if _NAME.fullmatch(name)}
+
+    def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[str]]:
+        # A digest of network and container is all that their names hold.
+        owned = {firewall_names.ifb(*record.attachment.key[:2]) for record in owners.records} if items else set()
+        unowned = [name for name in items.values() if name not in owned]
+        if not unowned:
             return
         from ansible_collections.cni.node.plugins.module_utils._linux import ifb
-        from ansible_collections.cni.node.plugins.module_utils._node.gc.adds_in_progress import birth
 
-        unclaimed = [name for name in ifb.names() if name in names - recorded]
-        # One that is being made has no link yet that sends to it, or has got one before this is asked for.
-        making, targets = birth(), ifb.targets()
-        yield from (self._link(name, claims, making, targets) for name in unclaimed)
+        for name in (name for name in ifb.names() if name in unowned):
+            leak = Leak(Kind.LINK, "", name, "no recorded attachment has a link of this name")
+            yield Suspect(leak, (name,), proof=", and no link sends to it")
 
-    def _link(self, name: str, claims: Claims, making: str, targets: set[str] | None) -> Leak:
-        leak = Leak("link", "", name, "its name is that of no recorded attachment's")
-        doubt = claims.doubt("", ()) or making
-        if not doubt and targets is None:
-            doubt = "without the program tc nobody can tell whether a link sends to it"
-        elif not doubt and targets and name in targets:
-            doubt = "a link of the node sends to it"
-        leak.evidence += "" if doubt else ", and no link sends to it"
+    def reason_to_keep(self, suspect: Suspect[str], owners: Owners) -> str:
+        return owners.reason_to_keep("", ()) or owners.add_in_progress or self._reason_by_traffic(suspect.leak.subject)
+
+    def remove(self, suspect: Suspect[str]) -> None:
         from ansible_collections.cni.node.plugins.module_utils._linux import ifb
 
-        return self._scope.settle(leak, doubt, lambda: ifb.remove(name))
+        for name in suspect.items:
+            ifb.remove(name)
+
+    def _reason_by_traffic(self, name: str) -> str:
+        if self._targets is None:
+            return "tc is not installed, so it is unknown whether a link sends to it"
+        return "a link of the node sends to it" if name in self._targets else ""
+
+    @functools.cached_property
+    def _targets(self) -> set[str] | None:
+        """The links that others send to. These are listed after ADDs in progress: a link of an ADD that has ended has a sender."""
+        from ansible_collections.cni.node.plugins.module_utils._linux import ifb
+
+        return ifb.targets()
 
 
-__all__ = ("IfbLeaks",)
+__all__ = ("IfbLinkFinder",)

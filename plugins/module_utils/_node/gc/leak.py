@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import time
 import typing as t
 
@@ -19,18 +20,42 @@ REMOVED: t.Final = "removed"
 FAILED: t.Final = "failed"
 
 
+class Kind(str, enum.Enum):
+    """What a leak is. ``NETWORK`` stands for checks that did not finish."""
+
+    RECORD = "record"
+    INTENT = "intent"
+    LEASE = "lease"
+    EMPTY_LEASE = "empty lease"
+    LEASE_DIRECTORY = "lease directory"
+    CHAIN = "chain"
+    RULE = "rule"
+    LINK = "link"
+    SAVED_VALUES = "saved values"
+    BRIDGE = "bridge"
+    SHARED_CHAIN = "shared chain"
+    SHARED_TABLE = "shared table"
+    TEMPORARY_FILE = "temporary file"
+    LOCK = "lock"
+    DIRECTORY = "directory"
+    NETWORK = "network"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
 @dataclasses.dataclass
 class Leak:
-    """Something that nobody seems to own any more.
+    """A resource that seems to have no owner.
 
     Attributes:
-        network: Empty where it does not tell.
+        network: Empty where it is unknown.
         subject: A path, or a name.
-        evidence: One sentence: how it is known, or why it is kept.
+        evidence: One sentence: why it is a leak, and why it is kept.
         action: ``deleted`` (by DEL), ``removed``, ``kept`` or ``failed``; in a dry run, what it would be.
     """
 
-    kind: str
+    kind: Kind
     network: str
     subject: str
     evidence: str
@@ -47,12 +72,12 @@ class Leak:
 
 
 @dataclasses.dataclass(frozen=True)
-class Scope:
-    """How far to go.
+class GcPolicy:
+    """What may be collected.
 
     Attributes:
-        min_age: Seconds; what is younger may belong to something that is being born.
-        dry_run: Collect nothing, and say what would be collected.
+        min_age: Seconds; younger items may belong to an ADD still in progress.
+        dry_run: Collect nothing; report what would be collected.
     """
 
     min_age: float
@@ -60,17 +85,17 @@ class Scope:
     now: float = dataclasses.field(default_factory=time.time)
 
     def is_young(self, changed: float) -> bool:
-        """Tell by the time of the last change, in seconds of the epoch."""
+        """Return whether the last change, in seconds of the epoch, is too recent."""
         return self.min_age > 0 and self.now - changed < self.min_age
 
-    def young(self, changed: float) -> str:
-        """Say so, or nothing."""
+    def reason_for_age(self, changed: float) -> str:
+        """Return that a resource is too young to be collected, or an empty string."""
         return f"it is younger than {self.min_age:g} s" if self.is_young(changed) else ""
 
-    def settle(self, leak: Leak, doubt: str, collect: t.Callable[[], object], action: str = REMOVED) -> Leak:
-        """Collect what is found, unless there is a doubt: then that is what there is to say."""
-        if doubt:
-            leak.evidence = f"{leak.evidence}, but {doubt}"
+    def collect_unless(self, reason: str, leak: Leak, collect: t.Callable[[], object], action: str = REMOVED) -> Leak:
+        """Collect a leak, or add the reason to keep it to its evidence."""
+        if reason:
+            leak.evidence = f"{leak.evidence}, but {reason}"
             return leak
         leak.action = action
         try:
@@ -81,4 +106,4 @@ class Scope:
         return leak
 
 
-__all__ = ("DELETED", "FAILED", "KEPT", "REMOVED", "Leak", "Scope")
+__all__ = ("DELETED", "FAILED", "KEPT", "REMOVED", "GcPolicy", "Kind", "Leak")

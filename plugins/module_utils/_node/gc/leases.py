@@ -7,81 +7,90 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_ifname, is_name
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Items, NodeSnapshot, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import Lease, LeaseDirectory
 
 
-class LeaseLeaks:
-    """Finds addresses that host-local has given to nobody who is still there, and directories of lost networks."""
+class LeaseFinder:
+    """Finds leases of host-local for lost containers, in one directory, and the directory itself if its network is gone."""
 
-    def __init__(self, scope: Scope, timeout: float) -> None:
-        self._scope = scope
-        self._timeout = timeout
+    scope = Scope.NETWORK
 
-    def of(self, claims: Claims, configured: NetworkConfiguration | None, doubt: str) -> t.Iterator[Leak]:
-        """Collect what there is of a network.
-
-        Args:
-            doubt: Why the network may be configured although it is not found.
+    def __init__(self, policy: GcPolicy, directory: LeaseDirectory, is_configured: bool, reason: str) -> None:
         """
-        known = [*claims.configurations(), *([configured] if configured else [])]
-        for path in host_local.directories(claims.network, known):
-            with lease_directory.opened(path) as directory:
-                if directory is not None:
-                    yield from self._within(directory, _Look(directory, claims, configured is not None, doubt))
+        Args:
+            is_configured: Whether the network has a configuration.
+            reason: Why the network may have a configuration although none is found, or an empty string.
+        """
+        self._policy = policy
+        self._directory = directory
+        self._is_configured = is_configured
+        self._reason = reason
+        self._changed = 0.0
 
-    def _within(self, directory: LeaseDirectory, look: _Look) -> t.Iterator[Leak]:
-        found = list(look.collect(dataclasses.replace(self._scope, dry_run=True)))
-        if not self._scope.dry_run and any(leak.collected for leak in found):
-            with directory.exclusive(self._timeout):
-                yield from look.collect(self._scope)
-        else:
-            yield from found
+    def snapshot(self, node: NodeSnapshot | None = None) -> Items[Lease]:
+        del node  # these are files
+        return {lease: lease for lease in self._directory.leases()}
 
-
-class _Look(t.NamedTuple):
-    directory: LeaseDirectory
-    claims: Claims
-    configured: bool
-    doubt: str
-
-    def collect(self, scope: Scope) -> t.Iterator[Leak]:
-        leases = self.directory.leases()
-        youngest = 0.0 if self.configured else self.directory.youngest()
-        freed = {lease.path for lease in leases if self.claims.frees(lease.container_id, lease.ifname)}
-        unclaimed = [one for one in leases if not self.claims.has(one.container_id, one.ifname)]
+    def find(self, items: Items[Lease], owners: Owners) -> t.Iterator[Suspect[Lease]]:
+        self._changed = 0.0 if self._is_configured else self._directory.youngest()
+        leases = [lease for lease in items.values() if not owners.has(lease.container_id, lease.ifname)]
+        freed = {lease.path for lease in leases if owners.is_pending_removal(lease.container_id, lease.ifname)}
         gone = set(freed)
-        for lease in (lease for lease in unclaimed if lease.path not in freed):
-            leak = self._lease(lease, scope)
-            gone |= {leak.subject} if leak.collected else set()
-            yield leak
-        if not self.configured and not self.claims.staying and not self.directory.others(gone):
-            # A DEL that a dry run does not run would have changed it.
-            yield self._itself(scope.now if freed else youngest, scope)
+        for lease in (lease for lease in leases if lease.path not in freed):
+            suspect = _suspect(lease, owners)
+            yield suspect
+            gone |= {lease.path} if suspect.leak.collected else set()
+        if not self._is_configured and not owners.live and not self._directory.others(gone):
+            # In a dry run, DEL has not changed the directory.
+            self._changed = self._policy.now if freed else self._changed
+            evidence = "the network has no configuration, no attachment and no lease"
+            yield Suspect(Leak(Kind.LEASE_DIRECTORY, owners.network, self._directory.path, evidence), ())
 
-    def _lease(self, lease: Lease, scope: Scope) -> Leak:
-        leak = Leak("lease", self.claims.network, lease.path, f"no runtime has a record of {lease}")
-        if not lease.container_id:
-            leak.kind, leak.evidence = "empty lease", "it names no container, so no DEL will ever free the address"
-        elif not is_name(lease.container_id) or not is_ifname(lease.ifname or "eth0"):
-            leak.evidence = "what it holds is no container's id; did somebody write it by hand?"
-            return leak
-        doubt = scope.young(lease.changed) or self.claims.doubt(lease.container_id, [lease.address])
-        leak.evidence += "" if doubt else ", and its address is in use nowhere"
-        return scope.settle(leak, doubt, lambda: self.directory.free(lease))
+    def reason_to_keep(self, suspect: Suspect[Lease], owners: Owners) -> str:
+        for lease in suspect.items:
+            if lease.container_id and not _names_container(lease):
+                return "its content may have been written by hand"
+            age = self._policy.reason_for_age(lease.changed)
+            return age or owners.reason_to_keep(lease.container_id, [lease.address])
+        return self._reason or owners.reason_to_keep("", ()) or self._policy.reason_for_age(self._changed)
 
-    def _itself(self, youngest: float, scope: Scope) -> Leak:
-        evidence = "the network has neither a configuration nor an attachment, and no address of it is given away"
-        leak = Leak("lease directory", self.claims.network, self.directory.path, evidence)
-        doubt = self.doubt or self.claims.doubt("", ()) or scope.young(youngest)
-        return scope.settle(leak, doubt, self.directory.remove)
+    def remove(self, suspect: Suspect[Lease]) -> None:
+        for lease in suspect.items:
+            self._directory.free(lease)
+        if not suspect.items:
+            self._directory.remove()
+
+    def lock(self, owners: Owners, timeout: float) -> t.ContextManager[None]:
+        """Lock the directory as host-local does, if a run removes something.
+
+        Raises:
+            CniError: ``TRY_AGAIN`` when the timeout is over.
+        """
+        suspects = () if self._policy.dry_run else self.find(self.snapshot(), owners)
+        if all(self.reason_to_keep(suspect, owners) for suspect in suspects):
+            return contextlib.nullcontext()
+        return self._directory.exclusive(timeout)
 
 
-__all__ = ("LeaseLeaks",)
+def _suspect(lease: Lease, owners: Owners) -> Suspect[Lease]:
+    leak = Leak(Kind.LEASE, owners.network, lease.path, f"no runtime has a record of {lease}")
+    if not lease.container_id:
+        leak.kind, leak.evidence = Kind.EMPTY_LEASE, "it names no container, so no DEL will free the address"
+    elif not _names_container(lease):
+        # The content may be confidential.
+        leak.evidence = "it does not hold a container ID"
+    return Suspect(leak, (lease,), proof=", and its address is not in use")
+
+
+def _names_container(lease: Lease) -> bool:
+    return is_name(lease.container_id) and is_ifname(lease.ifname or "eth0")
+
+
+__all__ = ("LeaseFinder",)

@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 
-# What the node's own network is configured by: ifupdown, netplan, systemd-networkd, NetworkManager, and the scripts of Red Hat
+# The node's own network configuration: ifupdown, netplan, systemd-networkd, NetworkManager, and the scripts of Red Hat
 # and SUSE.
 _FILES: t.Final = (
     "/etc/network/interfaces",
@@ -35,7 +35,7 @@ _FILES: t.Final = (
 
 
 def reason_to_keep(*names: str) -> str:
-    """Return which file of the node's own network configuration names one of these links, as a sentence, or an empty string."""
+    """Return which file of the node's own network configuration names one of these links, as a clause, or an empty string."""
     words = "|".join(map(re.escape, names))
     named = re.compile(rf"(?<![A-Za-z0-9_])(?:{words})(?![A-Za-z0-9_-])".encode("utf-8", "surrogateescape"))
     for path in _existing():
@@ -44,7 +44,7 @@ def reason_to_keep(*names: str) -> str:
         try:
             content = durable.read(path) or b""
         except CniError as exc:
-            return f"what cannot be read may name it: {exc.msg}"
+            return f"an unreadable file may name it: {exc.msg}"
         if named.search(content):
             return f"{path} names it"
     return ""

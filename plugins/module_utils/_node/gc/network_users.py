@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import DEFAULT_BRIDGE
 
-# Where runtimes have networks unless they are told otherwise: containerd, CRI-O, nerdctl, Podman, Multus, Nomad, k3s and RKE2,
+# The default conf dirs of runtimes: containerd, CRI-O, nerdctl, Podman, Multus, Nomad, k3s and RKE2,
 # MicroK8s.
 _DIRECTORIES: t.Final = (
     "/etc/cni/net.d",
@@ -31,7 +31,7 @@ _DIRECTORIES: t.Final = (
     "/var/lib/rancher/*/agent/etc/cni/net.d",
     "/var/snap/microk8s/current/args/cni-network",
 )
-# Where they are told.
+# Where runtimes set other directories.
 _SETTINGS: t.Final = (
     "/etc/containerd/*.toml",
     "/etc/containerd/conf.d/*.toml",
@@ -49,55 +49,55 @@ _SETTING: t.Final = re.compile(
 _WORD: t.Final = re.compile(r"[\w.:-]+")
 
 
-class User(t.NamedTuple):
+class NetworkUser(t.NamedTuple):
     """A network configuration, or a record of an attachment, of any runtime.
 
     Attributes:
         name: As messages name it: the path of a file, or an attachment.
-        words: Every text in it, the keys of everything that is true, and the bridge that it has by default.
+        words: Every string in it, every key whose value is true, and the default bridge if it names none.
     """
 
     name: str
     words: frozenset[str]
 
 
-class Users:
-    """The networks of all runtimes of a node, and what they have recorded."""
+class NetworkUsers:
+    """The network configurations and records of all runtimes of a node."""
 
-    def __init__(self, users: t.Iterable[User], unreadable: t.Iterable[str]) -> None:
+    def __init__(self, users: t.Iterable[NetworkUser], unreadable: t.Iterable[str]) -> None:
         """
         Args:
-            unreadable: Files that may name anything.
+            unreadable: Errors of files that cannot be read, which may name anything.
         """
         self._users = tuple(users)
         self._unreadable = tuple(unreadable)
 
     @classmethod
-    def of_node(cls, directory: str, records: t.Iterable[Record], removed: t.Container[str]) -> Users:
-        """Read them.
+    def read(cls, directory: str, records: t.Iterable[Record], removed: t.Container[str]) -> NetworkUsers:
+        """Read the configurations.
 
         Args:
-            directory: Where the networks of this collection are.
-            removed: Files that would be gone by now.
+            directory: The conf dir of this collection.
+            removed: Files that would have been removed by now.
         """
         users = [_recorded(record) for record in records]
-        told, unreadable = _read(path for pattern in _SETTINGS for path in sorted(glob.glob(pattern)))
-        others = [os.fsdecode(found) for content in told.values() for found in _SETTING.findall(content)]
+        settings, unreadable = _read(path for pattern in _SETTINGS for path in sorted(glob.glob(pattern)))
+        others = [os.fsdecode(found) for content in settings.values() for found in _SETTING.findall(content)]
         files, errors = _read(path for path in _files(directory, others) if path not in removed)
-        users += [User(path, _words(content)) for path, content in files.items()]
+        users += [NetworkUser(path, _words(content)) for path, content in files.items()]
         return cls(users, [*unreadable, *errors])
 
     def reason_to_keep(self, *words: str) -> str:
-        """Return who names one of these words, as a sentence, or an empty string."""
+        """Return which user names one of these words, as a clause, or an empty string."""
         for user in self._users:
             named = sorted(user.words.intersection(words))
             if named:
                 return f"{user.name} has {named[0]}"
-        return f"what cannot be read may need it: {self._unreadable[0]}" if self._unreadable else ""
+        return f"an unreadable file may name it: {self._unreadable[0]}" if self._unreadable else ""
 
 
 def _read(paths: t.Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
-    """Return what files hold, by path, and why others cannot be read."""
+    """Return the contents of files by path, and the errors of those that cannot be read."""
     contents, errors = {}, []
     for path in paths:
         try:
@@ -110,7 +110,7 @@ def _read(paths: t.Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
 
 
 def _files(directory: str, others: t.Iterable[str]) -> list[str]:
-    """Return the files of networks of all runtimes, and those of the plugin directories beside them."""
+    """Return the network configuration files of all runtimes, with those in directories below their conf dirs."""
     given = [directory, *(path for pattern in _DIRECTORIES for path in sorted(glob.glob(pattern))), *others]
     tops = dict.fromkeys(map(os.path.realpath, given))
     below = [os.path.join(top, name) for top in tops for name in _directories(top)]
@@ -124,9 +124,9 @@ def _directories(top: str) -> list[str]:
         return []
 
 
-def _recorded(record: Record) -> User:
+def _recorded(record: Record) -> NetworkUser:
     result = record.result.keys if record.result else {}
-    return User(f"the {record.attachment}", _words(record.config) | frozenset(_texts(result)))
+    return NetworkUser(f"the {record.attachment}", _words(record.config) | frozenset(_texts(result)))
 
 
 def _words(content: bytes) -> frozenset[str]:
@@ -138,15 +138,15 @@ def _words(content: bytes) -> frozenset[str]:
 
 def _texts(value: t.Any) -> t.Iterator[str]:
     if isinstance(value, t.Mapping):
-        yield from (key for key, one in value.items() if one is True)
+        yield from (key for key, item in value.items() if item is True)
         if value.get("type") == "bridge" and not value.get("bridge"):
             yield DEFAULT_BRIDGE
         value = list(value.values())
     if isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _texts(one)
+        for item in value:
+            yield from _texts(item)
     elif isinstance(value, str):
         yield value
 
 
-__all__ = ("User", "Users")
+__all__ = ("NetworkUser", "NetworkUsers")

@@ -11,79 +11,73 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
 _NAME: t.Final = re.compile(r"CNI-(DN-[0-9a-f]{21}|[0-9a-f]{24})")
 
-_Found = dict[tuple[int, str], list[str]]
+
+class OrphanChain(t.NamedTuple):
+    family: int
+    name: str
+    rules: t.Sequence[str]
 
 
-class ChainLeaks:
-    """Finds chains of iptables for single containers that no rule leads to, and that no container has.
+class OrphanChainFinder:
+    """Finds iptables chains of lost containers that no rule jumps to.
 
-    A chain without such a rule does nothing for anybody. One that a container has is drift.
+    Such a chain has no effect. Where a container owns it, the missing rule is drift.
     """
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
+    scope = Scope.NODE
 
-    def of(
-        self, networks: t.Collection[str], claims: Claims, at_first: iptables.Listing, *, every: bool
-    ) -> t.Iterator[Leak]:
-        """Collect them.
+    def __init__(self, run: GcRun) -> None:
+        self._run = run
 
-        Args:
-            networks: Those that are looked at.
-            claims: Of all networks of the node, for few of the chains tell theirs.
-            at_first: What there was before, but since DEL has been run for what is garbage.
-            every: Whether to collect those as well that do not.
-        """
-        unreached = _unreached(at_first)
-        if not unreached:
-            return
-        from ansible_collections.cni.node.plugins.module_utils._node.gc.adds_in_progress import birth
+    def snapshot(self, node: NodeSnapshot) -> Items[OrphanChain]:
+        tables = {family: node.iptables.table(family, nat.TABLE) for family in iptables.FAMILIES}
+        return {
+            (family, name): OrphanChain(family, name, rules)
+            for family, table in tables.items()
+            for name, rules in table.rules.items()
+            if _NAME.fullmatch(name) and name not in table.jumps
+        }
 
-        making = birth()
-        # Whatever was being made at first, rules lead to it by now; what is new may be being made.
-        found = {key: rules for key, rules in _unreached(iptables.listing()).items() if key in unreached}
-        owned = _owned(networks, claims)
-        for (family, chain), rules in found.items():
-            network, container_id = _owner(chain, rules)
-            if chain not in owned and (every or network in networks):
-                doubt = claims.doubt(container_id, nat.destinations(rules)) or making
-                yield self._chain(family, chain, network, doubt)
+    def find(self, items: Items[OrphanChain], owners: Owners) -> t.Iterator[Suspect[OrphanChain]]:
+        owned = self._owned(owners) if items else set()
+        for chain in items.values():
+            network, container_id = _owner(chain)
+            if chain.name not in owned and (self._run.all_networks or network in self._run.networks):
+                subject = f"{iptables.tool(chain.family)} {nat.TABLE} {chain.name}"
+                evidence = "no rule jumps to it, and no recorded attachment has a chain of this name"
+                yield Suspect(Leak(Kind.CHAIN, network, subject, evidence), (chain,), container_id=container_id)
 
-    def _chain(self, family: int, chain: str, network: str, doubt: str) -> Leak:
-        evidence = "no rule leads to it, and its name is that of no recorded attachment's"
-        leak = Leak("chain", network, f"{iptables.tool(family)} {nat.TABLE} {chain}", evidence)
-        return self._scope.settle(leak, doubt, lambda: nat.remove_chain(family, chain))
+    def reason_to_keep(self, suspect: Suspect[OrphanChain], owners: Owners) -> str:
+        addresses = nat.destinations(suspect.items[0].rules)
+        return owners.reason_to_keep(suspect.container_id, addresses) or owners.add_in_progress
 
+    def remove(self, suspect: Suspect[OrphanChain]) -> None:
+        for chain in suspect.items:
+            nat.remove_chain(chain.family, chain.name)
 
-def _unreached(listing: iptables.Listing) -> _Found:
-    """Return these chains by family and name, with their rules."""
-    found: _Found = {}
-    for family in iptables.FAMILIES:
-        table = listing.table(family, nat.TABLE)
-        names = [chain for chain in table.rules if _NAME.fullmatch(chain) and chain not in table.jumps]
-        found.update({(family, chain): table.rules[chain] for chain in names})
-    return found
+    def _owned(self, owners: Owners) -> set[str]:
+        """Return the names of the chains of all attachments. Those that are called valid may be of any checked network."""
+        names = {record.attachment.key[:2] for record in owners.records}
+        names |= {(network, container_id) for network in self._run.networks for container_id, dummy in owners.live}
+        return {
+            chain(*name) for name in names for chain in (firewall_names.masquerade_chain, firewall_names.ports_chain)
+        }
 
 
-def _owned(networks: t.Iterable[str], claims: Claims) -> set[str]:
-    owners = {record.attachment.key[:2] for record in claims.records}
-    owners |= {(network, container_id) for network in networks for container_id, dummy in claims.staying}
-    return {name(*owner) for owner in owners for name in (firewall_names.masquerade_chain, firewall_names.ports_chain)}
-
-
-def _owner(chain: str, rules: t.Iterable[str]) -> tuple[str, str]:
-    """Return the network and the container that comments name and the chain's name proves, or nothing."""
-    for rule in rules:
+def _owner(chain: OrphanChain) -> tuple[str, str]:
+    """Return the network and the container that a comment names and the chain's name proves, or empty strings."""
+    for rule in chain.rules:
         named = firewall_names.owner(iptables.value(iptables.words(rule), "--comment"))
-        if named and firewall_names.masquerade_chain(*named) == chain:
+        if named and firewall_names.masquerade_chain(*named) == chain.name:
             return named
     return "", ""
 
 
-__all__ = ("ChainLeaks",)
+__all__ = ("OrphanChain", "OrphanChainFinder")

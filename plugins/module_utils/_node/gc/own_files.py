@@ -18,21 +18,21 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory, modification_time
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 
 
-class OwnLeftovers:
-    """Finds what killed runs of this collection have left, and its directories once nothing is attached any more.
+class OwnFiles:
+    """Finds files that killed runs of this collection have leaked, and its directories when nothing is attached.
 
-    It looks twice: at first for locks and ages, which the run itself is about to change, then for what is left.
+    Locks and ages are read when it is made, because the run itself changes them; everything else when it collects.
     """
 
-    def __init__(self, cache_dir: str, conf_dir: str, known_locks: t.Collection[str], scope: Scope) -> None:
+    def __init__(self, cache_dir: str, conf_dir: str, known_locks: t.Collection[str], policy: GcPolicy) -> None:
         """
         Args:
-            known_locks: File names of the locks of networks and containers that there are.
+            known_locks: File names of the locks of existing networks and containers.
         """
-        self._scope = scope
+        self._policy = policy
         self._top = os.path.join(cache_dir, OWN_DIRECTORY)
         self._results = os.path.join(cache_dir, "results")
         self._conf_dir = conf_dir
@@ -40,23 +40,23 @@ class OwnLeftovers:
         self._lock_dir = os.path.join(self._top, "locks")
         names = [name for name in list_directory(self._lock_dir) if name not in known_locks]
         unknown = [os.path.join(self._lock_dir, name) for name in names]
-        self._locks = [path for path in unknown if not scope.is_young(modification_time(path)) and not _is_held(path)]
+        self._locks = [path for path in unknown if not policy.is_young(modification_time(path)) and not _is_held(path)]
 
     def collect(self, gone: t.Collection[str]) -> t.Iterator[Leak]:
-        """Collect what there is.
+        """Collect leaked files.
 
         Args:
-            gone: What a dry run would have removed by now.
+            gone: Paths that a run would have removed by now, in a dry run.
         """
         self._drop(set(self._below()) - set(self._directories))
-        away = set(gone)
+        absent = set(gone)
         for leak in itertools.chain(map(self._temporary, self._temporaries()), map(self._lock, self._locks)):
-            away |= {leak.subject} if leak.collected else set()
+            absent |= {leak.subject} if leak.collected else set()
             yield leak
-        if not _left(self._results, away):
+        if not _entries(self._results, absent):
             for path in sorted(self._directories, reverse=True):
-                for leak in self._directory(path, away):
-                    away |= {leak.subject} if leak.collected else set()
+                for leak in self._directory(path, absent):
+                    absent |= {leak.subject} if leak.collected else set()
                     yield leak
             self._drop_locks()
             self._drop(path for path in (self._lock_dir, self._top) if not self._is_young(path))
@@ -65,21 +65,21 @@ class OwnLeftovers:
         return [path for path, dummy, dummy in os.walk(self._top)]
 
     def _drop(self, directories: t.Iterable[str]) -> None:
-        """Remove what this very run has made, and where locks were: every run that finds nothing to do makes it."""
-        if not self._scope.dry_run:
+        """Remove empty directories that every run makes."""
+        if not self._policy.dry_run:
             for path in sorted(directories, reverse=True):
                 with contextlib.suppress(OSError):
                     os.rmdir(path)
 
     def _drop_locks(self) -> None:
-        """Remove locks of networks that there are: verifying leaves one, and nobody needs it where nothing is attached."""
+        """Remove the locks of existing networks, which are of no use when nothing is attached. cni.node.verify leaves one."""
         for path in (os.path.join(self._lock_dir, name) for name in list_directory(self._lock_dir)):
-            if not self._scope.dry_run and not self._scope.is_young(modification_time(path)):
+            if not self._policy.dry_run and not self._policy.is_young(modification_time(path)):
                 with contextlib.suppress(CniError):
                     _remove_lock(path)
 
     def _is_young(self, path: str) -> bool:
-        return self._scope.is_young(self._directories.get(path, 0))
+        return self._policy.is_young(self._directories.get(path, 0))
 
     def _temporaries(self) -> list[str]:
         places = [self._conf_dir, self._results, *self._below()]
@@ -91,28 +91,28 @@ class OwnLeftovers:
         ]
 
     def _temporary(self, path: str) -> Leak:
-        leak = Leak("temporary file", "", path, "a run was killed while it wrote a file")
-        doubt = self._scope.young(modification_time(path))
-        return self._scope.settle(leak, doubt, lambda: durable.remove(path, flush=False))
+        leak = Leak(Kind.TEMPORARY_FILE, "", path, "a run was killed while it wrote a file")
+        reason = self._policy.reason_for_age(modification_time(path))
+        return self._policy.collect_unless(reason, leak, lambda: durable.remove(path, flush=False))
 
     def _lock(self, path: str) -> Leak:
-        evidence = "nobody holds it, and there is no network or container that it could be for"
-        leak = self._scope.settle(Leak("lock", "", path, evidence), "", lambda: _remove_lock(path))
+        evidence = "no process holds it, and no network or container needs it"
+        leak = self._policy.collect_unless("", Leak(Kind.LOCK, "", path, evidence), lambda: _remove_lock(path))
         if leak.error is None or leak.error.code != Code.TRY_AGAIN:
             return leak
-        return Leak("lock", "", path, "there was no network or container that it could be for, but a run has it now")
+        return Leak(Kind.LOCK, "", path, "no network or container needs it, but a run holds it now")
 
-    def _directory(self, path: str, away: t.Collection[str]) -> list[Leak]:
-        """Collect an empty directory; a young one is what a run at work has just made."""
+    def _directory(self, path: str, absent: t.Collection[str]) -> list[Leak]:
+        """Collect an empty directory. A young one may have just been made by another run."""
         is_of_locks = path in (self._lock_dir, self._top)
-        if is_of_locks or _left(path, away) or self._is_young(path) or not os.path.isdir(path):
+        if is_of_locks or _entries(path, absent) or self._is_young(path) or not os.path.isdir(path):
             return []
-        leak = Leak("directory", "", path, "it is empty, and nothing is attached")
-        return [self._scope.settle(leak, "", lambda: _remove_directory(path))]
+        leak = Leak(Kind.DIRECTORY, "", path, "it is empty, and nothing is attached")
+        return [self._policy.collect_unless("", leak, lambda: _remove_directory(path))]
 
 
-def _left(directory: str, away: t.Collection[str]) -> set[str]:
-    return {os.path.join(directory, name) for name in list_directory(directory)}.difference(away)
+def _entries(directory: str, absent: t.Collection[str]) -> set[str]:
+    return {os.path.join(directory, name) for name in list_directory(directory)}.difference(absent)
 
 
 def _is_held(path: str) -> bool:
@@ -136,4 +136,4 @@ def _remove_directory(path: str) -> None:
         raise io_error("remove", path, exc) from exc
 
 
-__all__ = ("OwnLeftovers",)
+__all__ = ("OwnFiles",)

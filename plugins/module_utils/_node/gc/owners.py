@@ -22,90 +22,104 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._linux.live_namespaces import Addresses
 
+# A container ID and the name of an interface.
 Names = tuple[str, str]
 
 
-class Valid(t.NamedTuple):
-    """The attachments that the user calls valid; None where the node itself is to tell."""
+class ValidAttachments(t.NamedTuple):
+    """The attachments that the user lists as valid, or None if the node itself decides."""
 
     keys: frozenset[Key] | None = None
 
     def has(self, key: Key) -> bool:
-        """Tell whether it is listed; an entry that names no network is for all."""
+        """Return whether an attachment is listed. An entry without a network is for all networks."""
         return self.keys is not None and not {key, ("", *key[1:])}.isdisjoint(self.keys)
 
     def lacks(self, key: Key) -> bool:
         return self.keys is not None and not self.has(key)
 
-    def of(self, network: str) -> set[Names]:
-        return {key[1:] for key in self.keys or () if key[0] in ("", network)}
-
-    def names(self) -> set[Names]:
-        return {key[1:] for key in self.keys or ()}
+    def names(self, network: str = "") -> set[Names]:
+        """Return container ID and interface of those of a network, or of all networks."""
+        return {key[1:] for key in self.keys or () if not network or key[0] in ("", network)}
 
 
 @dataclasses.dataclass(frozen=True)
-class Claims:
-    """Who owns something of a network.
+class Owners:
+    """The attachments of a network, or of all networks of the node, whichever runtime made them.
 
     Attributes:
-        staying: Container id and interface of each attachment that stays.
-        going: Of each that a dry run has found to be deleted, and all it has with it.
-        broken: Records that cannot be read, any of which may claim anything.
-        records: The records of all of them.
-        sharing: The configurations that forbid GC: others may have what nobody here knows of.
+        network: Empty for all networks.
+        live: Those that stay.
+        pending_removal: Those that a run would have deleted by now, with all they own. Empty unless in a dry run.
+        broken: Records that cannot be read, which may own anything.
+        records: The records and intents of all of them.
+        gc_disabled_networks: Configurations with ``disableGC``: unknown owners may use what they name.
+        add_in_progress: Why an item without an owner may soon have one, or an empty string.
     """
 
-    network: str
-    staying: frozenset[Names]
-    going: frozenset[Names]
-    broken: tuple[str, ...]
-    records: tuple[Record, ...]
-    sharing: tuple[NetworkConfiguration, ...] = ()
+    network: str = ""
+    live: frozenset[Names] = frozenset()
+    pending_removal: frozenset[Names] = frozenset()
+    broken: tuple[str, ...] = ()
+    records: tuple[Record, ...] = ()
+    gc_disabled_networks: tuple[NetworkConfiguration, ...] = ()
+    add_in_progress: str = ""
 
     def has(self, container_id: str, ifname: str = "") -> bool:
-        """Tell whether a container has an attachment; to any interface where none is given."""
-        return (container_id, ifname) in self.staying if ifname else container_id in self._containers
+        """Return whether a container has a live attachment, to any interface where none is given."""
+        return (container_id, ifname) in self.live if ifname else container_id in self._containers
 
-    def frees(self, container_id: str, ifname: str = "") -> bool:
-        """Tell whether a DEL that a dry run does not run will have taken it away."""
+    def is_pending_removal(self, container_id: str, ifname: str = "") -> bool:
+        """Return whether a run would have deleted the attachment by now, and with it what it owns."""
         if self.has(container_id, ifname):
             return False
-        return (container_id, ifname) in self.going if ifname else container_id in {name for name, dummy in self.going}
+        if ifname:
+            return (container_id, ifname) in self.pending_removal
+        return container_id in {name for name, dummy in self.pending_removal}
+
+    def knows(self, container_id: str, ifname: str = "") -> bool:
+        """Return whether a container has an attachment that is live or pending removal."""
+        return self.has(container_id, ifname) or self.is_pending_removal(container_id, ifname)
 
     def names(self) -> set[Names]:
-        """Return container id and interface of every attachment, also of those that a dry run has found to be deleted."""
-        return {*self.staying, *self.going, *(record.attachment.key[1:] for record in self.records)}
+        """Return container ID and interface of every attachment, those pending removal included."""
+        return {*self.live, *self.pending_removal, *(record.attachment.key[1:] for record in self.records)}
 
     @functools.cached_property
     def _containers(self) -> set[str]:
-        return {container_id for container_id, dummy in self.staying}
+        return {container_id for container_id, dummy in self.live}
 
     def configurations(self) -> list[NetworkConfiguration]:
-        """Return what its attachments were made with; most have the same."""
-        found = []
-        for record in {record.config: record for record in self.records}.values():
-            with contextlib.suppress(CniError):
-                found.append(record.network())
-        return found
+        """Return the configurations that the attachments were made with, each once."""
+        return configurations(self.records)
 
-    def doubt(self, container_id: str, addresses: t.Iterable[str]) -> str:
-        """Say why something without a record may have an owner all the same, or nothing."""
+    def reason_to_keep(self, container_id: str, addresses: t.Iterable[str]) -> str:
+        """Return why an item without a record may have an owner after all, or an empty string.
+
+        Args:
+            container_id: The container that the item names, or an empty string.
+            addresses: The addresses that it is for.
+        """
         if self.broken:
-            return f"a record that cannot be read may claim it: {self.broken[0]}"
-        if self.sharing:
-            which = "its configuration" if self.network else f"network {self.sharing[0].name}, whose it may be,"
-            return f"disableGC of {which} says that others may use it"
+            return f"an unreadable record may own it: {self.broken[0]}"
+        if self.gc_disabled_networks:
+            name = self.gc_disabled_networks[0].name
+            network = "its network" if self.network else f"network {name}, which it may belong to,"
+            return f"{network} sets disableGC"
         from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
         if is_name(container_id) and netns.is_namespace(os.path.join(netns.DIRECTORY, container_id)):
             return f"there is a network namespace named {container_id}"
-        asked = list(addresses)
-        held = [address for address in asked if address in self._live.found]
-        if held:
-            return f"{held[0]} is in use in the network namespace {self._live.found[held[0]]}"
-        unseen = next(iter(self._live.unseen.values()), None) if asked else None
-        return f"{asked[0]} may be in use where nobody can look: {unseen}" if unseen else ""
+        return self._use(list(addresses))
+
+    def _use(self, addresses: t.Sequence[str]) -> str:
+        """Return where an address is in use, or may be, as a clause, or an empty string."""
+        for address in addresses:
+            if address in self._live.found:
+                return f"{address} is in use in the network namespace {self._live.found[address]}"
+        unseen = next(iter(self._live.unseen.values()), None) if addresses else None
+        where = "may be in use in a network namespace that cannot be inspected"
+        return f"{addresses[0]} {where}: {unseen}" if unseen else ""
 
     @functools.cached_property
     def _live(self) -> Addresses:
@@ -114,4 +128,13 @@ class Claims:
         return live_namespaces.addresses()
 
 
-__all__ = ("Claims", "Names", "Valid")
+def configurations(records: t.Iterable[Record]) -> list[NetworkConfiguration]:
+    """Return the configurations that attachments were made with, each once."""
+    found = []
+    for record in {record.config: record for record in records}.values():
+        with contextlib.suppress(CniError):
+            found.append(record.network())
+    return found
+
+
+__all__ = ("Names", "Owners", "ValidAttachments", "configurations")

@@ -20,11 +20,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
 
 @dataclasses.dataclass(frozen=True)
 class Removal:
-    """What tasks before this one have removed, or would have in check mode.
+    """What earlier tasks have removed, or would have in check mode.
 
     Attributes:
-        files: Those of networks.
-        attachments: In check mode they are still there; otherwise one that is there has been made since.
+        files: Files of networks.
+        attachments: Only for check mode, in which they still exist. Otherwise an existing one has been made since.
     """
 
     files: tuple[PlannedFile, ...] = ()
@@ -32,15 +32,15 @@ class Removal:
 
     @property
     def paths(self) -> frozenset[str]:
-        return frozenset(one.path for one in self.files)
+        return frozenset(file.path for file in self.files)
 
     def networks(self) -> list[NetworkConfiguration]:
-        """Return the removed networks; a file that no plugin could have been run by has none."""
-        found = []
-        for one in self.files:
+        """Return the removed networks. An invalid file has none, because no plugin could have been run with it."""
+        networks = []
+        for file in self.files:
             with contextlib.suppress(CniError):
-                found.append(planned_networks.parse_planned_file(one))
-        return found
+                networks.append(planned_networks.parse_planned_file(file))
+        return networks
 
 
 NOTHING_REMOVED: t.Final = Removal()

@@ -13,10 +13,10 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
-from ansible_collections.cni.node.plugins.module_utils._node.gc.adds_in_progress import birth
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import Users
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.removal import Removal
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_bridges import SharedBridges, bridges
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_chains import Expected, SharedChains
@@ -24,61 +24,60 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_tables im
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
 
-class SharedLeaks:
-    """Finds what plugins make once for all containers and never take away, and only removed networks used."""
+class SharedResources:
+    """Finds what plugins make once for all containers and never remove, if only removed networks used it."""
 
-    def __init__(self, scope: Scope, directory: str, removal: Removal) -> None:
+    def __init__(self, policy: GcPolicy, directory: str, removal: Removal) -> None:
         """
         Args:
-            directory: Where the networks of this collection are.
+            directory: The conf dir of this collection.
         """
-        self._scope = scope
+        self._policy = policy
         self._directory = directory
         self._removal = removal
 
-    def find(self, claims: Claims, leaks: t.Iterable[Leak]) -> t.Iterator[Leak]:
-        """Collect it.
+    def collect(self, owners: Owners, leaks: t.Iterable[Leak]) -> t.Iterator[Leak]:
+        """Collect shared resources.
 
         Args:
-            claims: Of all networks of the node.
-            leaks: What has been collected before, or would have been.
+            owners: Those of all networks of the node.
+            leaks: What has been reported before.
         """
         networks = self._removal.networks()
         if not networks:
             return
-        going = [record for record in claims.records if self._is_pending(record, claims)]
-        staying = [record for record in claims.records if record not in going]
-        users = Users.of_node(self._directory, staying, self._removal.paths if self._scope.dry_run else ())
-        broken = f"a record that cannot be read may need it: {claims.broken[0]}" if claims.broken else ""
-        doubt = broken or birth()
-        collected = {leak.subject for leak in leaks if leak.collected} if self._scope.dry_run else set()
+        pending = [record for record in owners.records if self._is_pending(record, owners)]
+        live = [record for record in owners.records if record not in pending]
+        users = NetworkUsers.read(self._directory, live, self._removal.paths if self._policy.dry_run else ())
+        broken = f"an unreadable record may need it: {owners.broken[0]}" if owners.broken else ""
+        reason = broken or adds_in_progress.reason()
+        collected = {leak.subject for leak in leaks if leak.collected} if self._policy.dry_run else set()
         wanted, view = bridges(networks), rtnetlink.snapshot(routes=False)
-        gone = {one.name for one in wanted} - {link.name for link in view.links}
-        for leak in SharedBridges(self._scope, users, view, _ports(going, view) | collected).find(wanted, doubt):
+        gone = {bridge.name for bridge in wanted} - {link.name for link in view.links}
+        for leak in SharedBridges(self._policy, users, view, _ports(pending, view) | collected).collect(wanted, reason):
             gone |= {leak.subject} if leak.collected else set()
             yield leak
-        yield from SharedChains(self._scope, users, _expected(going, collected), gone).find(networks, doubt)
-        yield from SharedTables(self._scope, users, _Comments(going, collected)).find(networks, doubt)
+        yield from SharedChains(self._policy, users, _expected(pending, collected), gone).collect(networks, reason)
+        yield from SharedTables(self._policy, users, _PendingComments(pending, collected)).collect(networks, reason)
 
-    def _is_pending(self, record: Record, claims: Claims) -> bool:
-        """Return whether a dry run has found that a run would have deleted an attachment."""
-        return self._scope.dry_run and record.attachment.key[1:] in claims.going
+    def _is_pending(self, record: Record, owners: Owners) -> bool:
+        """Return whether a run would have deleted an attachment by now, in a dry run."""
+        return self._policy.dry_run and record.attachment.key[1:] in owners.pending_removal
 
 
-def _ports(going: t.Sequence[Record], view: View) -> set[str]:
-    """Return the ports of attachments that a dry run leaves where they are."""
-    found = {
-        one["name"] for record in going for one in _interfaces(record) if one.get("name") and not one.get("sandbox")
-    }
-    namespaces = {_inode(record.attachment.netns) for record in going} - {0}
-    unknown = [link for link in view.links if link.kind == "veth" and link.master and link.name not in found]
+def _ports(pending: t.Sequence[Record], view: View) -> set[str]:
+    """Return the ports of attachments that are pending removal."""
+    interfaces = [interface for record in pending for interface in _interfaces(record)]
+    ports = {interface["name"] for interface in interfaces if interface.get("name") and not interface.get("sandbox")}
+    namespaces = {_inode(record.attachment.netns) for record in pending} - {0}
+    unknown = [link for link in view.links if link.kind == "veth" and link.master and link.name not in ports]
     if not namespaces or not unknown:
-        return found
-    # A result of a version before 0.3.0 does not tell its interfaces.
+        return ports
+    # A result of a version before 0.3.0 does not list its interfaces.
     from ansible_collections.cni.node.plugins.module_utils._linux import veth
 
     ends = veth.other_ends().found
-    return found | {one.name for one in unknown if _inode(ends.get((one.peer, one.ifindex), "")) in namespaces}
+    return ports | {link.name for link in unknown if _inode(ends.get((link.peer, link.ifindex), "")) in namespaces}
 
 
 def _interfaces(record: Record) -> t.Sequence[t.Mapping[str, t.Any]]:
@@ -92,21 +91,21 @@ def _inode(path: str) -> int:
         return 0
 
 
-def _expected(going: t.Iterable[Record], collected: t.Iterable[str]) -> Expected:
-    names = [record.attachment.key[:2] for record in going]
-    chains = {name(*one) for one in names for name in (firewall_names.ports_chain, firewall_names.masquerade_chain)}
-    addresses = {address for record in going for address in record.addresses}
+def _expected(pending: t.Iterable[Record], collected: t.Iterable[str]) -> Expected:
+    names = [record.attachment.key[:2] for record in pending]
+    chains = {chain(*name) for name in names for chain in (firewall_names.ports_chain, firewall_names.masquerade_chain)}
+    addresses = {address for record in pending for address in record.addresses}
     words = [subject.split(" ") for subject in collected]
     chains |= {some[2] for some in words if some[1:2] == ["nat"] and len(some) == 3}
     addresses |= {some[3] for some in words if some[1:3] == ["filter", "CNI-FORWARD:"] and len(some) == 4}
     return Expected(frozenset(chains), frozenset(addresses))
 
 
-class _Comments:
-    """Comments of rules of nftables, and names of chains, that a dry run leaves where they are."""
+class _PendingComments:
+    """Comments of nftables rules, and names of chains, that are pending removal in a dry run."""
 
-    def __init__(self, going: t.Iterable[Record], collected: t.Iterable[str]) -> None:
-        keys = [record.attachment.key for record in going]
+    def __init__(self, pending: t.Iterable[Record], collected: t.Iterable[str]) -> None:
+        keys = [record.attachment.key for record in pending]
         self._containers = {key[1] for key in keys}
         self._instances = {firewall_names.instance(*key) for key in keys}
         owners = {firewall_names.spoof_owner(*key[1:]) for key in keys}
@@ -115,8 +114,8 @@ class _Comments:
         self._collected = [subject.partition(": ")[2] for subject in collected if subject.startswith("nft ")]
 
     def __call__(self, comment: str) -> bool:
-        is_going = comment in self._containers | self._spoof_checks or comment.partition(",")[0] in self._instances
-        return is_going or comment in self._collected
+        is_pending = comment in self._containers | self._spoof_checks or comment.partition(",")[0] in self._instances
+        return is_pending or comment in self._collected
 
 
-__all__ = ("SharedLeaks",)
+__all__ = ("SharedResources",)

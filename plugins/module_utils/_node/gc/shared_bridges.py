@@ -15,8 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._linux import link_change
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpInterface, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.gc import network_files
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import Users
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import bridge_addresses
 from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import DEFAULT_BRIDGE, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import configured
@@ -25,13 +25,13 @@ _LINK_LOCAL: t.Final = ipaddress.ip_network("fe80::/64")
 
 
 class Bridge(t.NamedTuple):
-    """What removed networks say of a bridge.
+    """A bridge that removed networks name.
 
     Attributes:
         networks: Their names.
         vlans: The links that the plugin makes for the gateways of VLANs: one end of a pair whose other end is a port.
-        gateways: The addresses that the plugin gives to the bridge and to these.
-        disables_gc: A network that says that others may use what it has, or an empty string.
+        gateways: The addresses that the plugin gives to the bridge and to these links.
+        disables_gc: The name of a network with ``disableGC``, or an empty string.
     """
 
     name: str
@@ -61,59 +61,53 @@ def bridges(networks: t.Iterable[NetworkConfiguration]) -> list[Bridge]:
 
 
 class SharedBridges:
-    """Finds bridges that only removed networks used. The plugin makes them and never takes them away."""
+    """Finds bridges that only removed networks used. The plugin makes bridges and never removes them."""
 
-    def __init__(self, scope: Scope, users: Users, view: View, pending: t.Collection[str]) -> None:
+    def __init__(self, policy: GcPolicy, users: NetworkUsers, view: View, pending: t.Collection[str]) -> None:
         """
         Args:
-            pending: Ports that a dry run leaves where they are, and a run would have taken away.
+            pending: Ports that are pending removal in a dry run.
         """
-        self._scope = scope
+        self._policy = policy
         self._users = users
         self._view = view
         self._pending = pending
         self._links = {link.name: link for link in view.links}
 
-    def find(self, wanted: t.Iterable[Bridge], doubt: str) -> t.Iterator[Leak]:
-        """Collect them.
+    def collect(self, bridges_to_check: t.Iterable[Bridge], reason: str) -> t.Iterator[Leak]:
+        """Collect the bridges.
 
         Args:
-            doubt: Why none of them may be removed, or an empty string.
+            reason: Why none of them may be removed, or an empty string.
         """
-        for one in wanted:
-            link = self._links.get(one.name)
+        for bridge in bridges_to_check:
+            link = self._links.get(bridge.name)
             if link is not None:
-                yield self._bridge(one, link, doubt)
+                yield self._bridge(bridge, link, reason)
 
-    def _bridge(self, one: Bridge, link: Link, doubt: str) -> Leak:
-        leak = Leak(
-            "bridge",
-            "",
-            one.name,
-            f"the removed {plural('network', len(one.networks))} {', '.join(one.networks)} named it",
-        )
-        pairs = [self._links[name] for name in sorted(one.vlans) if self._is_own_pair(name, link)]
-        doubt = self._reason_to_keep(one, link, pairs) or doubt
-        if not doubt:
-            leak.evidence += (
-                ", nothing else of the node does, and it has no port and no other address than their gateways"
-            )
+    def _bridge(self, bridge: Bridge, link: Link, any_reason: str) -> Leak:
+        networks = f"{plural('network', len(bridge.networks))} {', '.join(bridge.networks)}"
+        leak = Leak(Kind.BRIDGE, "", bridge.name, f"the removed {networks} named it")
+        pairs = [self._links[name] for name in sorted(bridge.vlans) if self._is_own_pair(name, link)]
+        reason = self._reason_to_keep(bridge, link, pairs) or any_reason
+        if not reason:
+            leak.evidence += ", nothing else on the node does, and it has no port and no address but their gateways"
 
         def collect() -> None:
-            for going in (*pairs, link):
-                link_change.remove(going.ifindex, going.name)
+            for made in (*pairs, link):
+                link_change.remove(made.ifindex, made.name)
 
-        return self._scope.settle(leak, doubt, collect)
+        return self._policy.collect_unless(reason, leak, collect)
 
-    def _reason_to_keep(self, one: Bridge, link: Link, pairs: t.Sequence[Link]) -> str:
+    def _reason_to_keep(self, bridge: Bridge, link: Link, pairs: t.Sequence[Link]) -> str:
         if link.kind != "bridge":
-            return f"it is no bridge, but {link.kind or 'a device'}"
-        names = (one.name, *sorted(one.vlans))
+            return f"it is not a bridge, but {link.kind or 'a device'}"
+        names = (bridge.name, *sorted(bridge.vlans))
         return (
-            (f"disableGC of network {one.disables_gc} says that others may use it" if one.disables_gc else "")
+            (f"network {bridge.disables_gc} sets disableGC" if bridge.disables_gc else "")
             or self._users.reason_to_keep(*names)
             or self._use(link, pairs)
-            or self._foreign_address(one, link, pairs)
+            or self._foreign_address(bridge, link, pairs)
             or network_files.reason_to_keep(*names)
         )
 
@@ -125,23 +119,23 @@ class SharedBridges:
         return any(port.ifindex == link.peer and port.master == bridge.ifindex for port in self._view.links)
 
     def _use(self, bridge: Link, pairs: t.Sequence[Link]) -> str:
-        """Return which link uses a bridge beside the pairs of the plugin, as a sentence, or an empty string."""
+        """Return which link other than the plugin's pairs uses a bridge, as a clause, or an empty string."""
         own = {pair.peer for pair in pairs}
         for link in self._view.links:
             if link.master == bridge.ifindex and link.ifindex not in own and link.name not in self._pending:
                 return f"it has the port {link.name}"
             if link.peer == bridge.ifindex and not link.is_peer_elsewhere and link.kind != "veth":
-                return f"the link {link.name} stands on it"
+                return f"the link {link.name} is on top of it"
             if link.ifindex == bridge.master:
-                return f"it belongs to the link {link.name}"
+                return f"the link {link.name} is its master"
         return ""
 
-    def _foreign_address(self, one: Bridge, bridge: Link, pairs: t.Sequence[Link]) -> str:
-        numbers = {link.ifindex: link.name for link in (bridge, *pairs)}
+    def _foreign_address(self, bridge: Bridge, link: Link, pairs: t.Sequence[Link]) -> str:
+        names = {made.ifindex: made.name for made in (link, *pairs)}
         for address in self._view.addresses:
             interface = address.interface
-            if address.link in numbers and interface not in one.gateways and interface.network != _LINK_LOCAL:
-                return f"{numbers[address.link]} has the address {interface}, which is the gateway of none of them"
+            if address.link in names and interface not in bridge.gateways and interface.network != _LINK_LOCAL:
+                return f"{names[address.link]} has the address {interface}, which is no gateway of these networks"
         return ""
 
 

@@ -14,8 +14,8 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import Users
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import configured
 
@@ -24,12 +24,12 @@ _ADMIN: t.Final = "CNI-ADMIN"
 
 
 class Group(t.NamedTuple):
-    """Chains that a plugin makes once for all containers of a node, and never takes away.
+    """Chains that a plugin makes once for all containers of a node, and never removes.
 
     Attributes:
-        words: What a network configuration that needs them has one of.
-        hooks: The chains with the rules that lead to them.
-        own: The rules in them that are for no single container, as iptables-save prints them.
+        words: A network configuration needs the chains if it has one of these words.
+        hooks: The chains whose rules jump to them.
+        own: The rules in them that belong to no single container, as iptables-save prints them.
     """
 
     plugin: str
@@ -54,11 +54,11 @@ _PORTS: t.Final = Group(
 
 
 class Expected(t.NamedTuple):
-    """What a dry run leaves where it is, and a run would have taken away.
+    """What is pending removal in a dry run.
 
     Attributes:
-        chains: Those of single containers.
-        addresses: Those of containers.
+        chains: Chains of single containers.
+        addresses: Addresses of containers.
     """
 
     chains: frozenset[str] = frozenset()
@@ -66,23 +66,25 @@ class Expected(t.NamedTuple):
 
 
 class SharedChains:
-    """Finds chains of iptables that only removed networks used."""
+    """Finds iptables chains that only removed networks used."""
 
-    def __init__(self, scope: Scope, users: Users, expected: Expected, lost_links: t.Collection[str]) -> None:
+    def __init__(
+        self, policy: GcPolicy, users: NetworkUsers, expected: Expected, lost_links: t.Collection[str]
+    ) -> None:
         """
         Args:
-            lost_links: The bridges of removed networks that are not there any more, or would not be.
+            lost_links: The bridges of removed networks that are gone, or would be.
         """
-        self._scope = scope
+        self._policy = policy
         self._users = users
         self._expected = expected
         self._lost_links = frozenset(lost_links)
 
-    def find(self, networks: t.Sequence[NetworkConfiguration], doubt: str) -> t.Iterator[Leak]:
-        """Collect them.
+    def collect(self, networks: t.Sequence[NetworkConfiguration], reason: str) -> t.Iterator[Leak]:
+        """Collect the chains.
 
         Args:
-            doubt: Why none of them may be removed, or an empty string.
+            reason: Why none of them may be removed, or an empty string.
         """
         groups = _groups(networks)
         listing = iptables.listing() if groups else iptables.Listing({}, {})
@@ -90,42 +92,40 @@ class SharedChains:
             for family in iptables.FAMILIES:
                 table = listing.table(family, group.table)
                 if any(chain in table.rules for chain in group.chains):
-                    yield from self._chains(group, family, table, doubt)
+                    yield from self._chains(group, family, table, reason)
 
-    def _chains(self, group: Group, family: int, table: Table, doubt: str) -> t.Iterator[Leak]:
+    def _chains(self, group: Group, family: int, table: Table, any_reason: str) -> t.Iterator[Leak]:
         chains = [chain for chain in group.chains if chain in table.rules]
         name = f"{iptables.tool(family)} {group.table} {', '.join(chains)}"
-        leak = Leak(
-            "shared chain", "", name, f"the plugin {group.plugin} of a removed network shared it with all others"
-        )
-        reason = self._users.reason_to_keep(*group.words) or self._foreign_rule(group, chains, table) or doubt
-        if reason and not doubt:
-            yield from self._of_lost_links(family, group, chains, table)
-        leak.evidence += "" if reason else ", and no network and no rule needs it any more"
+        leak = Leak(Kind.SHARED_CHAIN, "", name, f"a removed network used it through the plugin {group.plugin}")
+        reason = self._users.reason_to_keep(*group.words) or self._foreign_rule(group, chains, table) or any_reason
+        if reason and not any_reason:
+            yield from self._rules_for_lost_links(family, group, chains, table)
+        leak.evidence += "" if reason else ", and no other network or rule needs it"
         entrances = [rule for chain in chains for rule in table.jumps.get(chain, ()) if _chain(rule) not in chains]
         commands = [_deletion(rule) for rule in entrances]
         commands += [(option, chain) for option in ("-F", "-X") for chain in chains]
-        yield self._scope.settle(leak, reason, lambda: iptables.change(family, group.table, *commands))
+        yield self._policy.collect_unless(reason, leak, lambda: iptables.change(family, group.table, *commands))
 
-    def _of_lost_links(self, family: int, group: Group, chains: list[str], table: Table) -> t.Iterator[Leak]:
-        """Collect the rules for bridges that are gone from chains that stay."""
+    def _rules_for_lost_links(self, family: int, group: Group, chains: list[str], table: Table) -> t.Iterator[Leak]:
+        """Collect rules for lost bridges from chains that stay."""
         for name in sorted(self._lost_links):
             rules = [rule for chain in chains for rule in table.rules[chain] if _links(rule) == {name}]
             if rules:
                 subject = f"{iptables.tool(family)} {group.table} {', '.join(chains)}: {name}"
-                leak = Leak("rule", "", subject, f"the bridge {name} of a removed network is gone")
+                leak = Leak(Kind.RULE, "", subject, f"the bridge {name} of a removed network is gone")
                 change = functools.partial(iptables.change, family, group.table, *map(_deletion, rules))
-                yield self._scope.settle(leak, "", change)
+                yield self._policy.collect_unless("", leak, change)
 
     def _foreign_rule(self, group: Group, chains: t.Sequence[str], table: Table) -> str:
-        """Return which rule needs the chains, as a sentence, or an empty string."""
+        """Return which rule needs the chains, as a clause, or an empty string."""
         for chain in chains:
             for rule in table.rules[chain]:
                 if not self._is_own(group, rule):
                     return f"{chain} has the rule {rule}"
             for rule in table.jumps.get(chain, ()):
                 if _chain(rule) not in (*chains, *group.hooks, *self._expected.chains):
-                    return f"the rule {rule} leads to {chain}"
+                    return f"the rule {rule} jumps to {chain}"
         return ""
 
     def _is_own(self, group: Group, rule: str) -> bool:

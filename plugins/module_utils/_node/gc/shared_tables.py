@@ -12,16 +12,16 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftTable
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import Users
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import configured
 
 _PORTMAP: t.Final = "portmap"
 _MASQUERADE: t.Final = "ipMasq"
 _SPOOF: t.Final = "macspoofchk"
-# The chains that the plugins make in a table of theirs, and whether they have rules of containers. The rules of the others are
-# written anew at each ADD.
+# The chains that the plugins make in each table, and whether they hold rules of containers. The rules of the others are
+# written again at each ADD.
 _CHAINS: t.Final = {
     firewall_names.PORTS_TABLE: {
         "hostports": True,
@@ -32,29 +32,28 @@ _CHAINS: t.Final = {
         "output": False,
     },
     firewall_names.MASQUERADE_TABLE: {"masq_checks": True, "postrouting": False},
-    # Others may use it as well, ebtables among them.
+    # Other programs may use it as well, such as ebtables.
     firewall_names.SPOOF_TABLE: {"PREROUTING": True},
 }
 
 
 class SharedTables:
-    """Finds tables of nftables that only removed networks used."""
+    """Finds nftables tables that only removed networks used."""
 
-    def __init__(self, scope: Scope, users: Users, pending: t.Callable[[str], bool]) -> None:
+    def __init__(self, policy: GcPolicy, users: NetworkUsers, pending: t.Callable[[str], bool]) -> None:
         """
         Args:
-            pending: Returns whether a dry run leaves rules with this comment, or a chain of this name, and a run would have
-                taken them away.
+            pending: Returns whether rules with this comment, or a chain of this name, are pending removal in a dry run.
         """
-        self._scope = scope
+        self._policy = policy
         self._users = users
         self._pending = pending
 
-    def find(self, networks: t.Iterable[NetworkConfiguration], doubt: str) -> t.Iterator[Leak]:
-        """Collect them.
+    def collect(self, networks: t.Iterable[NetworkConfiguration], reason: str) -> t.Iterator[Leak]:
+        """Collect the tables.
 
         Args:
-            doubt: Why none of them may be removed, or an empty string.
+            reason: Why none of them may be removed, or an empty string.
         """
         plugins = [plugin for network in networks for plugin in configured(network)]
         for family, name, word in (
@@ -64,24 +63,24 @@ class SharedTables:
         ):
             if any(plugin.type == word or plugin.keys.get(word) is True for plugin in plugins):
                 for table in nftables.tables(name, family=family):
-                    yield self._table(table, word, doubt)
+                    yield self._table(table, word, reason)
 
-    def _table(self, table: NftTable, word: str, doubt: str) -> Leak:
-        evidence = "the plugins of a removed network shared it with all others"
-        leak = Leak("shared table", "", f"nft {table.family} {table.name}", evidence)
-        reason = self._users.reason_to_keep(word) or self._foreign(table) or doubt
-        leak.evidence += "" if reason else ", and no network and no rule needs it any more"
-        return self._scope.settle(leak, reason, lambda: nftables.remove_table(table))
+    def _table(self, table: NftTable, word: str, any_reason: str) -> Leak:
+        evidence = "the plugins of a removed network used it"
+        leak = Leak(Kind.SHARED_TABLE, "", f"nft {table.family} {table.name}", evidence)
+        reason = self._users.reason_to_keep(word) or self._foreign(table) or any_reason
+        leak.evidence += "" if reason else ", and no other network or rule needs it"
+        return self._policy.collect_unless(reason, leak, lambda: nftables.remove_table(table))
 
     def _foreign(self, table: NftTable) -> str:
-        """Return what in a table is neither of the plugins nor of a container that goes, as a sentence."""
+        """Return what in a table belongs neither to the plugins nor to what is pending removal, as a clause, or an empty string."""
         known = _CHAINS[table.name]
-        strange = [
+        foreign = [
             *(f"the chain {chain}" for chain in table.hooks if chain not in known and not self._pending(chain)),
-            *(f"the {one}" for one in table.others),
+            *(f"the {other}" for other in table.others),
         ]
-        if strange:
-            return f"it has {strange[0]}, which is not the plugins'"
+        if foreign:
+            return f"it has {foreign[0]}, which the plugins did not make"
         for rule in table.rules:
             if known.get(rule.chain, True) and not (rule.comment and self._pending(rule.comment)):
                 return f"{rule.chain} has a rule" + (f" with the comment {rule.comment}" if rule.comment else "")

@@ -10,63 +10,50 @@ from __future__ import annotations
 import socket
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, spoof_checks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
 
 
-class SpoofLeaks:
-    """Finds chains of nftables that check the MAC of what a lost container sends (``macspoofchk`` of bridge)."""
+class SpoofChainFinder:
+    """Finds nftables chains that check the MAC address of a lost container's traffic (``macspoofchk`` of bridge)."""
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
-        self.unlisted: list[Leak] = []
-        try:
-            self._at_first = spoof_checks.listing()
-        except CniError as exc:
-            self._at_first = []
-            self.unlisted.append(Leak("chain", "", "nft", f"its rules cannot be listed: {exc}"))
+    scope = Scope.ALL_NETWORKS
 
-    def collect(self, claims: Claims, removed_links: t.Collection[str]) -> t.Iterator[Leak]:
-        """Collect them.
+    def __init__(self, run: GcRun) -> None:
+        self._run = run
 
-        Args:
-            claims: Of all networks of the node, for the chains do not tell theirs.
-            removed_links: Links of the node that have been removed as leaks, or would have been in a dry run.
-        """
-        claimed = _claimed(claims)
-        checks = [check for check in self._at_first if claimed.isdisjoint(check.chains)]
-        if checks and not self._scope.dry_run:
-            # DEL may have removed some since. What is new may be that of a container that claims do not know.
-            now = spoof_checks.listing()
-            checks = [check for check in checks if any(check.is_same(other) for other in now)]
-        if not checks:
-            return
-        from ansible_collections.cni.node.plugins.module_utils._node.gc.adds_in_progress import birth
+    def snapshot(self, node: NodeSnapshot) -> Items[SpoofCheck]:
+        return {(check.owner, check.chains, check.rules): check for check in node.spoof_checks}
 
-        making = birth()
-        links = {name for dummy, name in socket.if_nameindex()}.difference(removed_links)
-        yield from (self._check(check, claims, making, links) for check in checks)
+    def find(self, items: Items[SpoofCheck], owners: Owners) -> t.Iterator[Suspect[SpoofCheck]]:
+        owned = _chains(owners) if items else set()
+        for check in items.values():
+            if owned.isdisjoint(check.chains):
+                evidence = f"no runtime has a record of {check.owner}, the container and interface in its name"
+                yield Suspect(Leak(Kind.CHAIN, "", check.name, evidence), (check,))
 
-    def _check(self, check: SpoofCheck, claims: Claims, making: str, links: t.Collection[str]) -> Leak:
-        evidence = f"no runtime has a record of {check.owner}, the container and interface that its name tells"
-        leak = Leak("chain", "", check.name, evidence)
-        named = (claims.doubt(container_id, ()) for container_id in check.container_ids)
-        used = (
-            f"the link {word} whose traffic it checks is there"
-            for word in sorted(map(str, check.words))
-            if word in links
-        )
-        doubt = next(filter(None, named), "") or next(used, "") or making
-        return self._scope.settle(leak, doubt, check.remove)
+    def reason_to_keep(self, suspect: Suspect[SpoofCheck], owners: Owners) -> str:
+        check = suspect.items[0]
+        reasons = (owners.reason_to_keep(container_id, ()) for container_id in check.container_ids)
+        return next(filter(None, reasons), "") or self._existing_link(check) or owners.add_in_progress
+
+    def remove(self, suspect: Suspect[SpoofCheck]) -> None:
+        for check in suspect.items:
+            check.remove()
+
+    def _existing_link(self, check: SpoofCheck) -> str:
+        """Return which link it checks, as a clause, or an empty string. Leaked links have been removed by now."""
+        links = {name for dummy, name in socket.if_nameindex()} - self._run.collected(Kind.LINK)
+        names = sorted(links.intersection(map(str, check.words)))
+        return f"the link {names[0]}, whose traffic it checks, exists" if names else ""
 
 
-def _claimed(claims: Claims) -> set[str]:
-    return {
-        chain for names in claims.names() for chain in firewall_names.spoof_chains(firewall_names.spoof_owner(*names))
-    }
+def _chains(owners: Owners) -> set[str]:
+    names = (firewall_names.spoof_owner(*names) for names in owners.names())
+    return {chain for name in names for chain in firewall_names.spoof_chains(name)}
 
 
-__all__ = ("SpoofLeaks",)
+__all__ = ("SpoofChainFinder",)

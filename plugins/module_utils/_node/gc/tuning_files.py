@@ -9,50 +9,41 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
 from ansible_collections.cni.node.plugins.module_utils._reference.saved_values import SavedValues
 
 
-class SavedValueLeaks:
-    """Finds files in which the plugin tuning keeps what interfaces of lost containers had before."""
+class SavedValueFinder:
+    """Finds files in which the plugin tuning keeps the earlier values of lost containers' interfaces."""
 
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
+    scope = Scope.ALL_NETWORKS
 
-    def collect(
-        self, networks: t.Iterable[NetworkConfiguration], claims: Claims, read_again: t.Callable[[], Claims]
-    ) -> t.Iterator[Leak]:
-        """Collect them.
+    def __init__(self, run: GcRun) -> None:
+        self._policy = run.policy
+        self._directories = {saved_values.DATA_DIR}.union(*map(saved_values.directories, run.configurations))
 
-        Args:
-            networks: Those whose directories are looked at, beside the usual one.
-            claims: Of all networks of the node, for the files do not tell theirs.
-            read_again: Reads the claims anew, for a file may be younger than them.
-        """
-        places = {saved_values.DATA_DIR}.union(*map(saved_values.directories, networks))
-        found = _unclaimed((file for place in sorted(places) for file in saved_values.listing(place)), claims)
-        if not found:
-            return
-        from ansible_collections.cni.node.plugins.module_utils._node.gc.adds_in_progress import birth
+    def snapshot(self, node: NodeSnapshot) -> Items[SavedValues]:
+        del node  # these are files
+        return {file: file for path in sorted(self._directories) for file in saved_values.listing(path)}
 
-        making, claims = birth(), read_again()
-        yield from (self._file(file, claims, making) for file in _unclaimed(found, claims))
+    def find(self, items: Items[SavedValues], owners: Owners) -> t.Iterator[Suspect[SavedValues]]:
+        owned = {saved_values.owner(*names) for names in owners.names()} if items else set()
+        for file in items.values():
+            if file.owner not in owned:
+                evidence = f"no runtime has a record of {file.owner}, the container and interface in its name"
+                yield Suspect(Leak(Kind.SAVED_VALUES, "", file.path, evidence), (file,))
 
-    def _file(self, file: SavedValues, claims: Claims, making: str) -> Leak:
-        evidence = f"no runtime has a record of {file.owner}, the container and interface that its name tells"
-        leak = Leak("saved values", "", file.path, evidence)
-        named = (claims.doubt(container_id, ()) for container_id in file.container_ids)
-        doubt = self._scope.young(file.changed) or next(filter(None, named), "") or making
-        return self._scope.settle(leak, doubt, file.remove)
+    def reason_to_keep(self, suspect: Suspect[SavedValues], owners: Owners) -> str:
+        file = suspect.items[0]
+        reasons = (owners.reason_to_keep(container_id, ()) for container_id in file.container_ids)
+        return self._policy.reason_for_age(file.changed) or next(filter(None, reasons), "") or owners.add_in_progress
+
+    def remove(self, suspect: Suspect[SavedValues]) -> None:
+        for file in suspect.items:
+            file.remove()
 
 
-def _unclaimed(files: t.Iterable[SavedValues], claims: Claims) -> list[SavedValues]:
-    """Return the files of no attachment; those that a dry run has found to be deleted have theirs."""
-    claimed = {saved_values.owner(*names) for names in claims.names()}
-    return [file for file in files if file.owner not in claimed]
-
-
-__all__ = ("SavedValueLeaks",)
+__all__ = ("SavedValueFinder",)

@@ -33,7 +33,7 @@ def collect(run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.Monke
 def test_an_empty_node_has_no_leaks_and_stays_empty(collect: Collect, tmp_path: pathlib.Path) -> None:
     for check_mode in (True, False):
         done = collect(check_mode=check_mode).ok()
-        assert (done["changed"], done["findings"], done["msg"]) == (False, [], "nothing is left over")
+        assert (done["changed"], done["findings"], done["msg"]) == (False, [], "no leaks")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

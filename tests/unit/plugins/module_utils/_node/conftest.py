@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import live_namesp
 from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture
 
 MakeNode = t.Callable[..., FakeNode]
 
@@ -33,7 +33,7 @@ def node(make_node: MakeNode) -> FakeNode:
 
 
 @pytest.fixture
-def yard(node: FakeNode, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Yard:
+def gc(node: FakeNode, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> GcFixture:
     leases = tmp_path / "networks"
     monkeypatch.setattr(host_local, "DATA_DIR", str(leases))
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
@@ -41,4 +41,4 @@ def yard(node: FakeNode, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     monkeypatch.setattr(netns, "DIRECTORY", str(node.netns))
-    return Yard(node, leases)
+    return GcFixture(node, leases)

@@ -38,7 +38,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategie
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import INSIDE
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture
 
 PLUGINS: list[Json] = [
     {"type": "bridge", "ipMasq": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}},
@@ -100,11 +100,11 @@ def node(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatch) 
     return made
 
 
-def put(yard: Yard, document: Json, name: str) -> None:
+def put(gc: GcFixture, document: Json, name: str) -> None:
     """A record of a container of this name."""
-    path = yard.node.cache_dir / "results" / f"net-{name}-eth0"
+    path = gc.node.cache_dir / "results" / f"net-{name}-eth0"
     path.parent.mkdir(parents=True, exist_ok=True)
-    own = {"containerId": name, "netns": str(yard.node.netns / name)}
+    own = {"containerId": name, "netns": str(gc.node.netns / name)}
     path.write_text(json.dumps({**document, **own}), encoding="utf-8")
 
 
@@ -127,12 +127,12 @@ def errors(*found: Leak | AttachmentResult | Trial | CniError) -> list[CniError]
     return [one for one in (each if isinstance(each, CniError) else each.error for each in found) if one is not None]
 
 
-def everything(yard: Yard) -> t.Iterator[CniError]:
+def everything(gc: GcFixture) -> t.Iterator[CniError]:
     """The errors of all that reads records; what is raised is a failure by itself."""
-    node = yard.node
+    node = gc.node
     inventory.attachments(str(node.cache_dir), str(node.conf_dir))
     for dry_run in (True, False):
-        yield from errors(*yard.collect(min_age=0, dry_run=dry_run))
+        yield from errors(*gc.collect(min_age=0, dry_run=dry_run))
     policies: tuple[Json, ...] = ({"on_drift": "fail"}, {"check": "drift"}, {})
     for policy in policies:
         yield from errors(node.ensure(node.wanted(capability_args=PORTS), **policy))
@@ -147,28 +147,28 @@ def everything(yard: Yard) -> t.Iterator[CniError]:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(cached_results(), st.booleans())
-def test_any_cached_result_is_read_or_named(yard: Yard, result: t.Any, is_own: bool) -> None:
-    yard.node.make_namespace("blue")
+def test_any_cached_result_is_read_or_named(gc: GcFixture, result: t.Any, is_own: bool) -> None:
+    gc.node.make_namespace("blue")
     for name in ("blue", "gone", Trial("net").netns):
-        put(yard, record(result, encoded(NETWORK), is_own=is_own), name)
-    for error in everything(yard):
+        put(gc, record(result, encoded(NETWORK), is_own=is_own), name)
+    for error in everything(gc):
         assert error.code != Code.INTERNAL, str(error)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(cached_records())
-def test_any_record_is_read_or_named(yard: Yard, document: Json) -> None:
-    yard.node.make_namespace("blue")
+def test_any_record_is_read_or_named(gc: GcFixture, document: Json) -> None:
+    gc.node.make_namespace("blue")
     for name in ("blue", "gone", Trial("net").netns):
-        put(yard, document, name)
-    for error in everything(yard):
+        put(gc, document, name)
+    for error in everything(gc):
         assert error.code != Code.INTERNAL, str(error)
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
-def test_interfaces_of_a_version_that_names_none_are_passed_over(yard: Yard, version: str) -> None:
-    yard.node.make_namespace("blue")
+def test_interfaces_of_a_version_that_names_none_are_passed_over(gc: GcFixture, version: str) -> None:
+    gc.node.make_namespace("blue")
     result = {"cniVersion": version, "ip4": FAMILY, "interfaces": 5, "ips": "x", "routes": {}}
-    put(yard, record(result, encoded(NETWORK), is_own=False), "blue")
-    assert yard.collect(min_age=0) == []
-    assert yard.node.ensure(yard.node.wanted(capability_args=PORTS), check="drift").action == "checked"
+    put(gc, record(result, encoded(NETWORK), is_own=False), "blue")
+    assert gc.collect(min_age=0) == []
+    assert gc.node.ensure(gc.node.wanted(capability_args=PORTS), check="drift").action == "checked"

@@ -10,105 +10,105 @@ import json
 import os
 import pathlib
 import socket
+import typing as t
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
 from ansible_collections.cni.node.plugins.module_utils._reference import lease_directory
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryCall
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard, actions
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture, actions
 
 
-def test_what_is_attached_is_nobodys_garbage(yard: Yard) -> None:
-    yard.attach("blue", "green")
-    assert yard.foretold(min_age=0) == {}
+def test_what_is_attached_is_nobodys_garbage(gc: GcFixture) -> None:
+    gc.attach("blue", "green")
+    assert gc.collect_as_predicted(min_age=0) == {}
 
 
-def test_a_namespace_that_is_gone_takes_its_attachment_along(yard: Yard) -> None:
-    yard.attach("blue", "green")
-    yard.node.drop_namespace("blue")
+def test_a_namespace_that_is_gone_takes_its_attachment_along(gc: GcFixture) -> None:
+    gc.attach("blue", "green")
+    gc.node.drop_namespace("blue")
     # The plugins of the fake node free no address, so that is left for the next run.
-    (leak,) = yard.collect(dry_run=True)
+    (leak,) = gc.collect(dry_run=True)
     assert (leak.kind, leak.action) == ("record", "deleted")
-    assert actions(yard.collect()) == {"record net-blue-eth0": "deleted", "lease 10.1.0.4": "removed"}
-    assert yard.foretold() == {}
+    assert actions(gc.collect()) == {"record net-blue-eth0": "deleted", "lease 10.1.0.4": "removed"}
+    assert gc.collect_as_predicted() == {}
 
 
-def test_the_locks_of_a_network_in_use_make_it_wait_and_fail_and_the_others_are_collected(yard: Yard) -> None:
-    yard.attach("blue")
-    yard.lease("10.1.9.1", "nobody\r\neth0")
-    yard.lease("10.1.9.2", "nobody\r\neth0", network="other")
-    with yard.node.runtime().exclusion.lock_attachment(yard.node.wanted("blue")):
-        found = yard.collect()
+def test_the_locks_of_a_network_in_use_make_it_wait_and_fail_and_the_others_are_collected(gc: GcFixture) -> None:
+    gc.attach("blue")
+    gc.lease("10.1.9.1", "nobody\r\neth0")
+    gc.lease("10.1.9.2", "nobody\r\neth0", network="other")
+    with gc.node.runtime().exclusion.lock_attachment(gc.node.wanted("blue")):
+        found = gc.collect()
     assert {(leak.kind, leak.network): leak.action for leak in found} == {
         ("network", "net"): "failed",
         ("lease", "other"): "removed",
         ("lease directory", "other"): "kept",
     }
     assert "network net is in use by another process" in str(found[0].error)
-    assert yard.foretold()["lease 10.1.9.1"] == "removed"
+    assert gc.collect_as_predicted()["lease 10.1.9.1"] == "removed"
 
 
-def test_only_one_run_collects_at_a_time(yard: Yard) -> None:
-    yard.attach("blue")
+def test_only_one_run_collects_at_a_time(gc: GcFixture) -> None:
+    gc.attach("blue")
     seen: list[str] = []
 
     def collect_once_more(call: MemoryCall) -> None:
         if call.command == "DEL":
             with pytest.raises(CniError) as caught:
-                yard.collect()
+                gc.collect()
             seen.append(str(caught.value))
 
-    yard.node.executor.plugins["a"] = collect_once_more
-    yard.node.drop_namespace("blue")
-    yard.collect()
-    assert "garbage collection is in use by another process" in seen[0]
+    gc.node.executor.plugins["a"] = collect_once_more
+    gc.node.drop_namespace("blue")
+    gc.collect()
+    assert "leak collection is in use by another process" in seen[0]
 
 
 @pytest.mark.parametrize("command", ["ADD", "DEL"])
-def test_what_was_begun_is_finished(yard: Yard, command: str) -> None:
-    yard.attach("blue")
-    intent = json.loads(yard.node.record_file().read_text(encoding="utf-8"))
+def test_what_was_begun_is_finished(gc: GcFixture, command: str) -> None:
+    gc.attach("blue")
+    intent = json.loads(gc.node.record_file().read_text(encoding="utf-8"))
     intent["cni.node"]["command"] = command
-    yard.node.intent_file().write_text(json.dumps(intent), encoding="utf-8")
+    gc.node.intent_file().write_text(json.dumps(intent), encoding="utf-8")
     expected = "removed" if command == "ADD" else "deleted"
-    assert actions(yard.collect())["intent net-blue-eth0"] == expected
-    assert (yard.node.record() is not None, yard.node.intent()) == (command == "ADD", None)
+    assert actions(gc.collect())["intent net-blue-eth0"] == expected
+    assert (gc.node.record() is not None, gc.node.intent()) == (command == "ADD", None)
 
 
-def test_what_was_begun_and_is_called_valid_is_left_to_be_finished(yard: Yard) -> None:
-    yard.attach("blue")
-    yard.node.record_file().rename(yard.node.intent_file())
+def test_what_was_begun_and_is_called_valid_is_left_to_be_finished(gc: GcFixture) -> None:
+    gc.attach("blue")
+    gc.node.record_file().rename(gc.node.intent_file())
     valid = [("net", "blue", "eth0")]
-    assert yard.foretold(valid=valid) == {"intent net-blue-eth0": "kept"}
-    assert actions(yard.collect(valid=[]))["intent net-blue-eth0"] == "deleted"
+    assert gc.collect_as_predicted(valid=valid) == {"intent net-blue-eth0": "kept"}
+    assert actions(gc.collect(valid=[]))["intent net-blue-eth0"] == "deleted"
 
 
-def test_an_intent_that_a_loss_of_power_left_empty_is_of_a_del(yard: Yard) -> None:
-    yard.attach("blue")
-    yard.node.intent_file().write_bytes(b"")
-    assert actions(yard.collect())["intent net-blue-eth0"] == "deleted"
-    assert (yard.node.record_file().exists(), yard.node.intent_file().exists()) == (False, False)
+def test_an_intent_that_a_loss_of_power_left_empty_is_of_a_del(gc: GcFixture) -> None:
+    gc.attach("blue")
+    gc.node.intent_file().write_bytes(b"")
+    assert actions(gc.collect())["intent net-blue-eth0"] == "deleted"
+    assert (gc.node.record_file().exists(), gc.node.intent_file().exists()) == (False, False)
 
 
-def test_an_intent_that_tells_nothing_is_shown_and_kept(yard: Yard) -> None:
-    yard.attach("blue")
-    yard.node.intent_file().with_name("net-red-eth0").write_bytes(b"{")
-    yard.node.intent_file().with_name("lost-red-eth0").write_bytes(b"{")
-    assert yard.foretold(min_age=0) == {"intent net-red-eth0": "kept", "intent lost-red-eth0": "kept"}
+def test_an_intent_that_tells_nothing_is_shown_and_kept(gc: GcFixture) -> None:
+    gc.attach("blue")
+    gc.node.intent_file().with_name("net-red-eth0").write_bytes(b"{")
+    gc.node.intent_file().with_name("lost-red-eth0").write_bytes(b"{")
+    assert gc.collect_as_predicted(min_age=0) == {"intent net-red-eth0": "kept", "intent lost-red-eth0": "kept"}
 
 
-def test_a_record_that_cannot_be_read_keeps_what_its_network_has(yard: Yard) -> None:
-    yard.lease("10.1.9.1", "nobody\r\neth0")
-    yard.lease("10.1.9.2", "nobody\r\neth0", network="other")
-    yard.attach("blue")
-    yard.node.record_file().with_name("net-red-eth0").write_bytes(b"")
-    found = yard.foretold()
+def test_a_record_that_cannot_be_read_keeps_what_its_network_has(gc: GcFixture) -> None:
+    gc.lease("10.1.9.1", "nobody\r\neth0")
+    gc.lease("10.1.9.2", "nobody\r\neth0", network="other")
+    gc.attach("blue")
+    gc.node.record_file().with_name("net-red-eth0").write_bytes(b"")
+    found = gc.collect_as_predicted()
     assert (found["record net-red-eth0"], found["lease 10.1.9.1"], found["lease 10.1.9.2"]) == (
         "kept",
         "kept",
@@ -116,57 +116,58 @@ def test_a_record_that_cannot_be_read_keeps_what_its_network_has(yard: Yard) -> 
     )
 
 
-def test_a_container_that_has_a_namespace_of_its_name_keeps_its_lease(yard: Yard) -> None:
-    yard.node.make_namespace("red")
-    yard.lease("10.1.9.1", "red\r\neth0")
-    assert yard.foretold() == {"lease 10.1.9.1": "kept"}
-    yard.node.drop_namespace("red")
-    assert yard.foretold() == {"lease 10.1.9.1": "removed"}
+def test_a_container_that_has_a_namespace_of_its_name_keeps_its_lease(gc: GcFixture) -> None:
+    gc.node.make_namespace("red")
+    gc.lease("10.1.9.1", "red\r\neth0")
+    assert gc.collect_as_predicted() == {"lease 10.1.9.1": "kept"}
+    gc.node.drop_namespace("red")
+    assert gc.collect_as_predicted() == {"lease 10.1.9.1": "removed"}
 
 
 @pytest.mark.parametrize("content", ["../../etc\r\neth0", "a\0b", "two words", "x" * 10 + "/y"])
-def test_a_lease_that_names_no_container_is_not_ours_to_remove(yard: Yard, content: str) -> None:
-    yard.lease("10.1.9.1", content)
-    assert yard.foretold(min_age=0) == {"lease 10.1.9.1": "kept"}
+def test_a_lease_that_names_no_container_is_not_ours_to_remove(gc: GcFixture, content: str) -> None:
+    gc.lease("10.1.9.1", content)
+    assert gc.collect_as_predicted(min_age=0) == {"lease 10.1.9.1": "kept"}
 
 
-def test_a_network_of_the_usual_directory_keeps_its_leases_directory(yard: Yard, tmp_path: pathlib.Path) -> None:
-    (yard.leases / "other").mkdir(parents=True)
-    (yard.leases / "other" / "lock").touch()
+def test_a_network_of_the_usual_directory_keeps_its_leases_directory(gc: GcFixture, tmp_path: pathlib.Path) -> None:
+    (gc.leases / "other").mkdir(parents=True)
+    (gc.leases / "other" / "lock").touch()
     usual = tmp_path / "usual"
     usual.mkdir()
-    yard.node.write("other").rename(usual / "10-other.conflist")
-    assert yard.foretold(min_age=0) == {"lease directory other": "kept"}
+    gc.node.write("other").rename(usual / "10-other.conflist")
+    assert gc.collect_as_predicted(min_age=0) == {"lease directory other": "kept"}
     (usual / "10-other.conflist").unlink()
-    assert yard.foretold(min_age=0) == {"lease directory other": "removed"}
+    assert gc.collect_as_predicted(min_age=0) == {"lease directory other": "removed"}
 
 
-def test_what_is_not_host_locals_keeps_its_directory(yard: Yard) -> None:
-    yard.lease("notes.txt", "mine", network="other")
-    assert yard.foretold(min_age=0) == {}
+def test_what_is_not_host_locals_keeps_its_directory(gc: GcFixture) -> None:
+    gc.lease("notes.txt", "mine", network="other")
+    assert gc.collect_as_predicted(min_age=0) == {}
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
 @pytest.mark.parametrize("place", ["cache", "multus"])
 def test_what_another_runtime_records_meanwhile_is_neither_deleted_nor_called_lost(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, version: str, place: str
+    gc: GcFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, version: str, place: str
 ) -> None:
-    yard.node.write(cniVersion=version)
-    yard.attach("blue")
+    gc.node.write(cniVersion=version)
+    gc.attach("blue")
     records = tmp_path / place / "results"
     records.mkdir(parents=True, exist_ok=True)
 
-    def record(*dummy: object) -> list[Leak]:
-        document = json.loads(yard.node.record_file().read_text(encoding="utf-8"))
+    def record(*dummy: object) -> dict[t.Hashable, t.Any]:
+        document = json.loads(gc.node.record_file().read_text(encoding="utf-8"))
         del document["cni.node"]
         (records / "net-pod-eth0").write_text(json.dumps({**document, "containerId": "pod"}), encoding="utf-8")
-        return []
+        return {}
 
-    monkeypatch.setattr(LeaseLeaks, "of", record)
-    yard.node.executor.calls.clear()
-    assert yard.collect() == []
-    assert [call for call in yard.node.executor.calls if call.command == "DEL"] == []
-    told = [request["cni.dev/valid-attachments"] for request in yard.node.executor.requests("GC")]
+    (gc.leases / "net").mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(LeaseFinder, "snapshot", record)
+    gc.node.executor.calls.clear()
+    assert gc.collect() == []
+    assert [call for call in gc.node.executor.calls if call.command == "DEL"] == []
+    told = [request["cni.dev/valid-attachments"] for request in gc.node.executor.requests("GC")]
     valid = [{"containerID": name, "ifname": "eth0"} for name in ("blue", "pod")]
     assert told == ([valid] * 2 if version == "1.1.0" else [])
 
@@ -183,60 +184,60 @@ CONTAINERS = ("a", "bb", "ccc", "dddd")
     lost=st.sets(st.sampled_from(CONTAINERS)),
 )
 def test_no_claim_of_anybody_loses_its_lease(
-    yard: Yard, recorded: set[str], foreign: set[str], leased: set[str], young: set[str], lost: set[str]
+    gc: GcFixture, recorded: set[str], foreign: set[str], leased: set[str], young: set[str], lost: set[str]
 ) -> None:
     for container in CONTAINERS:
-        yard.node.ensure(yard.node.wanted(container), present=False)
-    yard.attach(*sorted(recorded))
+        gc.node.ensure(gc.node.wanted(container), present=False)
+    gc.attach(*sorted(recorded))
     for container in recorded & foreign:
-        record = yard.node.record_file().with_name(f"net-{container}-eth0")
+        record = gc.node.record_file().with_name(f"net-{container}-eth0")
         document = json.loads(record.read_text(encoding="utf-8"))
         del document["cni.node"]
         record.write_text(json.dumps(document), encoding="utf-8")
-    paths = {one: yard.lease(f"10.1.9.{len(one)}", f"{one}\r\neth0", age=1 if one in young else 3600) for one in leased}
+    paths = {one: gc.lease(f"10.1.9.{len(one)}", f"{one}\r\neth0", age=1 if one in young else 3600) for one in leased}
     for container in lost:
-        (yard.node.netns / container).unlink(missing_ok=True)
-    alive = {path.name for path in yard.node.netns.iterdir()}
-    yard.collect()
+        (gc.node.netns / container).unlink(missing_ok=True)
+    alive = {path.name for path in gc.node.netns.iterdir()}
+    gc.collect()
     protected = (recorded & foreign) | (recorded - lost) | young | alive
     assert {one for one, path in paths.items() if path.exists()} == leased & protected
     for path in paths.values():
         path.unlink(missing_ok=True)
     for container in CONTAINERS:
-        (yard.node.netns / container).unlink(missing_ok=True)
-        yard.node.record_file().with_name(f"net-{container}-eth0").unlink(missing_ok=True)
+        (gc.node.netns / container).unlink(missing_ok=True)
+        gc.node.record_file().with_name(f"net-{container}-eth0").unlink(missing_ok=True)
 
 
-def test_a_network_that_forbids_gc_keeps_what_others_may_have(yard: Yard) -> None:
-    yard.lease("10.1.9.1", "nobody\r\neth0")
-    yard.node.write(disableGC=True)
-    assert yard.foretold() == {"lease 10.1.9.1": "kept"}
-    assert actions(yard.collect()) == {"lease 10.1.9.1": "kept"}
-    yard.node.write()
-    assert actions(yard.collect()) == {"lease 10.1.9.1": "removed"}
+def test_a_network_that_forbids_gc_keeps_what_others_may_have(gc: GcFixture) -> None:
+    gc.lease("10.1.9.1", "nobody\r\neth0")
+    gc.node.write(disableGC=True)
+    assert gc.collect_as_predicted() == {"lease 10.1.9.1": "kept"}
+    assert actions(gc.collect()) == {"lease 10.1.9.1": "kept"}
+    gc.node.write()
+    assert actions(gc.collect()) == {"lease 10.1.9.1": "removed"}
 
 
 @pytest.mark.parametrize("configured", [True, False])
-def test_what_forbids_gc_keeps_what_does_not_tell_its_network(yard: Yard, configured: bool) -> None:
+def test_what_forbids_gc_keeps_what_does_not_tell_its_network(gc: GcFixture, configured: bool) -> None:
     """Without a configuration, the recorded one says it."""
-    yard.node.write(disableGC=True)
-    yard.attach("blue")
+    gc.node.write(disableGC=True)
+    gc.attach("blue")
     if not configured:
-        (yard.node.conf_dir / "10-net.conflist").unlink()
-    tools = yard.node.cache_dir.parent / "none"
+        (gc.node.conf_dir / "10-net.conflist").unlink()
+    tools = gc.node.cache_dir.parent / "none"
     tools.mkdir()
     rule = "-A CNI-FORWARD -{} 10.1.9.1/32 {}-j ACCEPT"
     rules = [rule.format("d", "-m conntrack --ctstate RELATED,ESTABLISHED "), rule.format("s", "")]
     script = "#!/bin/sh\n/bin/cat <<.\n*filter\n" + "\n".join(rules) + "\nCOMMIT\n.\n"
     (tools / "iptables-save").write_text(script, encoding="ascii")
     (tools / "iptables-save").chmod(0o755)
-    (leak,) = (leak for leak in yard.collect() if leak.kind == "rule")
-    assert (leak.action, "disableGC of network net, whose it may be" in leak.evidence) == ("kept", True)
+    (leak,) = (leak for leak in gc.collect() if leak.kind == "rule")
+    assert (leak.action, "network net, which it may belong to, sets disableGC" in leak.evidence) == ("kept", True)
 
 
 @pytest.mark.parametrize("kind", ["fifo", "socket", "directory", "long"])
-def test_only_a_short_regular_file_is_a_lease(yard: Yard, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    lease = yard.lease("10.1.9.1", "a" * 5000)
+def test_only_a_short_regular_file_is_a_lease(gc: GcFixture, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lease = gc.lease("10.1.9.1", "a" * 5000)
     if kind != "long":
         lease.unlink()
     if kind == "fifo":
@@ -247,59 +248,61 @@ def test_only_a_short_regular_file_is_a_lease(yard: Yard, kind: str, monkeypatch
         monkeypatch.chdir(lease.parent)  # the path of a socket has 107 bytes at most
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(lease.name)
-    assert yard.foretold(min_age=0) == {}
+    assert gc.collect_as_predicted(min_age=0) == {}
     assert lease.exists()
 
 
 @pytest.mark.parametrize("content", ["secret", "secret\r\neth0", ""])
 def test_a_link_is_no_lease_and_what_it_leads_to_is_neither_shown_nor_removed(
-    yard: Yard, tmp_path: pathlib.Path, content: str
+    gc: GcFixture, tmp_path: pathlib.Path, content: str
 ) -> None:
     target = tmp_path / "token"
     target.write_text(content, encoding="ascii")
-    link = yard.link("10.1.9.1", target)
-    assert yard.foretold(min_age=0) == {}
+    link = gc.link("10.1.9.1", target)
+    assert gc.collect_as_predicted(min_age=0) == {}
     assert (link.is_symlink(), target.exists()) == (True, True)
 
 
-def test_what_follows_a_containers_id_is_not_shown_where_it_is_no_interface(yard: Yard) -> None:
-    yard.lease("10.1.9.1", "nobody\r\na secret of many words")
-    (leak,) = yard.collect()
+def test_what_follows_a_containers_id_is_not_shown_where_it_is_no_interface(gc: GcFixture) -> None:
+    gc.lease("10.1.9.1", "nobody\r\na secret of many words")
+    (leak,) = gc.collect()
     assert (leak.action, "secret" in leak.evidence) == ("kept", False)
 
 
 @pytest.mark.parametrize("name", ["lock", "last_reserved_ip.0"])
-def test_what_is_no_file_of_host_locals_keeps_its_directory(yard: Yard, tmp_path: pathlib.Path, name: str) -> None:
-    yard.link(name, tmp_path / "elsewhere", network="other")
-    assert yard.foretold(min_age=0) == {}
+def test_what_is_no_file_of_host_locals_keeps_its_directory(gc: GcFixture, tmp_path: pathlib.Path, name: str) -> None:
+    gc.link(name, tmp_path / "elsewhere", network="other")
+    assert gc.collect_as_predicted(min_age=0) == {}
 
 
-def test_a_lock_that_is_a_link_makes_no_file_elsewhere(yard: Yard, tmp_path: pathlib.Path) -> None:
-    lease = yard.lease("10.1.9.1", "nobody\r\neth0")
-    yard.link("lock", tmp_path / "elsewhere")
-    (failed,) = yard.collect()
+def test_a_lock_that_is_a_link_makes_no_file_elsewhere(gc: GcFixture, tmp_path: pathlib.Path) -> None:
+    lease = gc.lease("10.1.9.1", "nobody\r\neth0")
+    gc.link("lock", tmp_path / "elsewhere")
+    (failed,) = gc.collect()
     assert (failed.action, "cannot open the lock" in str(failed.error)) == ("failed", True)
     assert (lease.exists(), (tmp_path / "elsewhere").exists()) == (True, False)
 
 
 @pytest.mark.parametrize("above", [False, True])
 def test_a_directory_that_is_a_link_is_not_entered_though_its_parents_may_be(
-    yard: Yard, tmp_path: pathlib.Path, above: bool
+    gc: GcFixture, tmp_path: pathlib.Path, above: bool
 ) -> None:
-    lease = yard.lease("10.1.9.1", "nobody\r\neth0")
+    lease = gc.lease("10.1.9.1", "nobody\r\neth0")
     data_dir = tmp_path / "elsewhere"
     if above:
-        data_dir.symlink_to(yard.leases)
+        data_dir.symlink_to(gc.leases)
     else:
         data_dir.mkdir()
-        (data_dir / "net").symlink_to(yard.leases / "net")
+        (data_dir / "net").symlink_to(gc.leases / "net")
     with lease_directory.opened(str(data_dir / "net")) as found:
         assert [one.container_id for one in found.leases()] == ["nobody"] if found else not above
     assert lease.exists()
 
 
-def test_what_is_removed_is_what_was_read_wherever_its_path_leads_by_then(yard: Yard, tmp_path: pathlib.Path) -> None:
-    mine, precious = yard.lease("10.1.9.1", "nobody\r\neth0"), yard.lease("10.1.9.1", "a\r\neth0", network="other")
+def test_what_is_removed_is_what_was_read_wherever_its_path_leads_by_then(
+    gc: GcFixture, tmp_path: pathlib.Path
+) -> None:
+    mine, precious = gc.lease("10.1.9.1", "nobody\r\neth0"), gc.lease("10.1.9.1", "a\r\neth0", network="other")
     with lease_directory.opened(str(mine.parent)) as directory:
         assert directory is not None
         (lease,) = directory.leases()
@@ -312,8 +315,8 @@ def test_what_is_removed_is_what_was_read_wherever_its_path_leads_by_then(yard: 
     assert not (tmp_path / "moved" / "10.1.9.1").exists()
 
 
-def test_a_lease_that_was_written_anew_meanwhile_stays(yard: Yard) -> None:
-    path = yard.lease("10.1.9.1", "nobody\r\neth0")
+def test_a_lease_that_was_written_anew_meanwhile_stays(gc: GcFixture) -> None:
+    path = gc.lease("10.1.9.1", "nobody\r\neth0")
     with lease_directory.opened(str(path.parent)) as directory:
         assert directory is not None
         (lease,) = directory.leases()
@@ -324,19 +327,19 @@ def test_a_lease_that_was_written_anew_meanwhile_stays(yard: Yard) -> None:
 
 
 @pytest.mark.parametrize("name", [os.fsdecode(b"\xff"), "a b", ".hidden"])
-def test_a_directory_that_has_no_networks_name_is_nobodys(yard: Yard, name: str) -> None:
-    lease = yard.lease("10.1.9.1", "nobody\r\neth0", network=name)
-    assert yard.foretold(min_age=0) == {}
+def test_a_directory_that_has_no_networks_name_is_nobodys(gc: GcFixture, name: str) -> None:
+    lease = gc.lease("10.1.9.1", "nobody\r\neth0", network=name)
+    assert gc.collect_as_predicted(min_age=0) == {}
     assert lease.exists()
 
 
-def test_a_comment_leads_to_no_other_directory(yard: Yard) -> None:
-    lease = yard.lease("10.1.9.1", "nobody\r\neth0", network="../precious")
-    tools = yard.node.cache_dir.parent / "none"
+def test_a_comment_leads_to_no_other_directory(gc: GcFixture) -> None:
+    lease = gc.lease("10.1.9.1", "nobody\r\neth0", network="../precious")
+    tools = gc.node.cache_dir.parent / "none"
     tools.mkdir()
     comment = 'name: \\"../precious\\" id: \\"x\\"'
     rule = f'-A POSTROUTING -s 10.1.9.1/32 -m comment --comment "{comment}" -j CNI-0a1b2c3d4e5f6a7b8c9d0e1f'
     (tools / "iptables-save").write_text(f"#!/bin/sh\n/bin/cat <<'.'\n*nat\n{rule}\nCOMMIT\n.\n", encoding="ascii")
     (tools / "iptables-save").chmod(0o755)
-    yard.collect(min_age=0)
+    gc.collect(min_age=0)
     assert lease.exists()

@@ -22,7 +22,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import (
-    iptables,
     live_namespaces,
     netns,
     program,
@@ -30,21 +29,23 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress, collector
-from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import LinkLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Garbage
-from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.iptables_rules import RuleLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import KEPT, REMOVED, Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import NftLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import ChainLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnLeftovers
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims, Valid
-from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector, collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot
+from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.iptables_rules import IptablesRuleFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import KEPT, REMOVED, GcPolicy, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import NftPortMappingFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import OrphanChainFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments
+from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, host_local
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
-SCOPE = Scope(0, dry_run=False)
-NOBODY = Claims("net", frozenset(), frozenset(), (), ())
+POLICY = GcPolicy(0, dry_run=False)
+RUN = GcRun(POLICY, frozenset(["net"]))
+NO_OWNERS = Owners("net")
 
 # It prints what is listed first, then what is listed later, and writes down what it is to do.
 PROGRAM = """\
@@ -86,10 +87,15 @@ def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
     monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
-    monkeypatch.setattr(adds_in_progress, "birth", lambda: "")
+    monkeypatch.setattr(adds_in_progress, "reason", lambda: "")
     made = Tools(tmp_path)
     made.install("iptables-restore")
     return made
+
+
+def collect(finder: Finder[t.Any], owners: Owners = NO_OWNERS) -> list[Leak]:
+    items = finder.snapshot(NodeSnapshot())
+    return list(collect_leaks(finder, items, owners, lambda: (owners, NodeSnapshot()), POLICY))
 
 
 def subjects(leaks: t.Iterable[Leak]) -> list[str]:
@@ -108,14 +114,15 @@ def test_a_rule_that_is_made_after_records_were_read_stays(tools: Tools) -> None
     lost, new = masqueraded("lost", "10.1.0.9"), masqueraded("new", "10.1.0.8")
     again = masqueraded("lost", "10.1.0.7")
     tools.list_table("nat", first=lost, later=lost + new + again)
-    leaks = RuleLeaks(SCOPE, iptables.listing())
-    assert subjects(leaks.of(NOBODY)) == [f"iptables nat {firewall_names.masquerade_chain('net', 'lost')}"]
+    assert subjects(collect(IptablesRuleFinder(RUN))) == [
+        f"iptables nat {firewall_names.masquerade_chain('net', 'lost')}"
+    ]
     assert ("10.1.0.9" in tools.done, "10.1.0.8" in tools.done, "10.1.0.7" in tools.done) == (True, False, False)
 
 
 def test_a_rule_that_has_gone_since_is_not_told(tools: Tools) -> None:
     tools.list_table("nat", first=masqueraded("lost", "10.1.0.9"), later=masqueraded("new", "10.1.0.8"))
-    assert list(RuleLeaks(SCOPE, iptables.listing()).of(NOBODY)) == []
+    assert collect(IptablesRuleFinder(RUN)) == []
     assert tools.done == ""
 
 
@@ -131,14 +138,14 @@ def mapped(*containers: str) -> str:
 def test_a_rule_of_nftables_that_is_made_after_records_were_read_stays(tools: Tools) -> None:
     tables = json.dumps({"nftables": [{"table": {"family": "ip", "name": "cni_hostport"}}]})
     tools.install("nft", first=mapped("lost"), later=mapped("lost", "new"), tables=tables)
-    assert subjects(NftLeaks(SCOPE).without_network(NOBODY)) == ["nft ip cni_hostport: lost"]
+    assert subjects(collect(NftPortMappingFinder(RUN))) == ["nft ip cni_hostport: lost"]
     assert tools.done == "nft delete rule ip cni_hostport hostports handle 1\n"
 
 
 def test_a_chain_that_is_made_after_processes_were_looked_at_stays(tools: Tools) -> None:
     lost, new = (firewall_names.masquerade_chain("net", name) for name in ("lost", "new"))
     tools.list_table("nat", first=f":{lost} - [0:0]\n", later=f":{lost} - [0:0]\n:{new} - [0:0]\n")
-    assert subjects(ChainLeaks(SCOPE).of(["net"], NOBODY, iptables.listing(), every=True)) == [f"iptables nat {lost}"]
+    assert subjects(collect(OrphanChainFinder(RUN))) == [f"iptables nat {lost}"]
     assert new not in tools.done
 
 
@@ -150,7 +157,7 @@ def let_pass(address: str) -> str:
 def test_a_rule_of_the_plugin_firewall_that_is_made_after_records_were_read_stays(tools: Tools) -> None:
     lost, gone, new = map(let_pass, ("10.1.0.9", "10.1.0.8", "10.1.0.7"))
     tools.list_table("filter", first=lost + gone, later=lost + new)
-    assert subjects(FirewallLeaks(SCOPE, iptables.listing()).of(NOBODY)) == ["iptables filter CNI-FORWARD: 10.1.0.9"]
+    assert subjects(collect(FirewallRuleFinder(RUN))) == ["iptables filter CNI-FORWARD: 10.1.0.9"]
     assert ("10.1.0.9" in tools.done, "10.1.0.7" in tools.done) == (True, False)
 
 
@@ -160,27 +167,27 @@ def test_the_firewall_is_listed_before_records_are_read(
     monkeypatch.setattr(host_local, "DATA_DIR", str(tmp_path / "networks"))
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
     monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
-    everywhere = RecordLeaks.everywhere
+    read_owners = RecordCollector.read_owners
 
-    def then_one_is_made(records: RecordLeaks) -> Claims:
+    def then_one_is_made(records: RecordCollector) -> Owners:
         tools.list_table("filter", let_pass("10.1.0.9"), let_pass("10.1.0.9"))
-        return everywhere(records)
+        return read_owners(records)
 
     tools.install("iptables-save")
-    monkeypatch.setattr(RecordLeaks, "everywhere", then_one_is_made)
+    monkeypatch.setattr(RecordCollector, "read_owners", then_one_is_made)
     networks = conf_dir.load(str(node.conf_dir))
-    assert Garbage(node.runtime(), str(node.cache_dir), networks, Valid(), SCOPE, 0).collect([]) == []
+    assert Collector(node.runtime(), str(node.cache_dir), networks, ValidAttachments(), POLICY, 0).collect([]) == []
 
 
 def test_a_lock_that_is_taken_after_it_was_free_is_kept(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "cni.node" / "locks" / "container-0123"
     path.parent.mkdir(parents=True)
     path.touch()
-    leftovers = OwnLeftovers(str(tmp_path), str(tmp_path / "net.d"), (), SCOPE)
+    files = OwnFiles(str(tmp_path), str(tmp_path / "net.d"), (), POLICY)
     with path.open("rb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
-        (leak,) = leftovers.collect(())
-    assert (leak.action, leak.error, "a run has it now" in leak.evidence) == (KEPT, None, True)
+        (leak,) = files.collect(())
+    assert (leak.action, leak.error, "a run holds it now" in leak.evidence) == (KEPT, None, True)
     assert path.exists()
 
 
@@ -201,31 +208,33 @@ def test_a_port_is_kept_where_a_namespace_cannot_be_asked_for_its_other_end(
     monkeypatch.setattr(live_namespaces, "reachable_paths", lambda: {os.stat(own).st_ino: own})
     monkeypatch.setattr(netns, "run_inside", lambda path, look: look())
     monkeypatch.setattr(rtnetlink, "links", Ports())
-    (leak,) = list(LinkLeaks(SCOPE).of([BRIDGED], NOBODY))
+    (leak,) = collect(BridgePortFinder(dataclasses.replace(RUN, configurations=(BRIDGED,))))
     assert (leak.action, leak.error) == (KEPT, None)
-    assert leak.evidence.endswith("its other end may be where nobody can look: the kernel does not say")
+    assert leak.evidence.endswith(
+        "its other end may be in a network namespace that cannot be inspected: the kernel does not say"
+    )
     assert tools.done == ""
 
 
 def test_what_may_be_in_use_where_nobody_can_look_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     unseen = {"/proc/7/ns/net": CniError(Code.IO_FAILURE, "cannot look into it")}
     monkeypatch.setattr(live_namespaces, "addresses", lambda: live_namespaces.Addresses({}, unseen))
-    nobody = dataclasses.replace(NOBODY)
-    doubt = nobody.doubt("lost", ["10.1.0.9"])
-    assert doubt == "10.1.0.9 may be in use where nobody can look: cannot look into it"
-    assert nobody.doubt("lost", []) == ""
+    owners = Owners("net")
+    reason = owners.reason_to_keep("lost", ["10.1.0.9"])
+    assert reason == "10.1.0.9 may be in use in a network namespace that cannot be inspected: cannot look into it"
+    assert owners.reason_to_keep("lost", []) == ""
 
 
 class Ports:
-    """What the kernel tells of the node's own ports; of those elsewhere it does not."""
+    """Links of the node. Every second call is for another network namespace, and fails."""
 
     def __init__(self) -> None:
         self._asked = False
 
     def __call__(self) -> tuple[Link, ...]:
-        if self._asked:
+        self._asked = not self._asked
+        if not self._asked:
             raise CniError(Code.IO_FAILURE, "the kernel does not say")
-        self._asked = True
         return PORT
 
 
@@ -234,4 +243,5 @@ def test_an_interface_of_a_result_may_have_no_name(tools: Tools, monkeypatch: py
     result = Result("1.0.0", {"interfaces": [{"mac": "02:00:00:00:00:01"}, {"name": PORT_NAME}]})
     record = Record(Attachment("net", "blue", "eth0"), b"", result)
     monkeypatch.setattr(rtnetlink, "links", lambda: PORT)
-    assert list(LinkLeaks(SCOPE).of([BRIDGED], Claims("", frozenset(), frozenset(), (), (record,)))) == []
+    run = dataclasses.replace(RUN, configurations=(BRIDGED,))
+    assert collect(BridgePortFinder(run), Owners(records=(record,))) == []

@@ -12,23 +12,19 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
-from ansible_collections.cni.node.plugins.module_utils._node.gc import leases as gc_leases
-from ansible_collections.cni.node.plugins.module_utils._node.gc import records as gc_records
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
+from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
 from ansible_collections.cni.node.plugins.module_utils._reference.lease_directory import LeaseDirectory
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.yard import Yard, actions
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture, actions
 
-FINDERS = (
-    "LeaseLeaks.of",
-    "RuleLeaks.of",
-    "NftLeaks.of",
-    "ChainLeaks.of",
-    "NftLeaks.without_network",
-    "FirewallLeaks.of",
-    "IfbLeaks.of",
-    "LinkLeaks.of",
-    "OwnLeftovers.collect",
-    "RecordLeaks.everywhere",
+METHODS = (
+    *((finder, method) for finder in collector.FINDERS for method in ("snapshot", "find")),
+    (LeaseFinder, "snapshot"),
+    (LeaseFinder, "find"),
+    (OwnFiles, "collect"),
+    (RecordCollector, "read_owners"),
 )
 
 
@@ -56,45 +52,46 @@ def failures(leaks: t.Iterable[Leak]) -> dict[str, str]:
 UNEXPECTED = "unexpected RuntimeError: nothing is prepared for this"
 
 
-@pytest.mark.parametrize("finder", FINDERS)
+@pytest.mark.parametrize(("finder", "method"), METHODS)
 def test_an_unexpected_error_of_one_finder_keeps_the_report_of_the_others(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch, finder: str
+    gc: GcFixture, monkeypatch: pytest.MonkeyPatch, finder: type[t.Any], method: str
 ) -> None:
-    yard.attach("blue", "green")
-    yard.node.drop_namespace("blue")
-    name, method = finder.split(".")
-    monkeypatch.setattr(getattr(collector, name), method, breaks)
-    leaks = yard.collect()
+    gc.attach("blue", "green")
+    gc.node.drop_namespace("blue")
+    monkeypatch.setattr(finder, method, breaks)
+    leaks = gc.collect()
     assert actions(leaks)["record net-blue-eth0"] == "deleted"
-    assert ("lease 10.1.0.4" in actions(leaks)) is (finder != "LeaseLeaks.of")
+    assert ("lease 10.1.0.4" in actions(leaks)) is (finder is not LeaseFinder)
     assert list(failures(leaks).values()) == [UNEXPECTED]
 
 
-def test_what_was_removed_before_an_unexpected_error_is_reported(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = [yard.lease(f"10.1.9.{number}", "nobody\r\neth0") for number in range(1, 5)]
-    yard.node.write("other")
-    other = yard.lease("10.1.9.1", "nobody\r\neth0", network="other")
-    # Each lease is looked at before the lock of host-local is asked for, and again while it is held.
-    monkeypatch.setattr(gc_leases._Look, "_lease", breaks_at(6, gc_leases._Look._lease))
-    leaks = yard.collect("net", "other")
+def test_what_was_removed_before_an_unexpected_error_is_reported(
+    gc: GcFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [gc.lease(f"10.1.9.{number}", "nobody\r\neth0") for number in range(1, 5)]
+    gc.node.write("other")
+    other = gc.lease("10.1.9.1", "nobody\r\neth0", network="other")
+    # The first call is for the lock of host-local.
+    monkeypatch.setattr(LeaseFinder, "reason_to_keep", breaks_at(3, LeaseFinder.reason_to_keep))
+    leaks = gc.collect("net", "other")
     assert [leak.subject for leak in leaks if leak.collected] == [str(paths[0]), str(other)]
     assert [path.exists() for path in (*paths, other)] == [False, True, True, True, False]
     assert failures(leaks) == {"net": UNEXPECTED}
 
 
 def test_a_record_that_cannot_be_examined_claims_what_it_has_and_the_others_are_collected(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
+    gc: GcFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    yard.attach("blue", "green", "yellow")
+    gc.attach("blue", "green", "yellow")
     for name in ("blue", "green", "yellow"):
-        yard.node.drop_namespace(name)
-    why_gone = gc_records.RecordLeaks._why_gone
+        gc.node.drop_namespace(name)
+    why_lost = RecordCollector._why_lost
 
     def of_some(self: t.Any, record: t.Any) -> str:
-        return breaks() if record.attachment.container_id == "green" else why_gone(self, record)
+        return breaks() if record.attachment.container_id == "green" else why_lost(self, record)
 
-    monkeypatch.setattr(gc_records.RecordLeaks, "_why_gone", of_some)
-    leaks = yard.collect()
+    monkeypatch.setattr(RecordCollector, "_why_lost", of_some)
+    leaks = gc.collect()
     assert failures(leaks) == {"attachment of green (eth0) to network net": UNEXPECTED}
     assert actions(leak for leak in leaks if not leak.error) == {
         "record net-blue-eth0": "deleted",
@@ -105,10 +102,10 @@ def test_a_record_that_cannot_be_examined_claims_what_it_has_and_the_others_are_
 
 
 def test_what_cannot_be_removed_for_an_unexpected_reason_stops_nothing(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
+    gc: GcFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = (yard.lease(f"10.1.9.{number}", "nobody\r\neth0") for number in (1, 2))
+    first, second = (gc.lease(f"10.1.9.{number}", "nobody\r\neth0") for number in (1, 2))
     monkeypatch.setattr(LeaseDirectory, "free", breaks_at(1, LeaseDirectory.free))
-    leaks = yard.collect("net")
+    leaks = gc.collect("net")
     assert [leak.action for leak in leaks] == ["failed", "removed"]
     assert (first.exists(), second.exists()) == (True, False)

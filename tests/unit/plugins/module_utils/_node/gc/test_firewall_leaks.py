@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 import socket
 import typing as t
@@ -16,24 +17,29 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import (
-    iptables,
     live_namespaces,
     netns,
     program,
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
-from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import ChainLeaks
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot
+from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLinkFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import OrphanChainFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
-DRY = Scope(0, dry_run=True)
+DRY = GcPolicy(0, dry_run=True)
+RUN = GcRun(DRY, frozenset(["net"]))
+ONE_NETWORK = GcRun(DRY, frozenset(["net"]), all_networks=False)
 
 
-def claims(*containers: str, going: t.Iterable[str] = (), broken: t.Iterable[str] = (), result: bool = True) -> Claims:
+def owners(
+    *containers: str, pending: t.Iterable[str] = (), broken: t.Iterable[str] = (), result: bool = True
+) -> Owners:
     """Attachments to "net"; each has the address of its place in the list."""
     records = [
         Record(
@@ -41,10 +47,16 @@ def claims(*containers: str, going: t.Iterable[str] = (), broken: t.Iterable[str
             b"",
             Result("1.0.0", {"ips": [{"address": f"10.1.0.{place}/16"}]}) if result else None,
         )
-        for place, name in enumerate((*containers, *going), 2)
+        for place, name in enumerate((*containers, *pending), 2)
     ]
-    staying, leaving = (frozenset((name, "eth0") for name in names) for names in (containers, going))
-    return Claims("", staying, leaving, tuple(broken), tuple(records))
+    live, leaving = (frozenset((name, "eth0") for name in names) for names in (containers, pending))
+    return Owners("", live, leaving, tuple(broken), tuple(records))
+
+
+def collect(finder: Finder[t.Any], known: Owners) -> list[Leak]:
+    again = dataclasses.replace(known, add_in_progress=adds_in_progress.reason())
+    items = finder.snapshot(NodeSnapshot())
+    return list(collect_leaks(finder, items, known, lambda: (again, NodeSnapshot()), DRY))
 
 
 class Tools:
@@ -68,7 +80,7 @@ def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
     monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
-    monkeypatch.setattr(adds_in_progress, "birth", lambda: "")
+    monkeypatch.setattr(adds_in_progress, "reason", lambda: "")
     return Tools(tmp_path)
 
 
@@ -82,21 +94,21 @@ NOT_THE_PLUGINS = ("CNI-ADMIN", "CNI-HOSTPORT-DNAT", "KUBE-SVC-0a1b", LOST[:-1],
 
 def test_only_chains_that_are_named_as_the_plugins_do_are_garbage(tools: Tools) -> None:
     tools.print_table("nat", *(f":{name} - [0:0]" for name in (*NOT_THE_PLUGINS, LOST)))
-    assert told(ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=True)) == {LOST: "removed"}
+    assert told(collect(OrphanChainFinder(RUN), owners())) == {LOST: "removed"}
 
 
 def test_a_chain_that_a_rule_leads_to_or_that_an_attachment_has_is_none(tools: Tools) -> None:
     ports = firewall_names.ports_chain("net", "blue")
     tools.print_table("nat", f":{LOST} - [0:0]", f"-A POSTROUTING -s 10.1.0.9/32 -j {LOST}", f":{ports} - [0:0]")
-    assert told(ChainLeaks(DRY).of(["net"], claims("blue"), iptables.listing(), every=True)) == {}
-    assert told(ChainLeaks(DRY).of(["net"], claims(going=["blue"]), iptables.listing(), every=True)) == {}
-    assert told(ChainLeaks(DRY).of(["net"], claims("red"), iptables.listing(), every=True)) == {ports: "removed"}
+    assert told(collect(OrphanChainFinder(RUN), owners("blue"))) == {}
+    assert told(collect(OrphanChainFinder(RUN), owners(pending=["blue"]))) == {}
+    assert told(collect(OrphanChainFinder(RUN), owners("red"))) == {ports: "removed"}
 
 
 def test_what_is_called_valid_and_is_not_recorded_has_its_chain(tools: Tools) -> None:
     tools.print_table("nat", f":{LOST} - [0:0]")
-    valid = Claims("", frozenset([("lost", "eth0")]), frozenset(), (), ())
-    assert told(ChainLeaks(DRY).of(["net"], valid, iptables.listing(), every=True)) == {}
+    valid = Owners(live=frozenset([("lost", "eth0")]))
+    assert told(collect(OrphanChainFinder(RUN), valid)) == {}
 
 
 def test_a_comment_names_the_network_of_a_chain_only_where_the_name_of_the_chain_says_the_same(tools: Tools) -> None:
@@ -105,21 +117,21 @@ def test_a_comment_names_the_network_of_a_chain_only_where_the_name_of_the_chain
     true = f"-A {LOST} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
     lie = f"-A {liar} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
     tools.print_table("nat", true, lie)
-    found = ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=False)
+    found = collect(OrphanChainFinder(ONE_NETWORK), owners())
     assert [(leak.network, leak.subject) for leak in found] == [("net", f"iptables nat {LOST}")]
 
 
 def test_a_rule_that_others_have_put_into_a_chain_does_not_hide_whose_it_is(tools: Tools) -> None:
     own = f'-A {LOST} -m comment --comment "name: \\"net\\" id: \\"lost\\"" -j ACCEPT'
     tools.print_table("nat", f"-A {LOST} -o it's -j ACCEPT", f'-A {LOST} -m comment --comment "a\nb" -j ACCEPT', own)
-    assert told(ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=False)) == {LOST: "removed"}
+    assert told(collect(OrphanChainFinder(ONE_NETWORK), owners())) == {LOST: "removed"}
 
 
 def test_doubts_keep_a_chain(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     tools.print_table("nat", f":{LOST} - [0:0]")
-    assert told(ChainLeaks(DRY).of(["net"], claims(broken=["x"]), iptables.listing(), every=True)) == {LOST: "kept"}
-    monkeypatch.setattr(adds_in_progress, "birth", lambda: "a plugin is at it")
-    (leak,) = ChainLeaks(DRY).of(["net"], claims(), iptables.listing(), every=True)
+    assert told(collect(OrphanChainFinder(RUN), owners(broken=["x"]))) == {LOST: "kept"}
+    monkeypatch.setattr(adds_in_progress, "reason", lambda: "a plugin is at it")
+    (leak,) = collect(OrphanChainFinder(RUN), owners())
     assert (leak.action, "a plugin is at it" in leak.evidence) == ("kept", True)
 
 
@@ -138,21 +150,21 @@ BY_HAND = {
 @pytest.mark.parametrize("rules", BY_HAND.values(), ids=BY_HAND)
 def test_what_the_plugin_firewall_does_not_write_is_not_its_garbage(tools: Tools, rules: tuple[str, ...]) -> None:
     tools.print_table("filter", *rules)
-    assert list(FirewallLeaks(DRY, iptables.listing()).of(claims())) == []
+    assert collect(FirewallRuleFinder(RUN), owners()) == []
 
 
 def test_the_rules_of_an_address_are_garbage_when_no_record_has_it(tools: Tools) -> None:
     tools.print_table("filter", *PAIR)
-    assert told(FirewallLeaks(DRY, iptables.listing()).of(claims("blue"))) == {"10.1.0.9": "removed"}
+    assert told(collect(FirewallRuleFinder(RUN), owners("blue"))) == {"10.1.0.9": "removed"}
     names = [f"c{number}" for number in range(8)]
-    assert list(FirewallLeaks(DRY, iptables.listing()).of(claims(*names))) == []
-    assert list(FirewallLeaks(DRY, iptables.listing()).of(claims(going=names))) == []
+    assert collect(FirewallRuleFinder(RUN), owners(*names)) == []
+    assert collect(FirewallRuleFinder(RUN), owners(pending=names)) == []
 
 
 def test_an_attachment_that_was_begun_may_have_any_address(tools: Tools) -> None:
     tools.print_table("filter", *PAIR)
-    (leak,) = FirewallLeaks(DRY, iptables.listing()).of(claims("blue", result=False))
-    assert (leak.action, "which was begun, may have it" in leak.evidence) == ("kept", True)
+    (leak,) = collect(FirewallRuleFinder(RUN), owners("blue", result=False))
+    assert (leak.action, "whose ADD has not finished, may have it" in leak.evidence) == ("kept", True)
 
 
 LINK = firewall_names.ifb("net", "lost")
@@ -174,11 +186,11 @@ def links(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Links:
 
 def test_a_link_is_garbage_when_nothing_sends_to_it_and_no_attachment_has_it(tools: Tools, links: Links) -> None:
     links(LINK, "ifb0", "bwp0", f"{LINK[:-1]}X")
-    assert told(IfbLeaks(DRY).of(claims("lost"))) == {}
-    (leak,) = IfbLeaks(DRY).of(claims())
-    assert (leak.action, "without the program tc nobody can tell" in leak.evidence) == ("kept", True)
+    assert told(collect(IfbLinkFinder(RUN), owners("lost"))) == {}
+    (leak,) = collect(IfbLinkFinder(RUN), owners())
+    assert (leak.action, "tc is not installed" in leak.evidence) == ("kept", True)
     tools.print("tc", "qdisc noqueue 0: dev lo root refcnt 2")
-    assert told(IfbLeaks(DRY).of(claims())) == {LINK: "removed"}
+    assert told(collect(IfbLinkFinder(RUN), owners())) == {LINK: "removed"}
 
 
 def test_the_kernel_is_not_asked_where_no_link_is_called_so_or_an_attachment_has_each(
@@ -186,7 +198,7 @@ def test_the_kernel_is_not_asked_where_no_link_is_called_so_or_an_attachment_has
 ) -> None:
     links("eth0", "ifb0", LINK)
     monkeypatch.setattr(rtnetlink, "links", None)
-    assert list(IfbLeaks(DRY).of(claims("lost"))) == []
+    assert collect(IfbLinkFinder(RUN), owners("lost")) == []
 
 
 def test_a_link_that_something_sends_to_is_kept(links: Links, tmp_path: pathlib.Path) -> None:
@@ -197,5 +209,5 @@ def test_a_link_that_something_sends_to_is_kept(links: Links, tmp_path: pathlib.
         encoding="utf-8",
     )
     (tmp_path / "tc").chmod(0o755)
-    (leak,) = IfbLeaks(DRY).of(claims())
+    (leak,) = collect(IfbLinkFinder(RUN), owners())
     assert (leak.action, leak.evidence.endswith("but a link of the node sends to it")) == ("kept", True)

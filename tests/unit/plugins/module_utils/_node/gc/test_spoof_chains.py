@@ -17,13 +17,15 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, program
 from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Claims
-from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofLeaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
+from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofChainFinder
 from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
 
 Json = dict[str, t.Any]
-NOBODY = Claims("", frozenset(), frozenset(), (), ())
+NO_OWNERS = Owners()
 TABLE: Json = {"family": "bridge", "table": "nat"}
 HOOKED: Json = {"type": "filter", "hook": "prerouting", "prio": -300, "policy": "accept"}
 PROGRAM = """\
@@ -88,7 +90,7 @@ class Table:
 def table(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Table:
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
     monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
-    monkeypatch.setattr(adds_in_progress, "birth", lambda: "")
+    monkeypatch.setattr(adds_in_progress, "reason", lambda: "")
     monkeypatch.setattr(socket, "if_nameindex", lambda: [(2, "vethblue")])
     return Table(tmp_path)
 
@@ -145,15 +147,19 @@ def test_chains_of_other_names_are_not_looked_at(table: Table) -> None:
     assert owners() == []
 
 
-def findings(table: Table, claims: Claims, *removed: str, dry_run: bool = True) -> list[tuple[str, str]]:
-    leaks = SpoofLeaks(Scope(0, dry_run=dry_run)).collect(claims, removed)
+def findings(table: Table, owners: Owners, *removed_links: str) -> list[tuple[str, str]]:
+    run = GcRun(GcPolicy(0, dry_run=True))
+    run.leaks.extend(Leak(Kind.LINK, "", name, "", "removed") for name in removed_links)
+    finder = SpoofChainFinder(run)
+    items = finder.snapshot(NodeSnapshot())
+    leaks = collect_leaks(finder, items, owners, lambda: (owners, NodeSnapshot()), run.policy)
     return [(leak.subject.rpartition("iface-")[2], leak.action) for leak in leaks]
 
 
 def test_a_check_is_kept_while_its_link_is_there(table: Table) -> None:
     table.has(*check("blue-eth0", "vethblue"), *check("red-eth0", "vethred", 10))
-    assert findings(table, NOBODY) == [("red-eth0", "removed"), ("blue-eth0", "kept")]
-    assert findings(table, NOBODY, "vethblue") == [("red-eth0", "removed"), ("blue-eth0", "removed")]
+    assert findings(table, NO_OWNERS) == [("red-eth0", "removed"), ("blue-eth0", "kept")]
+    assert findings(table, NO_OWNERS, "vethblue") == [("red-eth0", "removed"), ("blue-eth0", "removed")]
 
 
 def test_a_check_whose_names_an_attachment_may_have_is_its(table: Table) -> None:
@@ -161,13 +167,16 @@ def test_a_check_whose_names_an_attachment_may_have_is_its(table: Table) -> None
     table.has(*check("a-b-eth0", "vetha"))
     for names in (("a-b", "eth0"), ("a", "b-eth0")):
         record = Record(Attachment("net", *names), b"")
-        assert findings(table, Claims("", frozenset(), frozenset(), (), (record,))) == []
-        assert findings(table, Claims("", frozenset([names]), frozenset(), (), ())) == []
-        assert findings(table, Claims("", frozenset(), frozenset([names]), (), ())) == []
+        assert findings(table, Owners(records=(record,))) == []
+        assert findings(table, Owners(live=frozenset([names]))) == []
+        assert findings(table, Owners(pending_removal=frozenset([names]))) == []
 
 
 def test_a_check_that_is_made_or_changed_meanwhile_stays(table: Table) -> None:
     table.has(*check("lost-eth0", "vetha"), *check("back-eth0", "vethb", 10))
-    leaks = SpoofLeaks(Scope(0, dry_run=False))
+    policy = GcPolicy(0, dry_run=False)
+    finder = SpoofChainFinder(GcRun(policy))
+    items = finder.snapshot(NodeSnapshot())
     table.has(*check("lost-eth0", "vetha"), *check("back-eth0", "vethc", 20), *check("new-eth0", "vethd", 30))
-    assert [leak.subject for leak in leaks.collect(NOBODY, ())] == ["nft bridge nat cni-br-iface-lost-eth0"]
+    leaks = collect_leaks(finder, items, NO_OWNERS, lambda: (NO_OWNERS, NodeSnapshot()), policy)
+    assert [leak.subject for leak in leaks] == ["nft bridge nat cni-br-iface-lost-eth0"]

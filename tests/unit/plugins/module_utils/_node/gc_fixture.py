@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A node with leases and records, of which nothing is the machine's."""
+"""A fake node with leases and records."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Garbage
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak, Scope
-from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Valid
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 Actions = dict[str, str]
 
 
-class Yard:
-    """A fake node with leases; nothing of the machine is read."""
+class GcFixture:
+    """A fake node with leases. The collector sees nothing of the machine."""
 
     def __init__(self, node: FakeNode, leases: pathlib.Path) -> None:
         self.node = node
@@ -35,7 +35,7 @@ class Yard:
         return path
 
     def link(self, address: str, target: pathlib.Path, network: str = "net") -> pathlib.Path:
-        """A symbolic link where a lease would be, old enough to be collected."""
+        """Make a symbolic link in place of a lease, old enough to be collected."""
         path = self.leases / network / address
         path.parent.mkdir(parents=True, exist_ok=True)
         path.symlink_to(target)
@@ -43,7 +43,7 @@ class Yard:
         return path
 
     def attach(self, *containers: str) -> None:
-        """Each with the lease that host-local would have given it."""
+        """Attach containers, each with a lease as host-local makes it."""
         for container in containers:
             self.node.make_namespace(container)
             assert self.node.ensure(self.node.wanted(container)).action == "added"
@@ -54,12 +54,12 @@ class Yard:
     ) -> list[Leak]:
         runtime = self.node.runtime(lock_timeout=0)
         networks = conf_dir.load(str(self.node.conf_dir))
-        keys = Valid(None if valid is None else frozenset(valid))
-        scope = Scope(min_age, dry_run)
-        return Garbage(runtime, str(self.node.cache_dir), networks, keys, scope, 0).collect(names)
+        keys = ValidAttachments(None if valid is None else frozenset(valid))
+        policy = GcPolicy(min_age, dry_run)
+        return Collector(runtime, str(self.node.cache_dir), networks, keys, policy, 0).collect(names)
 
-    def foretold(self, **options: t.Any) -> Actions:
-        """What a run has done, which a dry run has said before and a second run finds done."""
+    def collect_as_predicted(self, **options: t.Any) -> Actions:
+        """Return what a run has done: what a dry run has predicted before, and what a second run need not do."""
         before = self.files()
         predicted = self.collect(dry_run=True, **options)
         assert self.files() == before

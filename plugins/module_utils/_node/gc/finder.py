@@ -1,0 +1,138 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import socket
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables
+from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, spoof_checks
+from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
+
+Item = t.TypeVar("Item")
+# The items of one kind, by what stays the same as long as an item is the same.
+Items = t.Mapping[t.Hashable, Item]
+
+
+class NodeSnapshot:
+    """The node's firewall and links at one moment. Each part is listed once, when it is first needed."""
+
+    @functools.cached_property
+    def iptables(self) -> iptables.Listing:
+        return iptables.listing()
+
+    @functools.cached_property
+    def nft_rules(self) -> list[NftRule]:
+        return nftables.rules(firewall_names.MASQUERADE_TABLE, firewall_names.PORTS_TABLE)
+
+    @functools.cached_property
+    def spoof_checks(self) -> list[SpoofCheck]:
+        return spoof_checks.listing()
+
+    @functools.cached_property
+    def link_names(self) -> frozenset[str]:
+        return frozenset(name for dummy, name in socket.if_nameindex())
+
+    def list_firewall(self) -> list[Leak]:
+        """List all of the firewall now. Return an entry for each part that cannot be listed; it counts as empty."""
+        failures = {iptables.tool(family): f"its chains: {exc}" for family, exc in self.iptables.errors.items()}
+        for part in ("nft_rules", "spoof_checks"):
+            try:
+                getattr(self, part)
+            except CniError as exc:
+                setattr(self, part, [])
+                failures.setdefault("nft", f"its rules: {exc}")
+        return [Leak(Kind.CHAIN, "", tool, f"cannot list {failure}") for tool, failure in failures.items()]
+
+
+@dataclasses.dataclass(frozen=True)
+class GcRun:
+    """One run of the collector.
+
+    Attributes:
+        networks: Names of the networks that are checked.
+        all_networks: Whether these are all networks of the node.
+        configurations: The configurations of these networks, those in files and those in records.
+        leaks: All that has been reported so far.
+    """
+
+    policy: GcPolicy
+    networks: frozenset[str] = frozenset()
+    all_networks: bool = True
+    configurations: tuple[NetworkConfiguration, ...] = ()
+    leaks: list[Leak] = dataclasses.field(default_factory=list)
+
+    def collected(self, *kinds: Kind) -> set[str]:
+        """Return the subjects of the leaks of these kinds, or of all, that have been collected, or would have been."""
+        return {leak.subject for leak in self.leaks if leak.collected and (not kinds or leak.kind in kinds)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Suspect(t.Generic[Item]):
+    """Items without an owner that are reported and removed together.
+
+    Attributes:
+        proof: Added to the evidence when there is no reason to keep them.
+        container_id: The container that the items name, or an empty string.
+    """
+
+    leak: Leak
+    items: tuple[Item, ...]
+    proof: str = ""
+    container_id: str = ""
+
+
+class Scope(enum.Enum):
+    """Whose owners a finder needs.
+
+    Attributes:
+        NETWORK: Its items name their network. It runs once for each network, with the network's lock held.
+        NODE: Only some of its items name their network. It runs once, with the owners of all networks.
+        ALL_NETWORKS: None does. It runs as ``NODE``, and only if all networks are checked.
+    """
+
+    NETWORK = enum.auto()
+    NODE = enum.auto()
+    ALL_NETWORKS = enum.auto()
+
+
+class Finder(t.Protocol[Item]):
+    """A kind of leak.
+
+    The collector takes a snapshot, reads the owners and calls `find`. If there are suspects, it does all of it again: a leak
+    has no owner both times. It removes those that there is no reason to keep.
+    """
+
+    scope: Scope
+
+    def snapshot(self, node: NodeSnapshot) -> Items[Item]:
+        """Return all items of this kind that the node has."""
+
+    def find(self, items: Items[Item], owners: Owners) -> t.Iterator[Suspect[Item]]:
+        """Find items without an owner. The collector collects or keeps each suspect before it asks for the next."""
+
+    def reason_to_keep(self, suspect: Suspect[Item], owners: Owners) -> str:
+        """Return why a suspect may have an owner after all, or an empty string."""
+
+    def remove(self, suspect: Suspect[Item]) -> None:
+        """Remove the items.
+
+        Raises:
+            CniError: Why they cannot be removed.
+        """
+
+
+__all__ = ("Finder", "GcRun", "Item", "Items", "NodeSnapshot", "Scope", "Suspect")

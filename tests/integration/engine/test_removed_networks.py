@@ -137,7 +137,7 @@ def _unreadable(node: EngineNode) -> str:
     path = node.conf_dir / "50-huge.conflist"
     with path.open("wb") as stream:
         stream.truncate(64 * 1024 * 1024)
-    return f"what cannot be read may need it: cannot read {path}"
+    return f"an unreadable file may name it: cannot read {path}"
 
 
 def _record(node: EngineNode) -> str:

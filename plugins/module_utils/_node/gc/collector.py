@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.gc import iptables_rules, nftables_rules
-from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.all_finders import FINDERS
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     Finder,
     GcRun,
@@ -33,36 +33,13 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     NodeSnapshot,
     Scope,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLinkFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.iptables_rules import IptablesRuleFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import (
-    NftMasqueradeFinder,
-    NftPortMappingFinder,
-)
-from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import OrphanChainFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments, configurations
 from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.removal import NOTHING_REMOVED, Removal
-from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofChainFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.tuning_files import SavedValueFinder
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
-
-# Every kind of leak that has no directory of its own, in the order of collection. A leaked link may be what keeps a chain.
-FINDERS: t.Final[tuple[t.Callable[[GcRun], Finder[t.Any]], ...]] = (
-    IptablesRuleFinder,
-    NftMasqueradeFinder,
-    OrphanChainFinder,
-    NftPortMappingFinder,
-    FirewallRuleFinder,
-    IfbLinkFinder,
-    BridgePortFinder,
-    SavedValueFinder,
-    SpoofChainFinder,
-)
 
 # Other runtimes have their networks here, wherever this collection's are.
 _USUAL_CONF_DIR: t.Final = "/etc/cni/net.d"
@@ -279,4 +256,4 @@ def _lock_names(records: t.Iterable[Record], networks: t.Iterable[str]) -> set[s
     return {file_name("network", name) for name in networks} | {file_name("container", name) for name in containers}
 
 
-__all__ = ("FINDERS", "Collector", "collect_leaks")
+__all__ = ("Collector", "collect_leaks")

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
+from ansible_collections.cni.node.plugins.module_utils._node.gc.all_finders import FINDERS
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.lease_director
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture, actions
 
 METHODS = (
-    *((finder, method) for finder in collector.FINDERS for method in ("snapshot", "find")),
+    *((finder, method) for finder in FINDERS for method in ("snapshot", "find")),
     (LeaseFinder, "snapshot"),
     (LeaseFinder, "find"),
     (OwnFiles, "collect"),

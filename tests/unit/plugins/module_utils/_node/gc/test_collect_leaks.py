@@ -1,0 +1,125 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The one place that lists, finds, lists again and collects, with a finder of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._node.gc.all_finders import FINDERS
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
+    GcRun,
+    Items,
+    NodeSnapshot,
+    Scope,
+    Suspect,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
+
+POLICY = GcPolicy(0, dry_run=False)
+DRY = GcPolicy(0, dry_run=True)
+
+
+class ListedNames:
+    """A finder whose items are names of containers, and whose snapshots are given in advance."""
+
+    scope = Scope.NODE
+
+    def __init__(self, *snapshots: str, kept: str = "") -> None:
+        self._snapshots = list(snapshots)
+        self._kept = kept
+        self.removed: list[str] = []
+
+    def snapshot(self, node: NodeSnapshot) -> Items[str]:
+        del node
+        return {name: name for name in self._snapshots.pop(0).split()}
+
+    def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[str]]:
+        for name in items.values():
+            if not owners.has(name):
+                yield Suspect(Leak(Kind.RULE, "", name, "no record"), (name,), ", and no use")
+
+    def reason_to_keep(self, suspect: Suspect[str], owners: Owners) -> str:
+        return owners.add_in_progress or ("it is kept" if suspect.leak.subject == self._kept else "")
+
+    def remove(self, suspect: Suspect[str]) -> None:
+        if suspect.leak.subject == "stuck":
+            raise CniError(Code.IO_FAILURE, "it is stuck")
+        self.removed += suspect.items
+
+
+def owners_of(*names: str, add: str = "") -> Owners:
+    return Owners(live=frozenset((name, "eth0") for name in names), add_in_progress=add)
+
+
+def collect(finder: ListedNames, first: Owners, later: Owners, policy: GcPolicy = POLICY) -> dict[str, str]:
+    items = finder.snapshot(NodeSnapshot())
+    leaks = collect_leaks(finder, items, first, lambda: (later, NodeSnapshot()), policy)
+    return {leak.subject: leak.action for leak in leaks}
+
+
+def test_an_item_without_an_owner_at_both_looks_is_removed() -> None:
+    finder = ListedNames("blue lost", "blue lost")
+    assert collect(finder, owners_of("blue"), owners_of("blue")) == {"lost": "removed"}
+    assert finder.removed == ["lost"]
+
+
+def test_an_item_that_goes_or_appears_between_the_looks_is_not_reported() -> None:
+    finder = ListedNames("gone lost", "lost new")
+    assert collect(finder, owners_of(), owners_of()) == {"lost": "removed"}
+
+
+def test_an_item_that_has_an_owner_at_the_second_look_is_not_reported() -> None:
+    finder = ListedNames("late lost", "late lost")
+    assert collect(finder, owners_of(), owners_of("late")) == {"lost": "removed"}
+
+
+def test_nothing_is_listed_again_where_everything_has_an_owner() -> None:
+    assert collect(ListedNames("blue"), owners_of("blue"), owners_of()) == {}
+
+
+def test_reasons_are_those_of_the_second_look() -> None:
+    finder = ListedNames("lost", "lost")
+    assert collect(finder, owners_of(), owners_of(add="an ADD is in progress")) == {"lost": "kept"}
+    assert finder.removed == []
+
+
+def test_the_evidence_ends_with_the_reason_to_keep_or_with_the_proof() -> None:
+    finder = ListedNames("a b", "a b", kept="a")
+    items, known = finder.snapshot(NodeSnapshot()), owners_of()
+    leaks = collect_leaks(finder, items, known, lambda: (known, NodeSnapshot()), POLICY)
+    assert [leak.evidence for leak in leaks] == ["no record, but it is kept", "no record, and no use"]
+
+
+def test_a_dry_run_removes_nothing_and_reports_what_a_run_does() -> None:
+    dry, real = (ListedNames("a b lost", "a b lost", kept="a") for dummy in range(2))
+    expected = collect(dry, owners_of("b"), owners_of("b"), DRY)
+    assert collect(real, owners_of("b"), owners_of("b")) == expected == {"a": "kept", "lost": "removed"}
+    assert (dry.removed, real.removed) == ([], ["lost"])
+
+
+def test_an_item_that_cannot_be_removed_does_not_stop_the_others() -> None:
+    assert collect(ListedNames("stuck lost", "stuck lost"), owners_of(), owners_of()) == {
+        "stuck": "failed",
+        "lost": "removed",
+    }
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_every_scope_has_finders(scope: Scope) -> None:
+    run = GcRun(POLICY)
+    assert [finder for finder in (make(run) for make in FINDERS) if finder.scope is scope]
+
+
+def test_a_run_lists_the_collected_leaks_of_a_kind() -> None:
+    leaks = [Leak(kind, "", str(kind), "", "removed") for kind in (Kind.LINK, Kind.RULE)]
+    run = dataclasses.replace(GcRun(DRY), leaks=[*leaks, Leak(Kind.LINK, "", "kept", "")])
+    assert (run.collected(Kind.LINK), run.collected()) == ({"link"}, {"link", "rule"})

@@ -8,25 +8,26 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: gc
 
-short_description: Collect what no attachment to a CNI network owns any more
+short_description: Find and remove leaked resources of CNI networks
 
 version_added: 1.0.0
 
 description:
-  - Finds what crashes, reboots and lost network namespaces leave behind on a node, says how it knows, and collects it.
-  - Attachments of this collection whose network namespace is gone, and those that were begun and not finished, are deleted
-    by their records with DEL. Networks of version 1.1.0 or later are told to collect with GC.
-    Those with O(cni.node.attachments#module:attachments[].persist) wait to be restored and stay.
-  - What no plugin collects is removed by this module. These are addresses that C(host-local) has given away and nobody has,
+  - Finds what crashes, reboots and lost network namespaces leak on a node, reports the evidence, and removes it.
+  - Attachments of this collection whose network namespace is gone, and those that an interrupted run did not complete, are
+    deleted with DEL, as recorded. For networks of version 1.1.0 or later, the plugins then run GC.
+    Attachments with O(cni.node.attachments#module:attachments[].persist) are kept, because they are restored at boot.
+  - This module itself removes what plugins do not collect. These are leases of C(host-local) without an owner and
     its directories of networks that are gone, chains of C(iptables) and rules of C(nftables) that masquerade or map ports for
-    lost containers, whether rules lead to them or not, chains of C(nftables) that check the MAC of what these send
-    (C(macspoofchk) of C(bridge)), files in which the plugin C(tuning) keeps what their interfaces had before, rules of the
-    plugin C(firewall) for addresses that nobody has, links of the plugin C(bandwidth) that nothing sends to, ports of bridges
-    that lead nowhere, and temporary files and locks of killed runs. What C(firewalld) has is left to it.
-  - Records of all runtimes that keep them as the reference runtime does, such as containerd, CRI-O, Podman and Multus,
-    count as claims. None of theirs is deleted. What is younger than O(min_age), has an address that is in use in any
-    network namespace of the node, belongs or may belong to a network with C(disableGC), or may belong to a record that cannot
-    be read, is kept and returned with the reason.
+    lost containers, whether rules jump to them or not, chains of C(nftables) that check the MAC address of their traffic
+    (C(macspoofchk) of C(bridge)), files in which the plugin C(tuning) keeps the earlier values of their interfaces, rules of
+    the plugin C(firewall) for addresses that no attachment has, links of the plugin C(bandwidth) that no link sends to,
+    ports of bridges whose other end is unreachable, and temporary files and locks of killed runs. It does not touch rules
+    of C(firewalld).
+  - An attachment owns its resources if any runtime has a record of it. This module reads the records of all runtimes that use
+    the format of the reference runtime, such as containerd, CRI-O, Podman and Multus, and deletes none of theirs.
+  - A resource is kept, and returned with the reason, if it is younger than O(min_age), its address is in use in any
+    network namespace of the node, its network has C(disableGC), or an unreadable record may own it.
 
 extends_documentation_fragment:
   - cni.node._attributes
@@ -42,7 +43,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - No plugin is run. What DEL or GC of a plugin would free beside its own attachment is not foretold.
+      - No plugin is run. It does not predict what DEL or GC of a plugin removes beside the resources of its attachment.
   diff_mode:
     support: full
   idempotent:
@@ -51,70 +52,71 @@ attributes:
 options:
   networks:
     description:
-      - Names of the networks to look at. What does not tell its network is then left out.
-      - By default, all that have a configuration, a record, a directory of C(host-local) or a chain.
-      - The message names those that are not configured and of which nothing was found.
+      - Names of the networks to check. Resources that do not name their network are then left out.
+      - By default, all networks that have a configuration, a record, a directory of C(host-local) or a firewall chain.
+      - The message names networks that are not configured and have no leak.
     type: list
     elements: str
     default: []
   valid_attachments:
     description:
-      - The attachments that there are to be. Others that this collection has made are deleted.
-      - By default, all that are recorded and whose network namespace is there.
+      - The attachments to keep. All others that this collection has made are deleted.
+      - By default, all recorded attachments whose network namespace exists.
     type: list
     elements: dict
     suboptions:
       network:
         description:
-          - Name of the network. By default, the entry is for all networks.
+          - Name of the network. By default, the entry applies to all networks.
         type: str
       container_id:
         description:
-          - The container's id.
+          - The container ID.
         type: str
         required: true
       ifname:
         description:
-          - Name of the interface inside the namespace.
+          - Name of the interface in the network namespace.
         type: str
         default: eth0
   min_age:
     description:
-      - Seconds. What was changed later may belong to an attachment that is just being made, and is kept.
-      - The age of chains, rules and links cannot be known. They are kept as long as their address or their other end is in a
-        network namespace that has a name or a process, or could be in one that cannot be looked into. Those that have neither
-        are kept while any plugin is at ADD.
+      - Minimum age of files and directories, in seconds. Younger ones are kept, because they may belong to an ADD still in
+        progress.
+      - The age of chains, rules and links is unknown. They are kept as long as their address or their other end is in a
+        network namespace that has a name or a process, or may be in one that cannot be inspected. Those without an address
+        or another end are kept while any plugin runs ADD.
     type: float
     default: 300
   removed_conflists:
     description:
-      - What a task with M(cni.node.conflists) before this one has returned as RV(cni.node.conflists#module:conflists).
-      - What the plugins of the removed networks have made for all containers of the node, and never take away, is then collected
-        as well. These are bridges, the chains of C(iptables) of the plugins C(portmap) and C(firewall), and the tables
+      - The value RV(cni.node.conflists#module:conflists) that an earlier task with M(cni.node.conflists) returned.
+      - Also removes what the plugins of the removed networks made once for all containers of the node, because plugins never
+        remove it. These are bridges, the chains of C(iptables) of the plugins C(portmap) and C(firewall), and the tables
         of C(nftables) of C(portmap), C(ipMasq) and C(macspoofchk).
-      - A bridge goes if nothing else names it. That is a network configuration or a record of any runtime, or a file of the
-        node's own network configuration, of C(ifupdown), C(netplan), C(systemd-networkd), C(NetworkManager) or
-        C(/etc/sysconfig). It must have no port and no link on it, and no address but the gateways of the removed networks.
-      - A chain or a table goes if no other network needs it, and it has no rule but those that the plugin makes for all
+      - A bridge is removed if no network configuration and no record of any runtime names it, and no file of the
+        node's own network configuration does (C(ifupdown), C(netplan), C(systemd-networkd), C(NetworkManager) or
+        C(/etc/sysconfig)). It must have no port, no link on top of it, and no address but the gateways of the removed networks.
+      - A chain or a table is removed if no other network needs it, and it has no rule but those that the plugin makes for all
         containers.
-      - What stays is returned with the reason.
-      - In check mode, the files are taken as that task would leave them.
+      - What is kept is returned with the reason.
+      - In check mode, this module expects the files as that task would have written them.
     type: list
     elements: dict
     default: []
     suboptions:
       network:
         description:
-          - The network's name.
+          - Name of the network.
         type: str
       path:
         description:
-          - The file.
+          - Path of the file.
         type: path
         required: true
       action:
         description:
-          - What was done to it, or would be. Only what is removed counts.
+          - What was done to the file, or would be. Only V(removed) has an effect.
         type: str
         required: true
         choices:
@@ -124,12 +126,12 @@ options:
           - unchanged
       content:
         description:
-          - The text that the file had.
+          - The earlier content of the file.
         type: str
   removed_attachments:
     description:
-      - What a task with M(cni.node.attachments) before this one has returned as RV(cni.node.attachments#module:attachments).
-      - In check mode, those that it would remove are taken as removed. Otherwise this is not looked at.
+      - The value RV(cni.node.attachments#module:attachments) that an earlier task with M(cni.node.attachments) returned.
+      - In check mode, the attachments that this task would remove count as removed. Outside check mode, this is ignored.
     type: list
     elements: dict
     default: []
@@ -143,11 +145,11 @@ author:
 """
 
 EXAMPLES = r"""
-- name: See what is left over on a node, with the evidence
+- name: List the leaks of a node with the evidence
   cni.node.gc:
   check_mode: true
 
-- name: Collect it
+- name: Remove them
   cni.node.gc:
 
 - name: Delete all attachments to a network but one
@@ -164,7 +166,7 @@ EXAMPLES = r"""
     purge: true
   register: networks
 
-- name: Collect what only they used
+- name: Remove what only these networks used
   cni.node.gc:
     removed_conflists: "{{ networks.conflists }}"
 """
@@ -172,26 +174,26 @@ EXAMPLES = r"""
 RETURN = r"""
 findings:
   description:
-    - What was found.
+    - The leaks, those that are kept included.
   returned: unless the task is refused as a whole
   type: list
   elements: dict
   contains:
     kind:
       description:
-        - V(record) is an attachment that is recorded, V(intent) one that was begun and not finished.
-        - V(lease) is an address of C(host-local), V(empty lease) one whose file was left empty, and V(lease directory) its
-          directory of a network that is gone.
+        - V(record) is a recorded attachment, V(intent) an operation that was interrupted.
+        - V(lease) is a lease of C(host-local), V(empty lease) one whose file is empty, and V(lease directory) the directory
+          of a network that is gone.
         - V(chain) is a chain of C(iptables), or the rules or chains of C(nftables), for one container.
-        - V(rule) are the two rules of the plugin C(firewall) for one address, or its rules for one bridge.
-        - V(link) is a port of a bridge whose other end nobody can reach any more, or one of the plugin C(bandwidth) through
-          which nothing is sent any more.
-        - V(saved values) is a file in which the plugin C(tuning) keeps what an interface had before.
-        - V(bridge), V(shared chain) and V(shared table) are what plugins make once for all containers, and removed networks
-          used.
-        - V(temporary file), V(lock) and V(directory) are this collection's own.
-        - V(network) stands for a network that could not be looked at in full. All that was found and done before and after that
-          is returned as well.
+        - V(rule) is the pair of rules of the plugin C(firewall) for one address, or its rules for one bridge.
+        - V(link) is a port of a bridge whose other end is unreachable, or a link of the plugin C(bandwidth) that no link
+          sends to.
+        - V(saved values) is a file in which the plugin C(tuning) keeps the earlier values of an interface.
+        - V(bridge), V(shared chain) and V(shared table) are what plugins make once for all containers, and only removed
+          networks used.
+        - V(temporary file), V(lock) and V(directory) belong to this collection.
+        - V(network) stands for checks of a network that did not finish. All that other checks found and did is returned
+          as well.
       type: str
       returned: always
       choices:
@@ -212,23 +214,23 @@ findings:
         - directory
         - network
     network:
-      description: The network's name, or an empty string.
+      description: Name of the network, or an empty string.
       type: str
       returned: always
       sample: dbnet
     subject:
-      description: The path of a file, or the name of what it is.
+      description: Path or name of the resource.
       type: str
       returned: always
       sample: /var/lib/cni/networks/dbnet/10.1.0.7
     evidence:
-      description: One sentence on how it is known, and why it is kept where it is.
+      description: Why it is a leak, and why it is kept.
       type: str
       returned: always
       sample: no runtime has a record of container blue (eth0), and its address is not in use
     action:
       description:
-        - What was done, or would be in check mode. V(deleted) is by DEL.
+        - What was done, or would be in check mode. V(deleted) means with DEL.
       type: str
       returned: always
       choices:
@@ -238,12 +240,12 @@ findings:
         - failed
     error:
       description:
-        - C(code), C(msg) and C(details) as the specification has them, or nothing.
+        - C(code), C(msg) and C(details) as in the specification, or V(null).
       type: dict
       returned: always
 error:
   description:
-    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+    - C(code), C(msg) and C(details) of the error, as in the specification.
   returned: when the task is refused as a whole
   type: dict
   sample:

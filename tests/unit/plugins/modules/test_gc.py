@@ -9,11 +9,14 @@ import pathlib
 import typing as t
 
 import pytest
+import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, program
 from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.modules import gc
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
 Collect = t.Callable[..., ModuleExit]
@@ -37,18 +40,18 @@ def test_an_empty_node_has_no_leaks_and_stays_empty(collect: Collect, tmp_path: 
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_a_network_that_nothing_tells_of_is_named(collect: Collect, tmp_path: pathlib.Path) -> None:
+def test_the_message_names_a_network_that_is_unknown(collect: Collect, tmp_path: pathlib.Path) -> None:
     (tmp_path / "net.d").mkdir()
     network = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "x"}]}
     (tmp_path / "net.d" / "net.conflist").write_text(json.dumps(network), encoding="utf-8")
     (tmp_path / "networks" / "leased").mkdir(parents=True)
     for check_mode in (True, False):
         done = collect(networks=["net", "leased", "nope"], check_mode=check_mode).ok()
-        assert [one["network"] for one in done["findings"]] == ["leased"]
+        assert [finding["network"] for finding in done["findings"]] == ["leased"]
         assert done["msg"] == f"kept: 1 lease directory; not configured in {tmp_path}/net.d: nope"
 
 
-def test_the_diff_and_the_message_tell_what_goes_and_what_stays(collect: Collect, tmp_path: pathlib.Path) -> None:
+def test_the_diff_and_the_message_list_what_is_removed_and_kept(collect: Collect, tmp_path: pathlib.Path) -> None:
     directory = tmp_path / "networks" / "net"
     directory.mkdir(parents=True)
     for address in ("10.1.0.2", "10.1.0.3"):
@@ -62,6 +65,13 @@ def test_the_diff_and_the_message_tell_what_goes_and_what_stays(collect: Collect
     assert [path.name for path in directory.iterdir() if path.name != "lock"] == ["10.1.0.4"]
 
 
+def test_every_kind_of_leak_is_documented() -> None:
+    documented = yaml.safe_load(gc.RETURN)["findings"]["contains"]["kind"]
+    assert documented["choices"] == [kind.value for kind in Kind]
+    text = " ".join(documented["description"])
+    assert [str(kind) for kind in Kind if f"V({kind})" not in text] == []
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -72,5 +82,5 @@ def test_the_diff_and_the_message_tell_what_goes_and_what_stays(collect: Collect
         ({"valid_attachments": [{"container_id": "a", "network": "../x"}]}, "network: '../x' is not a network name"),
     ],
 )
-def test_arguments_that_are_none_are_refused(collect: Collect, options: dict[str, t.Any], message: str) -> None:
+def test_invalid_arguments_are_refused(collect: Collect, options: dict[str, t.Any], message: str) -> None:
     assert message in collect(**options).refused()

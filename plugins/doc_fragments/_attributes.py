@@ -23,7 +23,7 @@ attributes:
       - When run twice in a row outside check mode, with the same arguments, the second invocation indicates no change.
       - This assumes that the system controlled/queried by the module has not changed in a relevant way.
   platform:
-    description: The systems whose nodes the module works on.
+    description: Operating systems of the nodes.
     platforms: linux
     support: full
 """

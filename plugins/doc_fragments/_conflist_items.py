@@ -22,8 +22,8 @@ options:
       config:
         description:
           - The network configuration as data.
-          - Before ansible-core 2.19, a number that comes out of a Jinja expression arrives as text, which plugins may
-            refuse. Keep such a number in a variable, or use O(conflists[].template).
+          - Before ansible-core 2.19, a Jinja expression turns numbers into text, which plugins may refuse. Keep such a number in
+            a variable, or use O(conflists[].template).
         type: dict
       template:
         description:
@@ -32,36 +32,35 @@ options:
         type: path
       vars:
         description:
-          - Variables for O(conflists[].template) beside those of the task.
+          - Variables for O(conflists[].template), in addition to those of the task.
         type: dict
         default: {}
       content:
         description:
-          - The network configuration as JSON text, written as it is.
+          - The network configuration as JSON text, which is written unchanged.
         type: str
       name:
         description:
           - The network's name. A configuration with another name is an error.
-          - With O(conflists[].state=absent) and without O(conflists[].filename), every file that defines this network is
-            removed, whoever wrote it.
+          - With O(conflists[].state=absent) and without O(conflists[].filename), all files that define this network are removed,
+            including those that this collection has not written.
         type: str
       priority:
         description:
-          - Begins the file's name, with two digits. Runtimes that use one network take the first file.
+          - A number from 0 to 99 with which the file's name begins. Runtimes that use only one network take the first file.
         type: int
         default: 10
       filename:
         description:
-          - The file's name in place of the one made from O(conflists[].priority) and the network's name.
-          - It ends with C(.conflist), or with C(.conf) or C(.json) for the configuration of a single plugin.
-          - With O(conflists[].state=absent), this file alone is removed. If it is known to be of another network than
-            O(conflists[].name), that is an error.
+          - The file's name, if it should differ from the one made from O(conflists[].priority) and the network's name.
+          - It must end with C(.conflist), or for the configuration of a single plugin with C(.conf) or C(.json).
+          - With O(conflists[].state=absent), only this file is removed. It is an error if the file defines another network than
+            O(conflists[].name).
         type: str
       state:
         description:
-          - Whether there is to be such a file.
-          - V(absent) needs O(conflists[].name) or O(conflists[].filename), or takes the name from O(conflists[].config),
-            O(conflists[].content) or O(conflists[].template).
+          - Whether the file should exist.
+          - V(absent) needs O(conflists[].name), O(conflists[].filename), or a configuration from which to read the name.
         type: str
         choices:
           - present
@@ -73,8 +72,8 @@ options:
 options:
   planned_conflists:
     description:
-      - What a task with M(cni.node.conflists) before this one has returned as RV(cni.node.conflists#module:conflists).
-      - In check mode, the files in O(conf_dir) are taken as that task would leave them. Otherwise this is not looked at.
+      - The value RV(cni.node.conflists#module:conflists) that an earlier task with M(cni.node.conflists) returned.
+      - In check mode, the files in O(conf_dir) are considered as the earlier task would leave them. Ignored outside check mode.
     type: list
     elements: dict
     default: []
@@ -85,12 +84,12 @@ options:
         type: str
       path:
         description:
-          - The file.
+          - The file's path.
         type: path
         required: true
       action:
         description:
-          - What would be done to it.
+          - What would be done to the file.
         type: str
         required: true
         choices:
@@ -100,6 +99,6 @@ options:
           - unchanged
       content:
         description:
-          - Its text afterwards.
+          - The file's new text.
         type: str
 """

@@ -14,7 +14,7 @@ class ModuleDocFragment:
 options:
   conf_dir:
     description:
-      - Directory of the network configurations.
+      - Directory of the network configurations (the conf dir).
     type: path
     default: /etc/cni/net.d
 """
@@ -23,8 +23,8 @@ options:
 options:
   plugin_dirs:
     description:
-      - Directories in which plugins are looked for, in this order. Plugins find their delegated plugins there too.
-      - Absolute paths without a colon.
+      - Directories to search for plugins, in this order. Delegated plugins are searched there as well.
+      - The paths must be absolute and must not contain a colon.
     type: list
     elements: path
     default:
@@ -33,9 +33,9 @@ options:
       - /usr/libexec/cni
   allow_world_writable_plugins:
     description:
-      - Whether plugins are run that every user of the node can replace. That is so where the plugin, one of O(plugin_dirs) or
-        a directory that leads there can be written by everybody. A directory with the sticky bit does not count.
-      - Such plugins are refused by default, because they run as root.
+      - Run plugins even if every user of the node can replace them, because the plugin, its directory or a parent directory is
+        world-writable. Directories with the sticky bit are safe.
+      - By default such plugins are refused, because they run as root.
     type: bool
     default: false
 """
@@ -44,7 +44,7 @@ options:
 options:
   cache_dir:
     description:
-      - Directory of the records of attachments, in the format and at the place of the reference runtime.
+      - Directory of the records of attachments. Format and default are those of the reference runtime, libcni.
     type: path
     default: /var/lib/cni
 """
@@ -53,9 +53,9 @@ options:
 options:
   timeout:
     description:
-      - Seconds that one call of one plugin may take before its whole process group is killed.
-      - Seconds to wait for another run that works on the same container, network or directory.
-      - Seconds in which ADD, CHECK or DEL is repeated for a plugin that answers with code 11 (try again later); the pauses between grow
+      - Seconds for one call of a plugin. After that, its process group is killed.
+      - Seconds to wait for another run on the same container, network or directory.
+      - Seconds during which ADD, CHECK or DEL is repeated when a plugin answers with code 11 (try again later), with pauses that grow
         from a tenth of a second to five seconds.
     type: float
     default: 60

@@ -13,11 +13,11 @@ short_description: Write and remove CNI network configurations
 version_added: 1.0.0
 
 description:
-  - Writes network configuration lists, and the single-plugin configurations of the specification's old versions, to the
-    directory in which container runtimes look for them.
-  - All of them are validated before one is written. A file appears under its name complete and on disk, by renaming
-    a temporary file that no runtime takes for a configuration.
-  - When a network's file gets another name, the old file is removed if this collection wrote it.
+  - Writes network configuration lists, and single-plugin configurations of old versions of the specification, to the
+    directory where container runtimes look for them.
+  - Validates all configurations before it writes the first one. Each file is written under a temporary name that runtimes
+    ignore, flushed to disk, and then renamed.
+  - When the file of a network gets another name, the old file is removed if this collection wrote it.
 
 extends_documentation_fragment:
   - cni.node._attributes
@@ -43,41 +43,42 @@ attributes:
 options:
   mode:
     description:
-      - Permissions of the files, in octal digits.
-      - A number is taken as it is. V(0644) without quotes is one, which YAML reads as octal, and means the same.
+      - Permissions of the files, as octal digits in quotes.
+      - A number is used as it is. YAML reads V(0644) without quotes as octal, so it means the same.
     type: raw
     default: "0644"
   purge:
     description:
-      - Remove files that are not in O(conflists), if this collection has written them and nobody has changed them since.
+      - Remove files that are not in O(conflists), if this collection has written them and they have not been changed since.
     type: bool
     default: false
   probe:
     description:
-      - Ask each plugin of the networks for the versions it supports before a file is written, whatever O(validate.levels)
-        are. Delegated plugins are asked too, which are those of C(ipam), and what C(flannel) and C(multus) run.
-      - A plugin that is missing or supports none of the configuration's versions is an error. Nothing is written then.
-      - In check mode a missing plugin is a warning, for another task may be about to install it.
+      - Run each plugin of the networks with VERSION before a file is written, whatever O(validate.levels) says. This includes
+        delegated plugins, such as the one in C(ipam) and those that C(flannel) and C(multus) run.
+      - A plugin that is missing, or that supports none of the configuration's versions, is an error, and no file is written.
+      - In check mode a missing plugin is a warning, because an earlier task may install it.
     type: bool
     default: true
 
   validate:
     description:
-      - What is looked at before a file is written.
-      - All findings of the controller are returned at once, and all of the node. An error stops the task, a warning is shown.
+      - Checks to make before a file is written.
+      - The controller returns all its findings at once, and so does the node. An error fails the task, a warning is shown.
     type: dict
     suboptions:
       levels:
         description:
-          - Which checks are made. All but V(node) are made on the controller, before the node is asked for anything, as
-            O(cni.node.conflist_findings#filter:levels) says.
+          - The checks to make. All levels but V(node) run on the controller before the node is contacted. For what they
+            check, see O(cni.node.conflist_findings#filter:levels).
           - V(schema) needs the Python package jsonschema, 4.17 or newer, on the controller.
-          - V(node) compares the networks with the node. Their masters have to be there, with an MTU that is large enough.
-            Their subnets must not have the node's own addresses, and must not be what the node's routes or the other files
-            of O(conf_dir) lead elsewhere. It also warns of files that other runtimes take before these, that define the same
-            network, that cannot be read, and that an interrupted program has left behind. In check mode a master that is
-            missing is a warning, for another task may be about to make it.
-          - What the engine itself refuses is refused without any level.
+          - V(node) compares the networks with the node. Their master links must exist, with a sufficient MTU. Their subnets
+            must not contain addresses of the node, and must not overlap with the node's routes or with the networks of other
+            files in O(conf_dir).
+          - V(node) also warns about files that runtimes prefer to these, that define the same network, that cannot be read, or
+            that an interrupted program has left. In check mode a missing master is a warning, because an earlier task may
+            create it.
+          - Configurations that the engine cannot use are refused whatever the levels are.
         type: list
         elements: str
         choices:
@@ -92,13 +93,13 @@ options:
           - node
       strict:
         description:
-          - Whether a warning stops the task as well. What is a warning in check mode only does not.
+          - Treat warnings as errors, except those that are warnings only in check mode.
         type: bool
         default: false
       attachments:
         description:
-          - Attachments as O(cni.node.attachments#module:attachments) has them, to check their capability arguments and
-            arguments for C(args.cni) with these networks. Those of other networks are passed over.
+          - Attachments in the form of O(cni.node.attachments#module:attachments), whose capability arguments and arguments for
+            C(args.cni) are checked against these networks. Attachments to other networks are ignored.
         type: list
         elements: dict
         default: []
@@ -119,7 +120,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Write a network given as data
+- name: Write a network from data
   cni.node.conflists:
     conflists:
       - priority: 10
@@ -138,7 +139,7 @@ EXAMPLES = r"""
               capabilities:
                 portMappings: true
 
-- name: Write a network from a template, and remove what earlier runs have written
+- name: Write a network from a template, and remove all others that earlier runs have written
   cni.node.conflists:
     conflists:
       - template: dbnet.conflist.j2
@@ -156,7 +157,7 @@ EXAMPLES = r"""
 RETURN = r"""
 conflists:
   description:
-    - What became of each file.
+    - The files that were written, removed or already as desired.
   returned: success
   type: list
   elements: dict
@@ -167,12 +168,12 @@ conflists:
       returned: always
       sample: dbnet
     path:
-      description: The file.
+      description: The file's path.
       type: str
       returned: always
       sample: /etc/cni/net.d/10-dbnet.conflist
     action:
-      description: What was done, or would be in check mode.
+      description: What was done to the file, or would be done in check mode.
       type: str
       returned: always
       choices:
@@ -182,14 +183,14 @@ conflists:
         - unchanged
     content:
       description:
-        - The file's text, in check mode as it would be. Of a removed file, the text that it had.
-        - O(cni.node.attachments#module:planned_conflists) takes it.
+        - The file's new text, or the previous text of a removed file. Check mode predicts it.
+        - The list can be passed to O(cni.node.attachments#module:planned_conflists).
       type: str
       returned: unless the file is unchanged
 findings:
   description:
-    - What was found when the configurations were validated, errors and warnings, as P(cni.node.conflist_findings#filter) returns it.
-      What is of the level V(node) has the path on the node as C(file).
+    - Errors and warnings of the validation, in the form that P(cni.node.conflist_findings#filter) returns.
+      In findings of the level V(node), C(file) is the path on the node.
   returned: always
   type: list
   elements: dict
@@ -208,7 +209,7 @@ findings:
       hint: did you mean isGateway?
 error:
   description:
-    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+    - The error as C(code), C(msg) and C(details), with the error codes of the CNI specification.
   returned: failure
   type: dict
   sample:

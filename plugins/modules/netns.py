@@ -8,16 +8,16 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: netns
 
-short_description: Make and remove named network namespaces
+short_description: Create and remove named network namespaces
 
 version_added: 1.0.0
 
 description:
-  - Makes named network namespaces where C(ip netns) finds them, below C(/run/netns), or removes them.
-  - A new namespace has nothing but a loopback interface that is down. Its interfaces come with M(cni.node.attachments).
-  - Namespaces do not outlive a restart of the node.
-  - An empty file or a link there is what is left of a namespace, and is taken over or removed. A file with content, a pipe or
-    a socket is refused by its name.
+  - Creates or removes named network namespaces in C(/run/netns), where C(ip netns) finds them.
+  - A new namespace has only a loopback interface, which is down. Add interfaces with M(cni.node.attachments).
+  - Network namespaces do not survive a reboot of the node.
+  - An empty file or a link without a namespace behind it is replaced or removed. Files with content, pipes and sockets of the
+    name are refused.
 
 extends_documentation_fragment:
   - cni.node._attributes
@@ -42,10 +42,10 @@ options:
     required: true
   state:
     description:
-      - Whether there are to be namespaces of these names.
-      - With V(absent), processes inside a namespace keep it alive without its name. Remove its attachments first,
-        so that addresses and rules on the node are given back as well.
-      - A symbolic link goes, and what it leads to stays, such as the namespace of a container.
+      - Whether the network namespaces should exist.
+      - With V(absent), only the name is removed while processes still run inside the namespace. Remove its attachments first, to
+        release addresses and rules on the node as well.
+      - A symbolic link is removed, but not its target, such as the namespace of a container.
     type: str
     choices:
       - present
@@ -60,7 +60,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Make three network namespaces
+- name: Create three network namespaces
   cni.node.netns:
     names:
       - red
@@ -77,7 +77,7 @@ EXAMPLES = r"""
 RETURN = r"""
 changed_names:
   description:
-    - The namespaces that were made or removed, or would be in check mode.
+    - The network namespaces that were created or removed, or would be in check mode.
   returned: success
   type: list
   elements: str
@@ -86,7 +86,7 @@ changed_names:
     - green
 error:
   description:
-    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+    - The error as C(code), C(msg) and C(details), with the error codes of the CNI specification.
   returned: failure
   type: dict
   sample:

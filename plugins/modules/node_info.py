@@ -8,14 +8,14 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: node_info
 
-short_description: Describe the CNI state of a node
+short_description: Return the CNI state of a node
 
 version_added: 1.0.0
 
 description:
-  - Returns the plugins of a node with the versions they support, its networks, its attachments as recorded by this
-    collection and by other runtimes, the addresses that are left, and its named network namespaces.
-  - What cannot be read is returned with its error, and does not hide the rest.
+  - Returns the node's plugins with the versions they support, its networks, the attachments recorded by this collection and by
+    other runtimes, the free addresses of its networks, and its named network namespaces.
+  - An item that cannot be read is returned with its error, beside all the others.
 
 extends_documentation_fragment:
   - cni.node._attributes
@@ -33,8 +33,8 @@ attributes:
 options:
   gather:
     description:
-      - What to return. Asking for less is faster, for each plugin has to be run once.
-      - V(status) is not among the defaults. The plugins of each network are run with STATUS for it, which changes nothing.
+      - What to return. V(plugins) takes the most time, because each plugin is run once.
+      - V(status) runs the plugins of each network with STATUS, which changes nothing. It is not among the defaults.
     type: list
     elements: str
     choices:
@@ -55,7 +55,7 @@ options:
 
   drift:
     description:
-      - Whether attachments are compared with the kernel. No plugin is run for that, and nothing is changed.
+      - Compare attachments with the kernel to find drift. This runs no plugin and changes nothing.
     type: bool
     default: true
 
@@ -68,11 +68,11 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Look at a node
+- name: Read the state of a node
   cni.node.node_info:
   register: node
 
-- name: Fail if an attachment cannot be told from its record
+- name: Fail if the record of an attachment cannot be read
   ansible.builtin.assert:
     that:
       - node.attachments | selectattr('error') | length == 0
@@ -84,7 +84,7 @@ EXAMPLES = r"""
   register: asked
   failed_when: asked.status | selectattr('error') | length > 0
 
-- name: Only the networks
+- name: Read only the networks
   cni.node.node_info:
     gather:
       - networks
@@ -99,12 +99,12 @@ plugins:
   elements: dict
   contains:
     type:
-      description: The name that configurations call it by.
+      description: The plugin's type, which is the file's name.
       type: str
       returned: always
       sample: bridge
     path:
-      description: Where it is.
+      description: The plugin's path.
       type: str
       returned: always
       sample: /opt/cni/bin/bridge
@@ -113,23 +113,23 @@ plugins:
       type: bool
       returned: always
     versions:
-      description: The versions of the specification that it supports.
+      description: The versions of the specification that the plugin supports.
       type: list
       elements: str
       returned: always
     error:
-      description: Why it did not say so, or nothing.
+      description: Why the plugin did not answer, or V(none).
       type: dict
       returned: always
 findings:
   description:
-    - Directories and plugins that others than root can change, as M(cni.node.conflists) returns findings.
+    - Directories and plugins that users other than root can change, in the form of RV(cni.node.conflists#module:findings).
   returned: when O(gather) has V(plugins)
   type: list
   elements: dict
 releases:
   description:
-    - The releases of plugins that M(cni.node.plugins) has installed, and those kept to return to, the newest first.
+    - The releases that M(cni.node.plugins) has installed and those it keeps for a rollback, newest first.
   returned: when O(gather) has V(releases)
   type: list
   elements: dict
@@ -140,25 +140,25 @@ releases:
       returned: always
       sample: /opt/cni/bin
     version:
-      description: What it is called.
+      description: The version, or the beginning of the digest where the release has none.
       type: str
       returned: always
       sample: 1.9.1
     digest:
-      description: Digest of its archive, or of its files.
+      description: Digest of the release's archive, or of its files.
       type: str
       returned: always
     current:
-      description: Whether it is the one that is installed.
+      description: Whether the release is installed.
       type: bool
       returned: always
     plugins:
-      description: The plugins of it that are installed, or kept.
+      description: The plugins of the release that are installed or kept.
       type: list
       elements: str
       returned: always
     missing:
-      description: Of the release that is installed, the plugins that are no longer in RV(releases[].bin_dir).
+      description: Plugins of the installed release that are missing in RV(releases[].bin_dir).
       type: list
       elements: str
       returned: always
@@ -175,11 +175,11 @@ networks:
       returned: when the file can be read
       sample: dbnet
     path:
-      description: The file.
+      description: The file's path.
       type: str
       returned: always
     versions:
-      description: The versions that it allows, lowest first.
+      description: The versions that the configuration allows, lowest first.
       type: list
       elements: str
       returned: when the file can be read
@@ -189,29 +189,29 @@ networks:
       elements: str
       returned: when the file can be read
     missing_plugins:
-      description: The plugins that it runs, IPAM plugins included, and that no directory of O(plugin_dirs) has.
+      description: Plugins of the network, IPAM plugins included, that are missing in all of O(plugin_dirs).
       type: list
       elements: str
       returned: when the file can be read
     shadowed:
-      description: Whether another file defines a network of this name and comes first.
+      description: Whether an earlier file defines a network of the same name.
       type: bool
       returned: when the file can be read
     disable_check:
-      description: Whether it forbids CHECK.
+      description: Whether the configuration disables CHECK.
       type: bool
       returned: when the file can be read
     disable_gc:
-      description: Whether it forbids GC.
+      description: Whether the configuration disables GC.
       type: bool
       returned: when the file can be read
     error:
-      description: What is wrong with the file, or nothing.
+      description: Why the file cannot be read, or V(none).
       type: dict
       returned: always
 attachments:
   description:
-    - The records in O(cache_dir), and what was begun and not finished.
+    - The attachments recorded in O(cache_dir) and by other runtimes, and operations that were interrupted.
   returned: when O(gather) has V(attachments)
   type: list
   elements: dict
@@ -221,39 +221,39 @@ attachments:
       type: str
       returned: when the record can be read
     container_id:
-      description: The container's id.
+      description: The container ID.
       type: str
       returned: when the record can be read
     ifname:
-      description: The interface inside the namespace.
+      description: The interface inside the network namespace.
       type: str
       returned: when the record can be read
     netns:
-      description: Path of the network namespace; empty where the record does not tell.
+      description: Path of the network namespace, or empty if the record does not have it.
       type: str
       returned: when the record can be read
     netns_state:
       description:
-        - Whether the namespace is V(present), V(gone), V(replaced) by another one of the same path, or V(unknown) because
-          the record, of another runtime, does not tell.
+        - V(present), V(gone), V(replaced) by another network namespace at the same path, or V(unknown) if the record of
+          another runtime does not say.
       type: str
       returned: when the record can be read
     network_state:
       description:
-        - Whether the network's configuration is the V(same) as when the attachment was made, has V(changed), is V(gone),
-          or V(unknown) because the record does not tell.
+        - Whether the network's configuration is the V(same) as at ADD, has V(changed), is V(gone), or is V(unknown) because
+          the record does not have it.
       type: str
       returned: when the record can be read
     own:
-      description: Whether this collection made it.
+      description: Whether this collection added the attachment.
       type: bool
       returned: when the record can be read
     persist:
-      description: Whether it comes back after a reboot.
+      description: Whether the attachment is restored after a reboot.
       type: bool
       returned: when the record can be read
     interrupted:
-      description: The operation that was begun and not finished, or nothing.
+      description: The operation that was interrupted, or V(none).
       type: str
       returned: when the record can be read
     addresses:
@@ -270,10 +270,10 @@ attachments:
       sample: [8080->80/tcp]
     drift:
       description:
-        - What is no longer in the kernel as the record has it, such as an interface, a bridge, an address, or a rule of the
-          node's firewall; or nothing, which is V(none) and not an empty list, where that is not known.
-        - It is not known where O(drift) is V(false), the namespace is not there, an operation was interrupted, the network
-          forbids CHECK, or its plugins are none of those of which the kernel's part is known.
+        - Differences between the record and the kernel, such as a missing interface, bridge, address or firewall rule. An empty
+          list means that there are none, and V(none) that drift was not determined.
+        - Drift is not determined if O(drift=false), if the network namespace is gone, if an operation was interrupted, if the
+          network disables CHECK, or if the collection does not know what its plugins set up in the kernel.
       type: list
       elements: str
       returned: when the record can be read
@@ -283,18 +283,17 @@ attachments:
       type: dict
       returned: when the record can be read
     path:
-      description: The record.
+      description: The record's path.
       type: str
       returned: when the record cannot be read
     error:
-      description: Why the record cannot be read, or nothing.
+      description: Why the record cannot be read, or V(none).
       type: dict
       returned: always
 leases:
   description:
-    - The addresses that C(host-local) has to give, for each set of ranges in the configurations of O(conf_dir).
-    - Sets that have nothing left come first, and C(msg) begins with them. It goes on with those that have less than one in
-      twenty left.
+    - The addresses of C(host-local), for each set of ranges in the configurations in O(conf_dir).
+    - Sets without a free address come first. C(msg) begins with them, followed by sets with less than 5 percent free.
   returned: when O(gather) has V(leases)
   type: list
   elements: dict
@@ -310,17 +309,17 @@ leases:
       returned: always
       sample: 10.1.0.1-10.1.255.254
     size:
-      description: How many addresses there are, gateways left out.
+      description: Number of addresses, gateways excluded.
       type: int
       returned: always
       sample: 65533
     taken:
-      description: How many are given away.
+      description: Number of leases.
       type: int
       returned: always
       sample: 2
     free:
-      description: How many are left.
+      description: Number of free addresses.
       type: int
       returned: always
       sample: 65531
@@ -342,14 +341,14 @@ netns:
       returned: always
       sample: blue
     path:
-      description: Where it is.
+      description: The namespace's path.
       type: str
       returned: always
       sample: /run/netns/blue
 status:
   description:
-    - Whether the plugins of each network in O(conf_dir) are ready for ADD, as they answer to STATUS. C(msg) begins with those that
-      are not.
+    - Whether the plugins of each network in O(conf_dir) are ready for ADD, as they answer to STATUS. C(msg) begins with the
+      networks that are not ready.
   returned: when O(gather) has V(status)
   type: list
   elements: dict
@@ -361,9 +360,9 @@ status:
       sample: dbnet
     status:
       description:
-        - V(unavailable) means that ADD cannot be served (code 50), V(limited) that attachments that are there may have limited
-          connectivity as well (code 51), and V(failed) that a plugin could not be asked or answered with another error.
-        - V(unsupported) is a network of a version before 1.1.0, which has no STATUS.
+        - V(unavailable) means that ADD would fail (code 50). V(limited) means that existing attachments may have limited
+          connectivity as well (code 51). V(failed) means that a plugin could not be run or returned another error.
+        - V(unsupported) means that the network has a version before 1.1.0, which has no STATUS.
       type: str
       returned: always
       choices:
@@ -373,12 +372,12 @@ status:
         - failed
         - unsupported
     error:
-      description: C(code), C(msg) and C(details) of the first plugin that is not ready, or nothing.
+      description: The error of the first plugin that is not ready as C(code), C(msg) and C(details), or V(none).
       type: dict
       returned: always
 error:
   description:
-    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+    - The error as C(code), C(msg) and C(details), with the error codes of the CNI specification.
   returned: failure
   type: dict
   sample:

@@ -13,17 +13,17 @@ short_description: Install, upgrade, roll back and remove CNI plugins
 version_added: 1.0.0
 
 description:
-  - Installs the plugins of a release, such as the reference plugins, into the directory in which container runtimes look
-    for them.
-  - The archive's digest is checked before anything is unpacked. Each plugin takes the place of the old one at once, by
-    renaming a complete file. No plugin is missing or incomplete at any moment, and one that is running goes on running.
-  - Plugins that were altered, removed, or given another owner or mode since are put right.
-  - Files that this module has not installed are left alone, whoever they belong to.
-  - A release is kept until it is O(keep) releases old, so that O(state=rolled_back) needs no source.
-  - A plugin is not removed while an attachment or a network needs it and no other directory of O(plugin_dirs) has it. The task
-    fails then before anything is changed, and names what needs it. O(remove_needed) removes it nevertheless.
-  - Attachments are those recorded below O(cache_dir) and by other runtimes, including those that were begun and not finished.
-    Networks are those in O(conf_dir) and O(conflists). Both need delegated plugins too.
+  - Installs the plugins of a release, such as the reference plugins, into the directory where container runtimes look for
+    them.
+  - Checks the digest of an archive before it unpacks anything. Each plugin is replaced by renaming a complete file, so no
+    plugin is ever missing or incomplete, and a running plugin keeps running.
+  - Repairs plugins that were changed or removed, or whose owner or mode differ.
+  - Never touches files that it has not installed, unless O(force) is set.
+  - Keeps the last O(keep) releases, so that O(state=rolled_back) needs no source.
+  - Refuses to remove a plugin that an attachment or a network needs, unless another directory of O(plugin_dirs) has it. The
+    task then fails before anything is changed, and names what needs the plugin. O(remove_needed) overrides this.
+  - Attachments are those recorded below O(cache_dir) and by other runtimes, unfinished ones included. Networks are those in
+    O(conf_dir) and O(conflists). Plugins that they delegate to are needed as well.
 
 extends_documentation_fragment:
   - cni.node._attributes
@@ -41,10 +41,10 @@ attributes:
   check_mode:
     support: full
     details:
-      - An archive that O(source) names as a URL is downloaded to a temporary directory, to see what is in it. A O(source) on the
-        controller is sent there only where its plugins are asked whether they are of O(version).
-      - A file with O(remote_src=true) that an earlier task would have put there is not known yet. A warning says so.
-      - Networks and attachments that earlier tasks would remove are known from O(planned_conflists) and O(planned_attachments).
+      - If O(source) is a URL, the archive is downloaded to a temporary directory to read its content. A O(source) on the
+        controller is sent to the node only if its plugins must be run to verify O(version).
+      - With O(remote_src=true), a file that an earlier task would create does not exist yet. This is a warning.
+      - Networks and attachments that earlier tasks would remove can be passed as O(planned_conflists) and O(planned_attachments).
   diff_mode:
     support: full
   idempotent:
@@ -53,29 +53,30 @@ attributes:
 options:
   version:
     description:
-      - The version of the release, with or without a C(v) before it.
-      - Without O(source), that version of the reference plugins is downloaded from where they are published.
-        Its digest is known to this collection for V(1.9.1), V(1.8.0), V(1.7.1), V(1.6.2), V(1.6.0), V(1.5.1), V(1.5.0),
+      - The version of the release, with or without a leading C(v).
+      - Without O(source), that version of the reference plugins is downloaded from the project's releases on GitHub.
+        This collection knows the digests of V(1.9.1), V(1.8.0), V(1.7.1), V(1.6.2), V(1.6.0), V(1.5.1), V(1.5.0),
         V(1.4.0), V(1.3.0), V(1.2.0) and V(1.1.1), each for C(amd64), C(arm), C(arm64) and C(ppc64le).
-        For all others O(checksum) has to be given.
-      - With O(source), it is what the release is called. The default is the version in the archive's name, if it is named
-        as those of the reference plugins are.
-      - A version of three numbers is that of a release of the reference plugins. Where no known digest proves it, the plugins are run
-        without a command before they are installed, also in check mode, and say what they are. A version that they or a known
-        digest contradict is refused. A build of your own is called otherwise, such as V(1.9.1-mine).
-      - V(1.0.0), V(1.6.1) and V(1.7.0) are broken, V(0.9.0) has no archives. They are refused. V(1.4.1) was built again
-        under the same name, which is worth a warning.
+        All other versions need O(checksum).
+      - With O(source), this is the name of the release. It defaults to the version in the archive's name, if the archive is
+        named like those of the reference plugins.
+      - A version of three numbers claims a release of the reference plugins. If no known digest proves the claim, the plugins are
+        run without a command before they are installed, in check mode as well, to read their version. A version that they
+        or a known digest contradict is refused. Give your own builds other versions, such as V(1.9.1-mine).
+      - V(1.0.0), V(1.6.1) and V(1.7.0) are refused because they are broken, and V(0.9.0) because it has no archives. V(1.4.1)
+        causes a warning, because its archives were rebuilt under the same name.
     type: str
   source:
     description:
-      - An archive on the controller, looked up as M(ansible.builtin.copy) does, with O(remote_src=true) one on the node,
-        or the URL of one, which the node downloads through the proxies of its environment.
-      - A tar archive, compressed with gzip or xz or not at all, with the plugins at its root. Only regular files are taken.
-      - A URL that ends with C(/) is a mirror of the reference plugins. The name of the archive for O(version) and the
-        node's architecture is added.
-      - Credentials in a URL are taken for O(url_username) and O(url_password), and are not shown. A C(/) in them is written
-        C(%2F) there.
-      - A directory on the controller or the node, whose executable files are taken.
+      - An archive or a directory with the plugins, on the controller (looked up as M(ansible.builtin.copy) does) or with
+        O(remote_src=true) on the node; or the URL of an archive, which the node downloads through the proxies of its
+        environment.
+      - An archive is a tar file, optionally compressed with gzip or xz, with the plugins as regular files at its root.
+      - Of a directory, all executable regular files are installed.
+      - A URL that ends with C(/) is a mirror of the reference plugins. The archive's name for O(version) and the node's
+        architecture is appended.
+      - Credentials in a URL are used as O(url_username) and O(url_password), and are never shown. Write a C(/) in them as
+        C(%2F).
     type: str
   remote_src:
     description:
@@ -84,44 +85,44 @@ options:
     default: false
   url_username:
     description:
-      - The name with which the server of a URL is asked, where it wants one.
+      - User name for the server of a URL.
     type: str
   url_password:
     description:
-      - The password for O(url_username). Neither this module nor the node's journal shows it.
+      - Password for O(url_username). It is shown neither in results nor in the node's journal.
     type: str
   checksum:
     description:
-      - The archive's digest, C(sha256:) or C(sha512:) and hexadecimal digits.
-      - The default for an archive that is named as those of the reference plugins are is the digest known to this
-        collection, wherever the archive comes from.
-      - A URL needs one. For a directory, it is an error.
+      - The archive's digest, as C(sha256:) or C(sha512:) followed by hexadecimal digits.
+      - For an archive that is named like those of the reference plugins, it defaults to the digest that this collection knows,
+        wherever the archive comes from.
+      - Required for other URLs, and not allowed for directories.
     type: str
   only:
     description:
-      - The plugins to install. When empty, all of the release.
+      - The plugins to install. By default, all plugins of the release.
     type: list
     elements: str
   bin_dir:
     description:
-      - Directory of the plugins.
+      - The directory to install into (the bin dir).
     type: path
     default: /opt/cni/bin
   cache_dir:
     description:
-      - Directory below which releases are kept, in C(cni.node/plugins). Each takes the room of its plugins, the installed
-        one included.
-      - The records of attachments are there too.
+      - Directory below which releases are kept, in C(cni.node/plugins). Each kept release needs disk space for its plugins,
+        and so does the installed one.
+      - The records of attachments are read from here as well.
     type: path
     default: /var/lib/cni
   state:
     description:
-      - With V(present), the plugins of the release are there, and no others that this module has installed.
-      - V(rolled_back) returns to the release before the last one that was installed. Asked for again, it changes nothing.
-        O(version) and O(source) cannot be given then.
-      - V(absent) removes the plugins and everything kept. Files that were set aside come back.
-      - A plugin in whose place somebody else has put another file is not removed. A warning says so. What was set aside for
-        it is kept, also with V(absent), and comes back with the next run once that file is gone.
+      - V(present) installs the plugins of the release, and removes other plugins that this module has installed.
+      - V(rolled_back) returns to the release before the one installed last. A second run changes nothing. It excludes
+        O(version) and O(source).
+      - V(absent) removes the plugins and all kept releases, and restores the files that were set aside.
+      - A plugin that has been replaced by another file is not removed, and a warning says so. The file set aside for it is
+        kept, with V(absent) too, and a later run restores it once the other file is gone.
     type: str
     choices:
       - present
@@ -130,26 +131,27 @@ options:
     default: present
   keep:
     description:
-      - How many releases are kept beside the installed one.
+      - Number of releases to keep besides the installed one.
     type: int
     default: 1
   force:
     description:
-      - What becomes of a file that has the name of a plugin and that this module has not installed.
-      - With V(false), one with the very content, owner and mode of the plugin is taken over, and any other is an error.
-        Nothing is changed then.
-      - With V(true), it is set aside, and comes back when the plugin is removed.
-      - Only one file is set aside for a plugin. Another one that has taken its place is an error.
+      - How to treat a file that has the name of a plugin but was not installed by this module.
+      - With V(false), a file with the plugin's content, owner and mode is adopted. Any other file is an error, and nothing
+        is changed.
+      - With V(true), the file is set aside, and restored when the plugin is removed.
+      - Only one file can be set aside for a plugin. A second one is an error.
     type: bool
     default: false
   conflists:
     description:
-      - Network configurations that the node is about to get, so that no plugin is removed that they need. They are not written.
-      - With O(state=absent), this is not looked at.
+      - Network configurations that a later task will write. The plugins that they need are not removed. This module does not
+        write them.
+      - Ignored with O(state=absent).
   plugin_dirs:
     description:
-      - Directories in which runtimes of this node look for plugins. A plugin that one of them has, other than O(bin_dir), can be
-        removed from O(bin_dir) whatever needs it.
+      - Directories where the node's runtimes look for plugins. A plugin that one of the others has as well can be removed from
+        O(bin_dir) although it is needed.
     type: list
     elements: path
     default:
@@ -158,38 +160,38 @@ options:
       - /usr/libexec/cni
   remove_needed:
     description:
-      - Whether plugins are removed that attachments or networks need. A warning says what needs them.
-      - Without its plugins, an attachment can be neither checked nor deleted, and a network attaches nothing.
+      - Remove plugins even if attachments or networks need them. A warning names what needs them.
+      - Without its plugins an attachment can be neither checked nor deleted, and a network cannot be attached to.
     type: bool
     default: false
   planned_attachments:
     description:
-      - What a task with M(cni.node.attachments) before this one has returned as RV(cni.node.attachments#module:attachments).
-      - In check mode, an attachment that it would remove needs no plugin. Otherwise this is not looked at.
+      - The value RV(cni.node.attachments#module:attachments) that an earlier task with M(cni.node.attachments) returned.
+      - In check mode, attachments that the earlier task would remove need no plugins. Ignored outside check mode.
     type: list
     elements: dict
     default: []
   timeout:
     description:
-      - Seconds that a download may take between two pieces of it.
-      - Seconds to wait for another run that works on the same directory.
+      - Seconds that a download may pause before it is given up.
+      - Seconds to wait for another run on the same directory.
     type: float
     default: 60
   download_timeout:
     description:
-      - Seconds that a download may take as a whole, from looking up the server's name to the last byte.
+      - Seconds for a whole download, from name resolution to the last byte.
     type: float
     default: 600
   _controller:
     description:
-      - What the action plugin knows of a O(source) on the controller. Only the action plugin sets it.
+      - Internal. Describes a O(source) on the controller; set by the action plugin only.
     type: dict
 
 seealso:
   - module: cni.node.conflists
   - module: cni.node.node_info
   - name: The reference plugins
-    description: Their releases.
+    description: Releases on GitHub.
     link: https://github.com/containernetworking/plugins/releases
 
 author:
@@ -197,11 +199,11 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Install the reference plugins from where they are published
+- name: Install the reference plugins from GitHub
   cni.node.plugins:
     version: 1.9.1
 
-- name: Install some of them from an archive beside the playbook
+- name: Install some plugins from an archive beside the playbook
   cni.node.plugins:
     source: cni-plugins-linux-amd64-v1.9.1.tgz
     only:
@@ -210,29 +212,29 @@ EXAMPLES = r"""
       - loopback
       - portmap
 
-- name: Install them from a mirror, whatever the node's architecture
+- name: Install the reference plugins for the node's architecture from a mirror
   cni.node.plugins:
     version: 1.9.1
     source: https://mirror.example.com/cni/
 
-- name: Install them from a mirror that wants to know who asks
+- name: Install the reference plugins from a mirror that requires a password
   cni.node.plugins:
     version: 1.9.1
     source: https://mirror.example.com/cni/
     url_username: ansible
     url_password: "{{ mirror_password }}"
 
-- name: Install those of the distribution where runtimes look for them
+- name: Install the distribution's plugins where runtimes look for them
   cni.node.plugins:
     version: 1.1.1-debian
     source: /usr/lib/cni
     remote_src: true
 
-- name: Return to the release before
+- name: Roll back to the previous release
   cni.node.plugins:
     state: rolled_back
 
-- name: Remove them
+- name: Remove the plugins and all kept releases
   cni.node.plugins:
     state: absent
 """
@@ -240,19 +242,19 @@ EXAMPLES = r"""
 RETURN = r"""
 version:
   description:
-    - The version that is installed, or nothing. A release that nobody has given a version has the beginning of its digest.
+    - The installed version, or V(none). For a release without a version, the beginning of its digest.
   returned: success
   type: str
   sample: 1.9.1
 previous:
   description:
-    - The version that was installed before this run, or nothing.
+    - The version that was installed before this run, or V(none).
   returned: success
   type: str
   sample: 1.8.0
 kept:
   description:
-    - The versions kept beside, the one to which O(state=rolled_back) returns first.
+    - The other versions that are kept. The first one is the target of O(state=rolled_back).
   returned: success
   type: list
   elements: str
@@ -260,20 +262,20 @@ kept:
     - 1.8.0
 plugins:
   description:
-    - What became of each plugin.
+    - The plugins, and what was done to each.
   returned: success
   type: list
   elements: dict
   contains:
     name:
-      description: The plugin.
+      description: The plugin's name.
       type: str
       returned: always
       sample: bridge
     action:
       description:
-        - What was done, or would be in check mode.
-        - V(adopted) is a file that was there already, V(restored) one that was set aside and came back.
+        - What was done, or would be done in check mode.
+        - V(adopted) means that an identical file was already there. V(restored) means that a file set aside earlier is back.
       type: str
       returned: always
       choices:
@@ -285,12 +287,12 @@ plugins:
         - restored
         - unchanged
     sha256:
-      description: Digest of the file, where there is to be one.
+      description: SHA-256 of the installed file.
       type: str
-      returned: when there is to be a file
+      returned: when the plugin exists afterwards
 error:
   description:
-    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+    - The error as C(code), C(msg) and C(details), with the error codes of the CNI specification.
   returned: failure
   type: dict
   sample:

@@ -11,7 +11,8 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
-from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import TOLD, Batch
+from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import CONTINUATION_KEY
+from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import Batch
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
 
 _Keys = dict[str, t.Any]
@@ -27,7 +28,7 @@ class ActionModule(RoleAction):
 
     def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
         result: _Keys = super().run(tmp, task_vars)
-        arguments = {key: value for key, value in self._task.args.items() if key != TOLD}
+        arguments = {key: value for key, value in self._task.args.items() if key != CONTINUATION_KEY}
         if self._task.async_val:
             in_background = not self._connection.has_native_async
             done = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=in_background)
@@ -38,20 +39,22 @@ class ActionModule(RoleAction):
     def _in_calls(self, arguments: _Keys, task_vars: _Keys) -> _Keys:
         started = time.monotonic()
         result = self._call(arguments, {}, task_vars)
-        if TOLD not in result:
+        if CONTINUATION_KEY not in result:
             return result
-        batch = Batch(result, foretold=bool(self._task.check_mode))
-        while batch.told:
+        batch = Batch(result, predicted=bool(self._task.check_mode))
+        while batch.continuation:
             self._show(batch.progress(time.monotonic() - started, names=not self._task.no_log), task_vars)
             try:
-                batch.take(self._call(arguments, batch.told, task_vars))
+                batch.take(self._call(arguments, batch.continuation, task_vars))
             except AnsibleConnectionFailure as exc:
                 batch.take({"unreachable": True, "msg": str(exc)})
         return batch.result()
 
-    def _call(self, arguments: _Keys, told: _Keys, task_vars: _Keys) -> _Keys:
-        result: _Keys = self._execute_module(module_args={**arguments, TOLD: told}, task_vars=task_vars)
-        result.get("invocation", {}).get("module_args", {}).pop(TOLD, None)
+    def _call(self, arguments: _Keys, continuation: _Keys, task_vars: _Keys) -> _Keys:
+        result: _Keys = self._execute_module(
+            module_args={**arguments, CONTINUATION_KEY: continuation}, task_vars=task_vars
+        )
+        result.get("invocation", {}).get("module_args", {}).pop(CONTINUATION_KEY, None)
         return result
 
     def _show(self, progress: str, task_vars: _Keys) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import completed
+from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import (
+    CONTINUATION_KEY,
+    complete_result,
+)
 
 _Keys = dict[str, t.Any]
-
-# What the action plugin tells the module `attachments`, and in its result, what it is to tell the next call.
-TOLD: t.Final = "_controller"
 
 _LISTS: t.Final = ("warnings", "deprecations")
 _SUMS: t.Final = ("total", "plugins", "outside")
@@ -27,13 +27,13 @@ class Batch:
         told: What the next call is to be told; empty where there is none.
     """
 
-    def __init__(self, first: _Keys, *, foretold: bool) -> None:
+    def __init__(self, first: _Keys, *, predicted: bool) -> None:
         """
         Args:
-            foretold: Whether it is done in check mode.
+            predicted: Whether it is done in check mode.
         """
-        self._foretold = foretold
-        self._total = len(first["attachments"]) + len(first[TOLD]["left"])
+        self._predicted = predicted
+        self._total = len(first["attachments"]) + len(first[CONTINUATION_KEY]["left"])
         self._left: list[int] = list(range(self._total))
         self._entries: dict[int, _Keys] = {}
         self._results: list[_Keys] = []
@@ -42,11 +42,11 @@ class Batch:
 
     def take(self, result: _Keys) -> None:
         """Add a call's result; one without attachments ends the batch."""
-        self.told: _Keys = result.get(TOLD) or {}
+        self.continuation: _Keys = result.get(CONTINUATION_KEY) or {}
         if "attachments" not in result:
             self._broken = result
             return
-        left = self.told.get("left", [])
+        left = self.continuation.get("left", [])
         done = sorted(set(self._left) - set(left))
         self._entries.update(zip(done, result["attachments"]))
         self._left = left
@@ -74,14 +74,14 @@ class Batch:
         merged: _Keys = {}
         for one in self._results:
             merged.update(one)
-        merged.pop(TOLD, None)
+        merged.pop(CONTINUATION_KEY, None)
         merged.update(
             _lists(self._results),
             attachments=[self._entries[place] for place in sorted(self._entries)],
             timing=self._timing(),
             diff=self._diff(),
         )
-        done = completed(merged, foretold=self._foretold)
+        done = complete_result(merged, predicted=self._predicted)
         return self._ended(done) if self._broken else done
 
     def _ended(self, done: _Keys) -> _Keys:
@@ -120,4 +120,4 @@ def _lists(results: t.Iterable[_Keys]) -> dict[str, list[t.Any]]:
     return found
 
 
-__all__ = ("TOLD", "Batch")
+__all__ = ("Batch",)

@@ -23,17 +23,19 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch i
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     AttachmentResult,
+    Check,
     DesiredAttachment,
+    OnDrift,
     Policy,
 )
 
 # What is asked for, and what has to come out of it. NOTHING is a run in which everything is as wanted already.
 COMMANDS: dict[str, tuple[Policy, bool, str]] = {
-    "ADD": (Policy(check="never"), True, "added"),
-    "CHECK": (Policy(check="always", on_drift="fail"), True, "checked"),
-    "DRIFT": (Policy(check="drift", on_drift="fail"), True, "checked"),
-    "NOTHING": (Policy(check="never"), True, "unchanged"),
-    "DEL": (Policy(check="never"), False, "removed"),
+    "ADD": (Policy(check=Check.NEVER), True, "added"),
+    "CHECK": (Policy(check=Check.ALWAYS, on_drift=OnDrift.FAIL), True, "checked"),
+    "DRIFT": (Policy(check=Check.DRIFT, on_drift=OnDrift.FAIL), True, "checked"),
+    "NOTHING": (Policy(check=Check.NEVER), True, "unchanged"),
+    "DEL": (Policy(check=Check.NEVER), False, "removed"),
 }
 TIMEOUT = 60.0
 

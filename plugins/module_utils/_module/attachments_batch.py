@@ -7,14 +7,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._module.attachments_items import desired_attachments
+from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import CONTINUATION_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import unwanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import unlisted
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     AttachmentResult,
     DesiredAttachment,
@@ -24,53 +26,53 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-@dataclasses.dataclass(frozen=True)
-class Batch:
-    """All that a task wants, and what of it this call is to do: the controller has a long batch done in several calls.
+class Batch(t.NamedTuple):
+    """The attachments of a task, and those that this call is due to reconcile: a long task takes several calls.
 
-    What is to be purged is found by the first of them, so that it is the same for all.
+    The first call finds what is purged, so that it is the same for all calls.
 
     Attributes:
-        left: Places of what this call is to do, in `wanted` and, after that, in `purged`.
+        listed: What the task lists.
+        purged: What is removed because the task does not list it.
+        places: The positions, in `all`, of those due.
+        all: Both `listed` and `purged`.
+        containers: The number of containers among those due.
     """
 
-    wanted: list[DesiredAttachment]
+    listed: list[DesiredAttachment]
     purged: list[DesiredAttachment]
-    left: t.Sequence[int]
+    places: t.Sequence[int]
+    all: list[DesiredAttachment]
+    due: list[DesiredAttachment]
+    containers: int
 
-    @property
-    def asked(self) -> list[DesiredAttachment]:
-        every = [*self.wanted, *self.purged]
-        return [every[place] for place in self.left]
-
-    @property
-    def containers(self) -> int:
-        return len({one.attachment.container_id for one in self.asked})
-
-    def rest(self, outcomes: t.Iterable[AttachmentResult]) -> dict[str, t.Any] | None:
-        """Return what the next call is to be told, if there has to be one."""
-        done = {outcome.attachment.key for outcome in outcomes}
-        left = [place for place, one in zip(self.left, self.asked) if one.attachment.key not in done]
-        if not left:
-            return None
-        given = (one.attachment for one in self.purged)
-        purged = [(one.network, one.container_id, one.ifname, one.netns) for one in given]
+    def continuation(self, results: t.Iterable[AttachmentResult]) -> dict[str, t.Any]:
+        """Return what the result passes to the next call, under its key; empty where nothing is left to do."""
+        done = {result.attachment.key for result in results}
+        places = [place for place, item in zip(self.places, self.due) if item.attachment.key not in done]
+        if not places:
+            return {}
+        attachments = (item.attachment for item in self.purged)
+        purged = [(each.network, each.container_id, each.ifname, each.netns) for each in attachments]
         # As ASCII, so that a path of any bytes comes back as it was.
-        return {"left": left, "purged": json.dumps(purged)}
+        return {CONTINUATION_KEY: {"left": places, "purged": json.dumps(purged)}}
 
 
-def batch(module: AnsibleModule, runtime: Runtime, wanted: list[DesiredAttachment]) -> Batch:
-    """Return what there is to be done; warn of what cannot be purged."""
-    told = module.params["_controller"]
-    if told:
-        return Batch(
-            wanted,
-            [DesiredAttachment(Attachment(*names), present=False) for names in json.loads(told["purged"])],
-            told["left"],
-        )
-    purged, unknown = unwanted(runtime, wanted) if module.params["purge"] else ([], [])
-    warn(module, (f"not purged, for nobody can tell whose it is: {error}" for error in unknown))
-    return Batch(wanted, purged, range(len(wanted) + len(purged)))
+def plan_batch(module: AnsibleModule, runtime: Runtime) -> Batch:
+    """Return what this call has to do; warn of what cannot be purged."""
+    listed, continuation = desired_attachments(module.params), module.params[CONTINUATION_KEY]
+    purged: list[DesiredAttachment] = []
+    unreadable: list[CniError] = []
+    if continuation:
+        keys = json.loads(continuation["purged"])
+        purged = [DesiredAttachment(Attachment(*names), present=False) for names in keys]
+    elif module.params["purge"]:
+        purged, unreadable = unlisted(runtime, listed)
+    warn(module, (f"not purged, because its owner is unknown: {error}" for error in unreadable))
+    everything = [*listed, *purged]
+    places = continuation["left"] if continuation else range(len(everything))
+    due = [everything[place] for place in places]
+    return Batch(listed, purged, places, everything, due, len({item.attachment.container_id for item in due}))
 
 
-__all__ = ("Batch", "batch")
+__all__ = ("Batch", "plan_batch")

@@ -16,11 +16,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import (
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.decision import (
     NETWORK_CHANGED,
     REQUEST_CHANGED,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Action, AttachmentResult
 
 _SHOWN: t.Final = 10
 
@@ -29,7 +29,7 @@ def interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[Atta
     """Say who will be without a network while attachments are made anew, and who keeps an earlier configuration."""
     groups: dict[tuple[str, str], list[Attachment]] = {}
     for outcome in outcomes:
-        if outcome.action == "recreated" and outcome.reason in REQUEST_CHANGED:
+        if outcome.action is Action.RECREATED and outcome.reason in REQUEST_CHANGED:
             groups.setdefault((outcome.attachment.network, outcome.reason), []).append(outcome.attachment)
     listed = {outcome.attachment.key for outcome in outcomes}
     for (name, reason), cut_off in groups.items():

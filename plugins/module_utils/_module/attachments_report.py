@@ -11,7 +11,7 @@ import collections
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import PluginCall
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Action, AttachmentResult
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
@@ -21,7 +21,9 @@ if t.TYPE_CHECKING:
 _Keys = dict[str, t.Any]
 
 
-def of(outcomes: t.Sequence[AttachmentResult], calls: t.Iterable[PluginCall], log: StderrLog | None = None) -> _Keys:
+def entries_and_diff(
+    outcomes: t.Sequence[AttachmentResult], calls: t.Iterable[PluginCall], log: StderrLog | None = None
+) -> _Keys:
     """Return what became of each attachment, and of those that change, what they are before and after.
 
     Args:
@@ -38,6 +40,12 @@ def of(outcomes: t.Sequence[AttachmentResult], calls: t.Iterable[PluginCall], lo
             "after": {str(outcome.attachment): _after(outcome) for outcome in changed},
         },
     }
+
+
+def warnings(outcomes: t.Iterable[AttachmentResult]) -> t.Iterator[str]:
+    """Return what an operator should know of items that did not fail."""
+    for outcome in outcomes:
+        yield from (str(error) for error in (outcome.missing_prerequisite, outcome.tolerated) if error)
 
 
 def timing(outcomes: t.Iterable[AttachmentResult], calls: t.Sequence[PluginCall], workers: int, total: float) -> _Keys:
@@ -65,7 +73,7 @@ def _entry(outcome: AttachmentResult, plugin_seconds: float, log: StderrLog | No
         "container_id": attachment.container_id,
         "ifname": attachment.ifname,
         "netns": attachment.netns,
-        "action": outcome.action,
+        "action": outcome.action.value,
         "changed": outcome.changed,
         "reason": outcome.reason,
         "result": dict(outcome.result or {}),
@@ -83,7 +91,7 @@ def _before(outcome: AttachmentResult) -> str:
 
 
 def _after(outcome: AttachmentResult) -> str:
-    anew = " anew" if outcome.before and (outcome.touched or outcome.action == "recreated") else ""
+    anew = " anew" if outcome.before and (outcome.touched or outcome.action is Action.RECREATED) else ""
     return f"attached{anew}{_lasting(outcome.after.restoration)}" if outcome.after else "absent"
 
 
@@ -93,4 +101,4 @@ def _lasting(restoration: Restoration | None) -> str:
     return f", after a reboot too (by {':'.join(restoration.plugin_dirs)}, {restoration.timeout:g} s)"
 
 
-__all__ = ("of", "timing")
+__all__ = ("entries_and_diff", "timing", "warnings")

@@ -16,14 +16,17 @@ from ansible_collections.cni.node.plugins.module_utils._module.run import summar
 
 _Keys = dict[str, t.Any]
 
+# The option, and the key of a result, by which the controller and the module divide a task into several calls.
+CONTINUATION_KEY: t.Final = "_controller"
 
-def completed(parts: t.Mapping[str, t.Any], *, foretold: bool) -> _Keys:
+
+def complete_result(parts: t.Mapping[str, t.Any], *, predicted: bool) -> _Keys:
     """Return the whole result of the module `attachments`, with what follows from the parts.
 
     Args:
         parts: ``attachments``, ``timing`` and ``diff``; where there is something for a reboot to have, ``files``, or
             the ``error`` that kept it from being had.
-        foretold: Whether they are of check mode.
+        predicted: Whether they are of check mode.
     """
     entries = parts["attachments"]
     return {
@@ -31,16 +34,16 @@ def completed(parts: t.Mapping[str, t.Any], *, foretold: bool) -> _Keys:
         "summary": dict(collections.Counter(entry["action"] for entry in entries)),
         "changed": any(entry["changed"] for entry in entries) or bool(parts.get("files")),
         "failed": any(entry["action"] == "failed" for entry in entries) or "error" in parts,
-        "msg": _message(parts, foretold),
+        "msg": _message(parts, predicted),
     }
 
 
-def _message(parts: t.Mapping[str, t.Any], foretold: bool) -> str:
+def _message(parts: t.Mapping[str, t.Any], predicted: bool) -> str:
     entries, files = parts["attachments"], parts.get("files")
-    actions = summarize_actions((entry["action"] for entry in entries), foretold=foretold)
+    actions = summarize_actions((entry["action"] for entry in entries), foretold=predicted)
     first = f"attachments: {actions}{_took(parts['timing'])}"
     if files:
-        first += f"; files for a reboot: {summarize_actions((file['action'] for file in files), foretold=foretold)}"
+        first += f"; files for a reboot: {summarize_actions((file['action'] for file in files), foretold=predicted)}"
     failures = [_failure(entry) for entry in entries if entry["action"] == "failed"]
     if "error" in parts:
         failures.append(f"what is needed after a reboot is not all there: {CniError(**parts['error'])}")
@@ -61,4 +64,4 @@ def _failure(entry: t.Mapping[str, t.Any]) -> str:
     return f"{attachment}: {CniError(**entry['error'])}"
 
 
-__all__ = ("completed",)
+__all__ = ("CONTINUATION_KEY", "complete_result")

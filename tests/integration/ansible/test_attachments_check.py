@@ -86,7 +86,7 @@ def test_a_failed_check_right_after_add(node: EngineNode, project: Project) -> N
             assert _outcome(played[name]) == ("ok", "added", True)
         else:
             assert _outcome(played[name])[:2] == ("failed", "failed")
-            played[name].failed("CHECK fails right after ADD, so making it anew will not help: ", "the cable is out")
+            played[name].failed("CHECK fails right after ADD, so recreating it will not help: ", "the cable is out")
 
 
 def test_what_has_no_check_is_not_asked(node: EngineNode, project: Project) -> None:

@@ -87,7 +87,7 @@ def test_an_error_says_that_file_and_attachment_no_longer_agree(node: EngineNode
     node.attach(attachment("net", blue))
     path = node.write(_network("10.9.0.0/16"))
     refused = node.run("attachments", attachments=[attachment("net", blue)])
-    refused.failed("has been put back as it was before", f"{path} has the configuration that could not be attached")
+    refused.failed("has been added again as it was before", f"{path} has the configuration that could not be attached")
     (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
     assert entry["network_state"] == "changed"
     node.detach(attachment("net", blue))

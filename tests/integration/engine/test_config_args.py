@@ -62,7 +62,7 @@ def test_what_cannot_be_had_is_an_error_and_the_attachment_is_put_back(node: Eng
     one = attachment("net", blue, config_args={"ips": ["10.1.0.77"]})
     node.attach(one)
     wrong = {**one, "config_args": {"ips": ["10.9.0.77"]}}
-    node.run("attachments", attachments=[wrong]).failed("10.9.0.77", "has been put back as it was before")
+    node.run("attachments", attachments=[wrong]).failed("10.9.0.77", "has been added again as it was before")
     assert node.leases("net") == ["10.1.0.77"]
     assert [entry["action"] for entry in node.attach(one)] == ["checked"]
 

@@ -17,81 +17,90 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Ke
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    Action,
     AttachmentResult,
     DesiredAttachment,
 )
 
 
-def unwanted(runtime: Runtime, wanted: t.Iterable[DesiredAttachment]) -> tuple[list[DesiredAttachment], list[CniError]]:
-    """Return what this collection has attached, or begun to, and nobody wants any more.
+def unlisted(runtime: Runtime, listed: t.Iterable[DesiredAttachment]) -> tuple[list[DesiredAttachment], list[CniError]]:
+    """Return what this collection has attached, or begun to attach, and the task does not list, to be removed.
 
     Returns:
-        The attachments, and what is wrong with each record that does not tell whose it is.
+        The attachments, and an error for each record that cannot be read.
     """
-    keys = {one.attachment.key for one in wanted}
-    found: dict[Key, DesiredAttachment] = {}
-    unknown: list[CniError] = []
+    keys = {desired.attachment.key for desired in listed}
+    surplus: dict[Key, DesiredAttachment] = {}
+    unreadable: list[CniError] = []
     for store in (runtime.records, runtime.intents):
         records, broken = store.read_all()
-        unknown += broken.values()
+        unreadable += broken.values()
         for record in records:
             if record.is_own and record.attachment.key not in keys:
-                found[record.attachment.key] = DesiredAttachment(record.attachment, present=False)
-    return list(found.values()), unknown
+                surplus[record.attachment.key] = DesiredAttachment(record.attachment, present=False)
+    return list(surplus.values()), unreadable
 
 
 def reconcile_all(
-    reconciler: Reconciler, wanted: t.Sequence[DesiredAttachment], workers: int, until: float = math.inf
+    reconciler: Reconciler, desired: t.Sequence[DesiredAttachment], workers: int, until: float = math.inf
 ) -> list[AttachmentResult]:
-    """Work on all of them, different containers at once; one that fails, foreseen or not, does not stop the others.
+    """Reconcile all attachments, those of different containers at once; a failure does not stop the others.
 
-    A container leaves networks before it joins others, for the interface may have the same name. Where the other cannot
-    be joined then, it returns.
+    A container leaves networks before it joins others, because the interface may have the same name. Where the second
+    network cannot be joined, the first attachment is rolled back.
 
     Args:
-        until: When, by the monotonic clock, no further container is begun, but for the first.
+        until: When, by the monotonic clock, no further container is begun; the first one always is.
 
     Returns:
-        What became of each that was worked on, in the order given.
+        The results of those that were reconciled, in the order given.
     """
-    outcomes = [reconciler.check_unchanged(one) for one in wanted]
+    results = [reconciler.check_unchanged(item) for item in desired]
     containers: dict[str, list[int]] = {}
-    for position, one in enumerate(wanted):
-        if outcomes[position] is None:
-            containers.setdefault(one.attachment.container_id, []).append(position)
+    for position, item in enumerate(desired):
+        if results[position] is None:
+            containers.setdefault(item.attachment.container_id, []).append(position)
 
     def work(number: int, positions: list[int]) -> None:
         if number and time.monotonic() >= until:
             return
-        for position, outcome in zip(positions, _in_order(reconciler, [wanted[position] for position in positions])):
-            outcomes[position] = outcome
+        reconciled = _reconcile_container(reconciler, [desired[position] for position in positions])
+        for position, result in zip(positions, reconciled):
+            results[position] = result
 
     if containers:
         pool = concurrent.futures.ThreadPoolExecutor(workers)
         try:
-            begun = [pool.submit(work, number, positions) for number, positions in enumerate(containers.values())]
+            futures = [pool.submit(work, number, positions) for number, positions in enumerate(containers.values())]
             # Not one after another: this thread would be woken for each, and take its turn from a worker.
-            concurrent.futures.wait(begun, return_when=concurrent.futures.FIRST_EXCEPTION)
+            concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION)
         finally:
             pool.shutdown(cancel_futures=True)
-        for future in begun:
+        for future in futures:
             future.result()
-    return [outcome for outcome in outcomes if outcome is not None]
+    return [result for result in results if result is not None]
 
 
-def _in_order(reconciler: Reconciler, wanted: t.Sequence[DesiredAttachment]) -> list[AttachmentResult]:
-    """Work on what is wanted of one container; return the outcomes in the order given."""
-    outcomes: dict[Key, AttachmentResult] = {}
-    replacements = {one.attachment.ifname: one for one in wanted if one.present}
-    for one in sorted(wanted, key=lambda one: one.present):
-        replacement = None if one.present else replacements.get(one.attachment.ifname)
-        outcomes[one.attachment.key] = reconciler.reconcile(one, replacement)
-    for ifname, replacement in replacements.items():
-        failed = outcomes[replacement.attachment.key]
-        left = [one for one in outcomes.values() if one.removed_record is not None and one.attachment.ifname == ifname]
-        if left and failed.action == "failed" and failed.after is None:
-            reconciler.roll_back(left[0], failed)
-    return [outcomes[one.attachment.key] for one in wanted]
+def _reconcile_container(reconciler: Reconciler, desired: t.Sequence[DesiredAttachment]) -> list[AttachmentResult]:
+    """Reconcile the attachments of one container; return the results in the order given."""
+    results: dict[Key, AttachmentResult] = {}
+    replacements = {item.attachment.ifname: item for item in desired if item.present}
+    for item in sorted(desired, key=lambda item: item.present):
+        replacement = None if item.present else replacements.get(item.attachment.ifname)
+        results[item.attachment.key] = reconciler.reconcile(item, replacement)
+    for replacement in replacements.values():
+        failed = results[replacement.attachment.key]
+        removed = _removed_at(results.values(), replacement.attachment.ifname)
+        if removed and failed.action is Action.FAILED and failed.after is None:
+            for result in reconciler.roll_back(removed, failed):
+                results[result.attachment.key] = result
+    return [results[item.attachment.key] for item in desired]
 
 
-__all__ = ("reconcile_all", "unwanted")
+def _removed_at(results: t.Iterable[AttachmentResult], ifname: str) -> AttachmentResult | None:
+    """Return the result of the complete attachment that was removed from an interface, or None."""
+    removed = (result for result in results if result.removed_record is not None)
+    return next((result for result in removed if result.attachment.ifname == ifname), None)
+
+
+__all__ = ("reconcile_all", "unlisted")

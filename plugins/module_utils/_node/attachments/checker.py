@@ -11,90 +11,78 @@ import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult, Policy
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.decision import CheckReport
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Check, OnDrift, Policy
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 
-# What is looked at of an attachment that was there before.
-_LOOKS: t.Final = ("always", "drift")
-# What could not be found out, or not now, is nothing that making it anew would mend.
-_NO_EVIDENCE: t.Final = (Code.INCOMPATIBLE_VERSION, Code.IO_FAILURE, Code.TRY_AGAIN)
-
 
 class Checker:
-    """Finds out whether an attachment is as its record has it: by a look at the kernel, and then by the plugins' CHECK."""
+    """Finds drift: compares the kernel with an attachment's record, then runs the plugins' CHECK."""
 
     def __init__(self, runtime: Runtime, policy: Policy) -> None:
         self._runtime = runtime
         self._policy = policy
 
     def kernel_matches(self, record: Record) -> bool:
-        """Return whether something was to be looked at in the kernel; all of it is there.
+        """Return whether the kernel was compared with a record and has all of it; False where nothing was comparable.
 
         Raises:
-            CniError: ``LIMITED_CONNECTIVITY`` for what is not; what kept us from looking.
+            CniError: ``LIMITED_CONNECTIVITY`` for drift; what prevented the comparison.
         """
-        return self._policy.check in _LOOKS and self._kernel_drift(record)
+        return self._policy.checks_existing and self._kernel_drift(record)
 
-    def of_existing(self, record: Record, outcome: AttachmentResult) -> None:
-        """Examine what was there before; the outcome's reason says why it is to be made anew.
-
-        Raises:
-            CniError: It stays as it is, and the item fails.
-        """
-        if self._policy.check not in _LOOKS:
-            return
-        who = ""
+    def check_existing(self, record: Record) -> CheckReport:
+        """Examine an attachment that this run did not make."""
+        source = ""
         try:
-            looked = self._kernel_drift(record)
-            who = "CHECK failed: "
-            self._check(record, outcome, looked)
+            compared = self._kernel_drift(record)
+            source = "CHECK failed: "
+            return self._check(record, compared)
         except CniError as exc:
-            outcome.reason = f"{who}{exc}"
-            if self._policy.on_drift == "report":
-                outcome.action, outcome.error = "checked", exc
-            elif exc.code in _NO_EVIDENCE:
-                raise exc.with_detail("it was left as it is, for this does not tell how it is") from exc
-            elif self._policy.on_drift == "fail":
-                raise
+            return CheckReport(error=exc, reason=f"{source}{exc}")
 
-    def of_new(self, outcome: AttachmentResult, *, rules: bool) -> None:
-        """Examine what has just been added.
+    def check_new(self, attachment: Attachment, *, rules: bool) -> CheckReport:
+        """Examine an attachment that this run has just added.
 
         Args:
-            rules: Whether the node's rules are looked at as well.
+            rules: Whether the node's firewall rules are compared as well.
 
         Raises:
-            CniError: It is not as it should be, and making it anew would not help.
+            CniError: Drift, unless the policy only reports it. Recreating the attachment would not help.
         """
-        record = self._runtime.records.read(outcome.attachment.key)
+        record = self._runtime.records.read(attachment.key)
         if record is None:
-            what = f"{outcome.attachment}: its record is gone right after ADD"
+            what = f"{attachment}: its record is gone right after ADD"
             raise CniError(Code.INTERNAL, what, "does another runtime share the cache?")
         try:
-            self._check(record, outcome, self._kernel_drift(record, rules=rules))
+            return self._check(record, self._kernel_drift(record, rules=rules))
         except CniError as exc:
-            if self._policy.on_drift != "report":
-                advice = "it is attached; if the plugin is wrong, forbid CHECK by the option check or by disableCheck"
-                raise exc.within("CHECK fails right after ADD, so making it anew will not help").with_detail(
-                    advice
-                ) from exc
-            outcome.error = exc
+            if self._policy.on_drift == OnDrift.REPORT:
+                return CheckReport(error=exc)
+            advice = "it is attached; if the plugin is wrong, forbid CHECK by the option check or by disableCheck"
+            where = "CHECK fails right after ADD, so recreating it will not help"
+            raise exc.within(where).with_detail(advice) from exc
 
     def _kernel_drift(self, record: Record, *, rules: bool = True) -> bool:
-        """Return whether there was something to look at."""
-        # This and what comes below is not loaded by a run that finds all as wanted, and looks no closer.
+        """Compare the kernel with a record; return whether there was something to compare.
+
+        Raises:
+            CniError: As `kernel_matches`.
+        """
+        # Not loaded by a converged run that examines nothing.
         from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
 
-        found = compare(record, self._rules if rules else None)
-        if found and found.faults:
-            where = f"looked for {found.places(record.attachment.netns)}"
-            raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join(found.faults), where)
-        return found is not None
+        drift = compare(record, self._rules if rules else None)
+        if drift and drift.faults:
+            where = f"looked for {drift.places(record.attachment.netns)}"
+            raise CniError(Code.LIMITED_CONNECTIVITY, "; ".join(drift.faults), where)
+        return drift is not None
 
     @functools.cached_property
     def _rules(self) -> RuleDrift:
@@ -102,13 +90,11 @@ class Checker:
 
         return RuleDrift(self._runtime.records)
 
-    def _check(self, record: Record, outcome: AttachmentResult, looked: bool) -> None:
-        asked = False
-        if self._policy.check != "drift":
-            checked = self._runtime.check(record, is_false_alarm)
-            asked, outcome.false_alarms = checked.asked, checked.excused
-        if looked or asked:
-            outcome.action = "checked"
+    def _check(self, record: Record, compared: bool) -> CheckReport:
+        if self._policy.check == Check.DRIFT:
+            return CheckReport(compared)
+        checked = self._runtime.check(record, is_false_alarm)
+        return CheckReport(compared or checked.asked, false_alarms=checked.excused)
 
 
 __all__ = ("Checker",)

@@ -10,33 +10,45 @@ from __future__ import annotations
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import RecordedState
 from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import MAKE_INTERFACES
 
 
-def require_interface_free(known: RecordedState, network: NetworkConfiguration, attachment: Attachment) -> None:
-    """Refuse an interface that somebody has (section 2, "ADD").
+def require_interface_free(state: RecordedState, network: NetworkConfiguration, attachment: Attachment) -> None:
+    """Require that no other attachment and no unrecorded link has the interface (section 2, "ADD").
 
-    That is another attachment of the container, be it only begun; or whoever has made it without a record, where the
-    network's first plugin is to make it. An ADD that fails is followed by DEL, and DEL goes by the interface's name: it
-    would take away what somebody else has made.
+    A link counts only where the network's first plugin makes one. An ADD that fails is followed by DEL, and DEL goes by
+    the interface's name: it would remove a link that belongs to something else.
 
     Raises:
-        CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a namespace that cannot be looked into.
+        CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a network namespace that cannot be read.
     """
-    other = known.find_interface_conflict(attachment)
+    other = find_interface_conflict(state, attachment)
     if other is not None:
         begun = f", whose {other.command} was not completed" if other.command else ""
         what = f"{attachment}: it is the interface of the {other.attachment}{begun}"
         raise _taken(what, "or remove that one first")
     if network.plugins[0].type in MAKE_INTERFACES and rtnetlink.link(attachment.ifname, attachment.netns):
-        what = f"{attachment}: {attachment.netns} has an interface of that name, and no record tells whose it is"
-        raise _taken(what, "or remove it, if nobody needs it")
+        what = f"{attachment}: {attachment.netns} already has an interface of that name, and no record of it"
+        raise _taken(what, "or remove the interface if it is not in use")
+
+
+def find_interface_conflict(state: RecordedState, attachment: Attachment) -> Record | None:
+    """Return the record or intent of another network's attachment with the same interface, or None.
+
+    An intent of a concurrent run is found only where the conf dir has a configuration of its network.
+    """
+    for store in (state.runtime.records, state.runtime.intents):
+        for record in store.read_interface(attachment, state.conf_dir.networks):
+            if record.attachment.network != attachment.network and state.may_be_attached(record):
+                return record
+    return None
 
 
 def _taken(what: str, otherwise: str) -> CniError:
     return CniError(Code.INVALID_ENVIRONMENT, what, f"give the attachment an ifname of its own, {otherwise}")
 
 
-__all__ = ("require_interface_free",)
+__all__ = ("find_interface_conflict", "require_interface_free")

@@ -7,359 +7,176 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
-import threading
 import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.execute import UnsafePlugin
-from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
-from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.checker import Checker
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.decision import (
+    CheckReport,
+    Decision,
+    Recorded,
+    Step,
+    decide,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.prerequisites import Prerequisites
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import RecordedState
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    Action,
     AttachmentResult,
-    AttachmentState,
+    Check,
     DesiredAttachment,
     Policy,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.quirks import (
-    is_to_be_repeated,
-    require_no_panic,
-    with_advice,
-)
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._node.attachments.host_ports import HostPorts
-
-_REPETITIONS: t.Final = 3
+    from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Execution
 
 
 class Reconciler:
-    """Brings one attachment at a time to what is wanted, by facts and not by memory."""
+    """Brings one attachment at a time to its desired state: reads the facts, decides, and carries the decision out."""
 
     def __init__(
         self, runtime: Runtime, conf_dir: ConfDir, policy: Policy, listed: t.Sequence[DesiredAttachment] | None = None
     ) -> None:
         """
         Args:
-            listed: All that the task wants, for whose new ports of the node others are looked for; None to look for none.
+            listed: All attachments of the task, to find conflicts of host ports; None to look for none.
         """
         self._runtime = runtime
         self._conf_dir = conf_dir
         self._policy = policy
-        self._known = RecordedState(runtime, conf_dir)
+        self._state = RecordedState(runtime, conf_dir)
         self._checker = Checker(runtime, policy)
-        self._listed = listed
-        self._ports: HostPorts | None = None
-        self._reading_ports = threading.Lock()
+        self._prerequisites = Prerequisites(self._state, policy, listed, self._valid)
+        self._execution: type[Execution] | None = None  # of a subclass that runs ADD in a way of its own
 
-    def check_unchanged(self, one: DesiredAttachment) -> AttachmentResult | None:
-        """Return the outcome where all is as wanted and no plugin is to be asked; else nothing is known yet.
+    def check_unchanged(self, desired: DesiredAttachment) -> AttachmentResult | None:
+        """Return the result of an attachment that is as desired and needs no plugin, or None to reconcile it (fast path).
 
-        It needs no lock: whoever changes an attachment writes an intent first.
+        No lock is needed: a run that changes an attachment writes an intent first.
         """
-        if not one.present or one.problem is not None or self._policy.check == "always":
+        if not desired.present or desired.problem is not None or self._policy.check == Check.ALWAYS:
             return None
         started = time.monotonic()
         try:
-            if self._runtime.intents.may_have(one.attachment.require_valid().key):
+            if self._runtime.intents.may_have(desired.attachment.require_valid().key):
                 return None
-            record, reason = self._known.read(one.attachment, locked=False)
-            if record is None or reason or record.restoration != one.restoration:
+            recorded = self._state.read(desired, locked=False)
+            decision = decide(recorded, self._looked_up(desired), self._policy)
+            if decision.updates_record:
                 return None
-            network = self._required(one.attachment)
-            if self._known.difference(record, network, one.attachment):
+            if decision.step is Step.CHECK and decision.record:
+                report = CheckReport(self._checker.kernel_matches(decision.record))
+                recorded = recorded._replace(check=report)
+            elif decision.step is not Step.KEEP:
                 return None
-            if self._known.with_current_config(record, network) is not record:
-                return None
-            looked = self._checker.kernel_matches(record)
-        except Exception:  # whoever looks closer tells what is wrong
+        except Exception:  # reconcile() reports what is wrong
             return None
-        return AttachmentResult(
-            one.attachment,
-            action="checked" if looked else "unchanged",
-            result=record.result.keys if record.result else None,
-            before=AttachmentState(record.restoration),
-            after=AttachmentState(record.restoration),
-            seconds=time.monotonic() - started,
-        )
+        return dataclasses.replace(_kept(desired, recorded, decision), seconds=time.monotonic() - started)
 
-    def reconcile(self, one: DesiredAttachment, replacement: DesiredAttachment | None = None) -> AttachmentResult:
-        """Do what there is to be done; an error is part of the outcome.
+    def reconcile(self, desired: DesiredAttachment, replacement: DesiredAttachment | None = None) -> AttachmentResult:
+        """Bring an attachment to its desired state; an error is part of the result.
 
         Args:
-            replacement: What is to have the interface's name, where this is to be removed; it stays where that cannot be.
+            replacement: The attachment that gets the interface's name once this one is removed. Where it cannot be added,
+                this one is kept.
         """
-        outcome = AttachmentResult(one.attachment)
         started = time.monotonic()
         try:
-            self._require_sound(one)
-            if self._policy.dry_run:
-                self._decide(one, replacement, outcome)
-            else:
-                with self._runtime.exclusion.lock_attachment(one.attachment):
-                    self._decide(one, replacement, outcome)
+            self._require_valid(desired)
+            lock = self._runtime.exclusion.lock_attachment(desired.attachment)
+            with contextlib.nullcontext() if self._policy.dry_run else lock:
+                result = self._reconcile(desired, replacement)
         except Exception as exc:
-            outcome.action, outcome.error = "failed", as_error(exc)
-        outcome.seconds = time.monotonic() - started
-        return outcome
+            result = AttachmentResult(desired.attachment, Action.FAILED, error=as_error(exc))
+        return dataclasses.replace(result, seconds=time.monotonic() - started)
 
-    def roll_back(self, left: AttachmentResult, failed: AttachmentResult) -> None:
-        """Attach again what has been removed for something that has failed; both outcomes are set right."""
-        if left.removed_record is not None and failed.error is not None:
-            failed.error = self._put_back(left.removed_record, failed.error, left)
-            left.reason = f"the {failed.attachment} could not take its place"
-            left.action = "recreated" if left.after else "removed"
+    def roll_back(
+        self, removed: AttachmentResult, failed: AttachmentResult
+    ) -> tuple[AttachmentResult, AttachmentResult]:
+        """Add a removed attachment again when its replacement failed; return both results as they are then."""
+        # A rare path.
+        from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import add_as_recorded
+        from ansible_collections.cni.node.plugins.module_utils._node.attachments.rollback import return_to_removed
 
-    def _require_sound(self, one: DesiredAttachment) -> None:
-        """Raise what is wrong with how it was asked for."""
-        if one.problem is not None:
-            raise one.problem
-        self._runtime.records.check_key(one.attachment.require_valid().key)
+        def restore(record: Record) -> t.Mapping[str, t.Any] | None:
+            return None if self._policy.dry_run else add_as_recorded(self._runtime, record)
 
-    def _decide(self, one: DesiredAttachment, replacement: DesiredAttachment | None, outcome: AttachmentResult) -> None:
-        record, outcome.reason = self._known.read(one.attachment, locked=not self._policy.dry_run)
-        outcome.before = outcome.after = AttachmentState(record.restoration) if record else None
-        if not one.present:
-            self._remove(record, replacement, outcome)
-            return
-        network = self._required_or_awaited(outcome)
-        if record is None or network is None:
-            self._require_free_ports(network, outcome, record)
-            if network is not None:
-                self._require_values(network, one.attachment)
-                self._require_free(network, outcome)
-            self._add(network, one, outcome, "recreated" if record else "added")
-            return
-        outcome.reason = outcome.reason or self._known.difference(record, network, one.attachment)
-        kept = record if outcome.reason else self._known.with_current_config(record, network)
-        if not outcome.reason:
-            outcome.result = record.result.keys if record.result else None
-            self._checker.of_existing(kept, outcome)
-        if outcome.reason and outcome.action == "unchanged":
-            self._make_anew(record, network, one, outcome)
-        elif kept is not record or record.restoration != one.restoration:
-            self._note(kept, one, outcome)
+        return return_to_removed(removed, failed, self._conf_dir, restore)
 
-    def _make_anew(
-        self, record: Record, network: NetworkConfiguration, one: DesiredAttachment, outcome: AttachmentResult
-    ) -> None:
-        self._require_possible(network, one.attachment)  # while nothing has been taken away yet
-        self._require_free_ports(network, outcome, record)
-        if self._known.other_namespace(record, one.attachment):
-            self._require_free(network, outcome)
-        request_changed_in_place = self._known.request_changed_in_place(record, network, one.attachment)
-        self._delete(record, outcome, one)
+    def _valid(self, desired: DesiredAttachment) -> DesiredAttachment:
+        self._require_valid(desired)
+        return self._looked_up(desired)
+
+    def _require_valid(self, desired: DesiredAttachment) -> None:
+        if desired.problem is not None:
+            raise desired.problem
+        self._runtime.records.check_key(desired.attachment.require_valid().key)
+
+    def _reconcile(self, desired: DesiredAttachment, replacement: DesiredAttachment | None) -> AttachmentResult:
+        desired = self._looked_up(desired)
+        recorded = self._state.read(desired, locked=not self._policy.dry_run)
+        decision = decide(recorded, desired, self._policy)
+        if decision.step is Step.CHECK and decision.record:
+            recorded = recorded._replace(check=self._checker.check_existing(decision.record))
+            decision = decide(recorded, desired, self._policy)
+        if decision.step is Step.KEEP and not decision.updates_record:
+            return _kept(desired, recorded, decision)
+        # A converged run loads neither.
+        if self._policy.dry_run:
+            from ansible_collections.cni.node.plugins.module_utils._node.attachments.prediction import Prediction
+
+            return Prediction(self._prerequisites, self._checker, desired, recorded, decision).carry_out(replacement)
+        from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Execution
+
+        execution = self._execution or Execution
+        return execution(self._prerequisites, self._checker, desired, recorded, decision).carry_out(replacement)
+
+    def _looked_up(self, desired: DesiredAttachment) -> DesiredAttachment:
+        """Return the desired attachment with its network's configuration, or with what is wrong or missing."""
+        if not desired.present:
+            return desired
+        attachment = desired.attachment
         try:
-            self._add(network, one, outcome, "recreated")
+            return desired._replace(network=self._network(attachment))
         except CniError as exc:
-            if outcome.after or not request_changed_in_place:
-                raise
-            raise self._put_back(record, exc, outcome) from exc
+            if os.path.exists(attachment.netns) and attachment.network in self._conf_dir.networks:
+                return desired._replace(problem=exc)
+            return desired._replace(missing=exc)
 
-    def _put_back(self, record: Record, failure: CniError, outcome: AttachmentResult) -> CniError:
-        """Attach as it was before; return what is to be said of the failure then."""
-        try:
-            if not self._policy.dry_run:
-                result = self._attach_once(record.network(), record.attachment, record.restoration, again=True)
-                outcome.result = result.keys
-            said = f"the {record.attachment} has been put back as it was before"
-            outcome.after = AttachmentState(record.restoration)
-        except Exception as exc:
-            said = f"the {record.attachment} could not be put back as it was before either: {as_error(exc)}"
-        return failure.with_detail("; ".join(filter(None, (said, self._disagreement(record)))))
+    def _network(self, attachment: Attachment) -> NetworkConfiguration:
+        """Return the network's configuration.
 
-    def _disagreement(self, record: Record) -> str:
-        """Say that the file of an attachment's network has another configuration than the attachment, or nothing."""
-        current = self._conf_dir.networks.get(record.attachment.network)
-        if current is None or current == record.network():
-            return ""
-        return f"{current.source} has the configuration that could not be attached: correct it, and run again"
-
-    def _required(self, attachment: Attachment) -> NetworkConfiguration:
-        """Return the network's configuration where both it and the namespace are there."""
+        Raises:
+            CniError: The network or the network namespace does not exist.
+        """
         network = self._conf_dir.get(attachment.network)
         netns.require_foreign(attachment.netns)
         return network
 
-    def _required_or_awaited(self, outcome: AttachmentResult) -> NetworkConfiguration | None:
-        """Return the same, or nothing in a dry run where another task may be about to make what is missing."""
-        attachment = outcome.attachment
-        try:
-            return self._required(attachment)
-        except CniError as exc:
-            is_there = os.path.exists(attachment.netns) and attachment.network in self._conf_dir.networks
-            if is_there or not self._policy.dry_run:
-                raise
-            outcome.missing_prerequisite = exc
-            return None
 
-    def _require_possible(self, network: NetworkConfiguration, attachment: Attachment) -> None:
-        """Raise what keeps ADD from being begun; in a dry run, another task may be about to install a plugin."""
-        self._require_values(network, attachment)
-        if not self._policy.dry_run:
-            self._runtime.require_plugins(network)
-
-    def _require_values(self, network: NetworkConfiguration, attachment: Attachment) -> None:
-        if attachment.capability_args:
-            from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values
-
-            check_values(network, attachment.capability_args)
-        if attachment.config_args:
-            from ansible_collections.cni.node.plugins.module_utils._cni.config_args import check_config_args
-
-            check_config_args(attachment.config_args)
-        require_no_panic(network, attachment.config_args)
-
-    def _require_free(self, network: NetworkConfiguration, outcome: AttachmentResult) -> None:
-        """Raise who has the interface; in a dry run, another task may be about to take it away."""
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments.conflicts import require_interface_free
-
-        try:
-            require_interface_free(self._known, network, outcome.attachment)
-        except CniError as exc:
-            if not self._policy.dry_run:
-                raise
-            outcome.missing_prerequisite = exc
-
-    def _require_free_ports(
-        self, network: NetworkConfiguration | None, outcome: AttachmentResult, record: Record | None = None
-    ) -> None:
-        """Raise who has a port of the node that is to be mapped anew; a dry run says the same.
-
-        Args:
-            network: None where something is missing for now, and only the network's file may be there.
-        """
-        attachment = outcome.attachment
-        network = network or self._conf_dir.networks.get(attachment.network)
-        if network is None or self._listed is None or not attachment.capability_args.get("portMappings"):
-            return
-        mapped, in_use = self._host_ports(self._listed).find_conflicts(network, attachment, record)
-        conflict = mapped or (None if self._policy.allow_ports_in_use else in_use)
-        if conflict is not None:
-            raise conflict
-        outcome.tolerated = in_use
-
-    def _host_ports(self, listed: t.Sequence[DesiredAttachment]) -> HostPorts:
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments.host_ports import HostPorts
-
-        with self._reading_ports:
-            self._ports = self._ports or HostPorts(self._runtime, self._conf_dir, listed)
-        return self._ports
-
-    def _note(self, record: Record, one: DesiredAttachment, outcome: AttachmentResult) -> None:
-        """Record what has no need of a plugin: whether it is restored after a reboot, what its network forbids."""
-        if not self._policy.dry_run:
-            identity = record.netns_identity or netns_identity(record.attachment.netns)  # other runtimes keep none
-            noted = dataclasses.replace(record, restoration=one.restoration, netns_identity=identity)
-            self._runtime.records.write(noted)
-        outcome.after = AttachmentState(one.restoration)
-
-    def _add(
-        self, network: NetworkConfiguration | None, one: DesiredAttachment, outcome: AttachmentResult, action: str
-    ) -> None:
-        if network is not None:
-            if self._policy.dry_run:
-                self._check_prerequisites(network, outcome)
-            else:
-                self._carry_out(network, one, outcome, again=action == "recreated")
-        outcome.action, outcome.after = action, AttachmentState(one.restoration)
-
-    def _carry_out(
-        self, network: NetworkConfiguration, one: DesiredAttachment, outcome: AttachmentResult, *, again: bool
-    ) -> None:
-        outcome.result = self._attach(network, one, again=again).keys
-        outcome.touched, outcome.after = True, AttachmentState(one.restoration)
-        if self._policy.check != "never":
-            # What a plugin says that it has just made is believed once; made anew, it has to be found.
-            self._checker.of_new(outcome, rules=again)
-
-    def _attach(self, network: NetworkConfiguration, one: DesiredAttachment, *, again: bool) -> Result:
-        for _failed in range(_REPETITIONS):
-            try:
-                return self._attach_once(network, one.attachment, one.restoration, again=again)
-            except CniError as exc:
-                if not is_to_be_repeated(exc):
-                    raise with_advice(exc) from None
-        return self._attach_once(network, one.attachment, one.restoration, again=again)
-
-    def _attach_once(
-        self, network: NetworkConfiguration, attachment: Attachment, restoration: Restoration | None, *, again: bool
-    ) -> Result:
-        def clean_up(error: CniError | None) -> bool:
-            from ansible_collections.cni.node.plugins.module_utils._node.attachments import teardown
-
-            return teardown.clean_up(self._runtime, Record(attachment, network.content), error)
-
-        return self._runtime.add(network, attachment, restoration, again=again, clean_up=clean_up)
-
-    def _check_prerequisites(self, network: NetworkConfiguration, outcome: AttachmentResult) -> None:
-        try:
-            self._runtime.require_plugins(network)
-        except UnsafePlugin:
-            raise
-        except CniError as exc:
-            outcome.missing_prerequisite = exc
-
-    def _remove(self, record: Record | None, replacement: DesiredAttachment | None, outcome: AttachmentResult) -> None:
-        if record is None:
-            return
-        if replacement:
-            self._require_replacement(replacement)
-        left = record if self._known.is_in_place(record, record.attachment) else None
-        self._delete(record, outcome, is_name_needed=replacement is not None)
-        if self._policy.dry_run:
-            self._known.removed.add(record.attachment.key)
-        outcome.action, outcome.removed_record = "removed", left
-
-    def _require_replacement(self, replacement: DesiredAttachment) -> None:
-        try:
-            self._require_sound(replacement)
-            network = self._required_or_awaited(AttachmentResult(replacement.attachment))
-            if network is not None:
-                self._require_possible(network, replacement.attachment)
-                self._require_free_ports(network, AttachmentResult(replacement.attachment))
-        except CniError as exc:
-            raise exc.within(f"it stays, for the {replacement.attachment} cannot take its place") from exc
-
-    def _delete(
-        self,
-        record: Record,
-        outcome: AttachmentResult,
-        successor: DesiredAttachment | None = None,
-        *,
-        is_name_needed: bool = False,
-    ) -> None:
-        self._runtime.require_safe_plugins(record)
-        if self._policy.dry_run:
-            self._require_link(record, is_name_needed=is_name_needed or successor is not None)
-        else:
-            try:
-                self._detach(record, successor, is_name_needed=is_name_needed)
-            except CniError:
-                outcome.touched = self._runtime.intents.may_have(record.attachment.key)
-                raise
-            outcome.touched = True
-        outcome.after = outcome.result = None
-
-    def _detach(self, record: Record, successor: DesiredAttachment | None, *, is_name_needed: bool) -> None:
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments.teardown import detach
-
-        detach(self._runtime, self._conf_dir, record, successor, is_name_needed=is_name_needed)
-
-    def _require_link(self, record: Record, *, is_name_needed: bool) -> None:
-        """Raise what keeps DEL from removing the link of an attachment."""
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare
-
-        prepare(record, is_name_needed=is_name_needed)
+def _kept(desired: DesiredAttachment, recorded: Recorded, decision: Decision) -> AttachmentResult:
+    """Return the result of an attachment that is not changed."""
+    return AttachmentResult(
+        desired.attachment,
+        recorded.kept_action,
+        decision.reason,
+        recorded.result,
+        decision.error,
+        recorded.check.false_alarms if recorded.check else (),
+        before=recorded.state,
+        after=recorded.state,
+    )
 
 
 __all__ = ("Reconciler",)

@@ -8,72 +8,109 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 
 
+class Check(str, enum.Enum):
+    """The option ``check``: which attachments are examined, and how."""
+
+    ALWAYS = "always"
+    DRIFT = "drift"
+    CHANGED = "changed"
+    NEVER = "never"
+
+
+class OnDrift(str, enum.Enum):
+    """The option ``on_drift``: what follows from drift."""
+
+    RECREATE = "recreate"
+    FAIL = "fail"
+    REPORT = "report"
+
+
+class Action(str, enum.Enum):
+    """What was done to an attachment, as results name it."""
+
+    ADDED = "added"
+    CHECKED = "checked"
+    RECREATED = "recreated"
+    REMOVED = "removed"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+
+
 class DesiredAttachment(t.NamedTuple):
-    """An attachment and whether there is to be one.
+    """An attachment that a task lists, and what is on the node for it.
 
     Attributes:
-        problem: What is wrong with how it was asked for.
-        restoration: How it is made again after a reboot; None where it is not to be.
+        present: Whether the attachment should exist.
+        problem: Why the request cannot be met, whatever is recorded.
+        restoration: How the attachment is restored at boot; None where it is not.
+        network: The network's current configuration; None before it is looked up, and where something is missing.
+        missing: What another task may be about to create: the network's file or the network namespace.
     """
 
     attachment: Attachment
     present: bool = True
     problem: CniError | None = None
     restoration: Restoration | None = None
+    network: NetworkConfiguration | None = None
+    missing: CniError | None = None
 
 
 class Policy(t.NamedTuple):
-    """How far to trust what is recorded.
+    """How far records are trusted, and what follows from drift.
 
     Attributes:
-        check: ``always``, ``drift`` (without running a plugin), ``changed`` (only what this run has made) or ``never``.
-        on_drift: What a failed CHECK leads to: ``recreate``, ``fail`` or ``report``.
-        dry_run: Run no ADD and no DEL, and say what they would do.
+        dry_run: Predict changes instead of making them (check mode).
         allow_ports_in_use: Map ports of the node on which a process listens.
     """
 
-    check: str = "always"
-    on_drift: str = "recreate"
+    check: Check = Check.ALWAYS
+    on_drift: OnDrift = OnDrift.RECREATE
     dry_run: bool = False
     allow_ports_in_use: bool = False
 
+    @property
+    def checks_existing(self) -> bool:
+        """Whether attachments that this run did not make are examined."""
+        return self.check in (Check.ALWAYS, Check.DRIFT)
+
 
 class AttachmentState(t.NamedTuple):
-    """That there is an attachment.
+    """State of an existing attachment.
 
     Attributes:
-        restoration: How it is made again after a reboot, by what is recorded; None where it is not to be.
+        restoration: How the attachment is restored at boot, as recorded; None where it is not.
     """
 
     restoration: Restoration | None = None
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class AttachmentResult:
-    """What became of one attachment.
+    """What was done to one attachment.
 
     Attributes:
-        action: ``added``, ``checked``, ``recreated``, ``removed``, ``unchanged`` or ``failed``.
-        reason: Why there was something to do.
+        reason: Why something had to be done.
         result: The attachment's CNI result.
-        false_alarms: Complaints of CHECK that are known to be wrong.
-        before, after: What was recorded before, and is now or would be; None where there was no attachment, or is none.
-        touched: Whether an ADD was completed or a DEL begun, whatever came of it.
-        removed_record: The record of what was in place and has been removed.
-        missing_prerequisite: What a dry run misses and another task may be about to make.
-        tolerated: Ports in use that are mapped because that is allowed.
-        seconds: Time from its start to its end.
+        false_alarms: Errors of CHECK that are known to be wrong.
+        missing_prerequisite: What check mode found missing and another task may be about to create.
+        tolerated: Ports in use that are mapped because the policy allows it.
+        before, after: The attachment before the run and after it, or as predicted; None where there is no attachment.
+        touched: Whether an ADD was completed or a DEL begun, even if the item failed later.
+        removed_record: The record of a complete attachment that was removed.
+        seconds: Time spent on this attachment.
     """
 
     attachment: Attachment
-    action: str = "unchanged"
+    action: Action = Action.UNCHANGED
     reason: str = ""
     result: t.Mapping[str, t.Any] | None = None
     error: CniError | None = None
@@ -88,7 +125,7 @@ class AttachmentResult:
 
     @property
     def changed(self) -> bool:
-        return self.touched or self.action == "recreated" or self.before != self.after
+        return self.touched or self.action is Action.RECREATED or self.before != self.after
 
 
-__all__ = ("AttachmentResult", "AttachmentState", "DesiredAttachment", "Policy")
+__all__ = ("Action", "AttachmentResult", "AttachmentState", "Check", "DesiredAttachment", "OnDrift", "Policy")

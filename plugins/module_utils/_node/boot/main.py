@@ -61,7 +61,7 @@ def _line(outcome: AttachmentResult) -> str:
     lost = [address for address in had if address not in has]
     return "".join(
         [
-            f"{outcome.action}: the {outcome.attachment}",
+            f"{outcome.action.value}: the {outcome.attachment}",
             f", {' '.join(has)}" if has else "",
             f", which was {' '.join(lost)} before" if lost and has else "",
         ]

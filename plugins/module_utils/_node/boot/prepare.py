@@ -13,13 +13,13 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Action, AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
 from ansible_collections.cni.node.plugins.module_utils._node.boot import resolv_conf, systemd_unit
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import lasting
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
-_MADE: t.Final = ("added", "recreated")
+_MADE: t.Final = (Action.ADDED, Action.RECREATED)
 
 
 class _Plan(t.NamedTuple):

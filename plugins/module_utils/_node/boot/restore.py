@@ -21,9 +21,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Execution
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    Action,
     AttachmentResult,
+    Check,
     DesiredAttachment,
     Policy,
 )
@@ -107,39 +110,43 @@ def _restore(
         executor = make_executor(means.plugin_dirs, means.timeout, allow_world_writable=means.allow_world_writable)
         runtime = Runtime(executor, cache_dir, means.timeout, nested_types)
     except CniError as exc:
-        return [AttachmentResult(one.attachment, "failed", error=exc) for one in wanted]
-    return reconcile_all(_AsRecorded(runtime, records), wanted, workers)
+        return [AttachmentResult(one.attachment, Action.FAILED, error=exc) for one in wanted]
+    return reconcile_all(RecordReconciler(runtime, records), wanted, workers)
 
 
-class _AsRecorded(Reconciler):
-    """Makes attachments as they were, whatever the files say today, with the addresses they had if these can be had."""
+class RecordReconciler(Reconciler):
+    """Restores attachments as recorded, whatever the conf dir has now, with their old addresses where these are free."""
 
     def __init__(self, runtime: Runtime, records: t.Mapping[Key, Record]) -> None:
-        super().__init__(runtime, ConfDir("", {}, (), {}), Policy(check="never"))
+        super().__init__(runtime, ConfDir("", {}, (), {}), Policy(check=Check.NEVER))
         self._records = records
+        self._execution = _AddressRequest
 
-    def _decide(self, one: DesiredAttachment, replacement: DesiredAttachment | None, outcome: AttachmentResult) -> None:
-        """Do nothing where another run has been at it: it knows better than what was read before the lock was had."""
-        key = one.attachment.key
+    def _reconcile(self, desired: DesiredAttachment, replacement: DesiredAttachment | None) -> AttachmentResult:
+        """Leave what another run changed after the records were read, because that run knows the current request."""
+        key = desired.attachment.key
         if (self._runtime.records.read(key) or self._runtime.intents.read(key)) == self._records[key]:
-            super()._decide(one, replacement, outcome)
-        else:
-            outcome.reason = "another run has just been at it"
+            return super()._reconcile(desired, replacement)
+        return AttachmentResult(desired.attachment, reason="another run has changed it meanwhile")
 
-    def _required(self, attachment: Attachment) -> NetworkConfiguration:
+    def _network(self, attachment: Attachment) -> NetworkConfiguration:
         netns.require_foreign(attachment.netns)
         return self._records[attachment.key].network()
 
-    def _attach(self, network: NetworkConfiguration, one: DesiredAttachment, *, again: bool) -> Result:
-        asking = _asking(network, one)
+
+class _AddressRequest(Execution):
+    """Runs ADD with a request for the old addresses first, and without it where that fails."""
+
+    def _add_repeatedly(self, network: NetworkConfiguration, *, again: bool) -> Result:
+        asking = _asking(network, self._desired)
         if asking is not None:
             try:
-                return super()._attach(asking, one, again=again)
+                return super()._add_repeatedly(asking, again=again)
             except CniError:
-                left = self._runtime.intents.read(one.attachment.key)
-                if left is not None and left.command == "ADD":  # it could not be undone
+                intent = self._runtime.intents.read(self._desired.attachment.key)
+                if intent is not None and intent.command == "ADD":  # the DEL that followed failed
                     raise
-        return super()._attach(network, one, again=again)
+        return super()._add_repeatedly(network, again=again)
 
 
 def _asking(network: NetworkConfiguration, one: DesiredAttachment) -> NetworkConfiguration | None:
@@ -168,4 +175,4 @@ def _with_request(plugin: PluginConfiguration, network: str, had: t.Iterable[str
     return dataclasses.replace(plugin, keys={**plugin.keys, "args": asking}) if free else plugin
 
 
-__all__ = ("lasting", "restore")
+__all__ = ("RecordReconciler", "lasting", "restore")

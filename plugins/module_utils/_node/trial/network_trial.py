@@ -84,7 +84,7 @@ class Verification:
         self._runtime = runtime
         self._conf_dir = conf_dir
         self._gateway_timeout = gateway_timeout
-        self._reconciler = Reconciler(runtime, conf_dir, Policy(check="always", on_drift="recreate"))
+        self._reconciler = Reconciler(runtime, conf_dir, Policy())
 
     def plan(self, names: t.Sequence[str]) -> list[Trial]:
         """Return a trial for each name, or for every network; some must not or cannot be tried."""

@@ -149,7 +149,7 @@ def test_a_capability_that_no_plugin_declares_is_warned_of(ensure: Ensure) -> No
     args = {"mac": "02:00:00:00:00:01", "portMappings": []}
     items = [{"network": "net", "netns": name, "capability_args": args} for name in ("blue", "red")]
     assert ensure(*items).warnings == [
-        "network net has no plugin that declares the capability portMappings: its values reach nobody"
+        "network net has no plugin that declares the capability portMappings: the values are ignored"
     ]
 
 
@@ -238,7 +238,7 @@ def test_purge_says_what_it_leaves_for_nobody_can_tell_whose_it_is(ensure: Ensur
         ("blue", "removed"),
     ]
     (warning,) = ran.warnings
-    assert "not purged, for nobody can tell whose it is: " in warning
+    assert "not purged, because its owner is unknown: " in warning
     assert (tmp_path / "cache" / "results" / "net-other-eth0").exists()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
-from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import completed
+from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
 from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import Batch
 
 Json = dict[str, t.Any]
@@ -33,16 +33,16 @@ def timing(seconds: float, plugin: str = "bridge", workers: int = 2) -> Json:
 def result(*entries: Json, left: t.Sequence[int] = (), **keys: t.Any) -> Json:
     names = [f"attachment of {one['container_id']}" for one in entries if one["changed"]]
     diff = {"before": dict.fromkeys(names, "absent"), "after": dict.fromkeys(names, "attached")}
-    done = completed(
+    done = complete_result(
         {"timing": timing(1.0), "diff": diff, "invocation": {"module_args": {}}, **keys, "attachments": list(entries)},
-        foretold=False,
+        predicted=False,
     )
     return {**done, "_controller": {"left": list(left), "purged": []}} if left else done
 
 
 def of(*results: Json) -> Batch:
     first, *others = results
-    batch = Batch(first, foretold=False)
+    batch = Batch(first, predicted=False)
     for one in others:
         batch.take(one)
     return batch
@@ -55,7 +55,7 @@ def test_a_result_by_several_calls_is_that_of_one() -> None:
         result(entries[1], left=[2, 4], timing=timing(4.0)),
         result(entries[2], entries[4], timing=timing(2.0, workers=1), warnings=["y", "z"]),
     )
-    assert several.told == {}
+    assert several.continuation == {}
     slowest = {"type": "bridge", "command": "ADD", "seconds": 2.0}
     took = {"total": 7.0, "plugins": 7.0, "outside": 1.5, "workers": 2, "slowest": slowest}
     assert several.result() == result(*entries, timing=took, warnings=["x", "y", "z"])
@@ -96,18 +96,18 @@ LOST: dict[str, tuple[Json, Json]] = {
 @pytest.mark.parametrize(("lost", "expected"), LOST.values(), ids=LOST)
 def test_what_was_done_before_is_told_with_what_went_wrong(lost: Json, expected: Json) -> None:
     batch = of(result(entry("b"), entry("c"), left=[0, 3], warnings=["x"]), lost)
-    assert batch.told == {}
-    told = batch.result()
-    assert {key: told[key] for key in expected} == expected
-    assert (told["changed"], told["summary"]) == (True, {"added": 2})
-    assert [one["container_id"] for one in told["attachments"]] == ["b", "c"]
-    assert told["msg"].startswith(f"{lost['msg']}\nbefore that, of 4 attachments: 2 added; ")
+    assert batch.continuation == {}
+    whole = batch.result()
+    assert {key: whole[key] for key in expected} == expected
+    assert (whole["changed"], whole["summary"]) == (True, {"added": 2})
+    assert [one["container_id"] for one in whole["attachments"]] == ["b", "c"]
+    assert whole["msg"].startswith(f"{lost['msg']}\nbefore that, of 4 attachments: 2 added; ")
 
 
 def test_the_next_call_is_told_what_the_last_one_said() -> None:
     first = result(entry("a"), left=[1, 2])
     batch = of(first)
-    assert batch.told == first["_controller"]
+    assert batch.continuation == first["_controller"]
     assert "_controller" not in batch.result()
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all, unwanted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all, unlisted
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment, Policy
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Check, DesiredAttachment, Policy
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryCall
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import (
@@ -79,7 +79,7 @@ def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_w
     wanted = [old._replace(present=False), DesiredAttachment(node.wanted("one", network="other"))]
     left, failed = node.converge(*wanted, check="never")
     assert (left.action, failed.action, failed.error and failed.error.code) == ("removed", "failed", 100)
-    assert "could not be put back as it was before either: unexpected ValueError: return; in works_once, " in str(
+    assert "could not be added again as it was before: unexpected ValueError: return; in works_once, " in str(
         failed.error
     )
 
@@ -155,12 +155,12 @@ def test_what_this_collection_made_and_nobody_wants_is_unwanted(node: FakeNode) 
     del foreign["cni.node"]
     (records / "net-foreign-eth0").write_text(json.dumps(foreign), encoding="utf-8")
     (records / "net-broken-eth0").write_bytes(b"")
-    dropped, unknown = unwanted(node.runtime(), [wanted[0]])
+    dropped, unknown = unlisted(node.runtime(), [wanted[0]])
     assert sorted(one.attachment.container_id for one in dropped) == ["begun", "dropped"]
     assert not any(one.present for one in dropped)
     assert ["net-broken-eth0" in str(error) for error in unknown] == [True]
     assert {outcome.action for outcome in node.converge(*dropped)} == {"removed"}
-    assert unwanted(node.runtime(), [wanted[0]])[0] == []
+    assert unlisted(node.runtime(), [wanted[0]])[0] == []
     assert (records / "net-foreign-eth0").exists()
 
 
@@ -182,7 +182,7 @@ def test_what_another_run_has_begun_is_waited_for(node: FakeNode) -> None:
     assert record is not None
     with node.runtime().exclusion.lock_attachment(one.attachment):
         runtime.intents.write(dataclasses.replace(record, command="ADD"))
-        reconciler = Reconciler(runtime, conf_dir.load(str(node.conf_dir)), Policy(check="never"))
+        reconciler = Reconciler(runtime, conf_dir.load(str(node.conf_dir)), Policy(check=Check.NEVER))
         (outcome,) = reconcile_all(reconciler, [one], 1)
         assert (outcome.action, outcome.error and outcome.error.code) == ("failed", Code.TRY_AGAIN)
         assert runtime.intents.read(one.attachment.key) is not None

@@ -133,7 +133,7 @@ def test_what_nobody_has_recorded_is_left_to_whom_it_belongs(
     assert (outcome.action, bool(node.executor.run("DEL"))) == (action, False)
     assert asked == ([("eth0", str(node.netns / "blue"))] if plugin_type == "bridge" else [])
     if action == "failed":
-        assert f"{node.netns}/blue has an interface of that name, and no record tells whose it is" in str(outcome.error)
+        assert f"{node.netns}/blue already has an interface of that name, and no record of it" in str(outcome.error)
 
 
 def test_what_another_run_has_made_since_is_seen(node: FakeNode) -> None:

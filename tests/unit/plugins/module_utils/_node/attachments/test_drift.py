@@ -299,7 +299,7 @@ def test_drift_is_not_always_looked_for(drifted: FakeNode, check: str) -> None:
 def test_drift_right_after_add_is_not_made_anew_again_and_again(drifted: FakeNode) -> None:
     outcome = drifted.ensure(drifted.wanted())
     assert (outcome.action, drifted.commands()) == ("failed", ["DEL", "ADD"])
-    assert f"right after ADD, so making it anew will not help: {SAID}" in str(outcome.error)
+    assert f"right after ADD, so recreating it will not help: {SAID}" in str(outcome.error)
 
 
 def test_looking_for_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:

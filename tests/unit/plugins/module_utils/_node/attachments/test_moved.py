@@ -43,7 +43,7 @@ def test_it_is_put_back_where_the_new_one_cannot_be_made(make_node: MakeNode) ->
     node = make_node(new=fails_at("ADD"))
     failed = _moved(node)
     assert (failed.action, failed.changed, failed.after) == ("failed", True, AttachmentState())
-    assert "to network net has been put back as it was before" in str(failed.error)
+    assert "to network net has been added again as it was before" in str(failed.error)
     record = node.record()
     assert record is not None
     assert [plugin.type for plugin in record.network().plugins] == ["a", "b"]
@@ -73,7 +73,7 @@ def test_where_neither_can_be_made_both_errors_are_told(make_node: MakeNode) -> 
     node = make_node(a=works_once, new=fails_at("ADD"))
     failed = _moved(node)
     assert (failed.action, failed.after, node.record()) == ("failed", None, None)
-    assert "to network net could not be put back as it was before either: " in str(failed.error)
+    assert "to network net could not be added again as it was before: " in str(failed.error)
 
 
 def test_nothing_is_taken_away_for_a_network_whose_plugin_is_missing(node: FakeNode) -> None:
@@ -120,7 +120,7 @@ def test_a_container_returns_to_the_network_that_it_left_for_one_it_cannot_join(
     node = make_node(new=fails_at("ADD"))
     joined, left = _renamed(node)
     assert (joined.action, left.action, left.changed, left.after) == ("failed", "recreated", True, AttachmentState())
-    assert "to network net has been put back as it was before" in str(joined.error)
+    assert "to network net has been added again as it was before" in str(joined.error)
     assert left.reason == "the attachment of blue (eth0) to network other could not take its place"
     record = node.record()
     assert record is not None
@@ -130,7 +130,9 @@ def test_a_container_returns_to_the_network_that_it_left_for_one_it_cannot_join(
 def test_a_network_is_not_left_for_one_whose_plugin_is_missing(node: FakeNode) -> None:
     joined, left = _renamed(node)
     assert (joined.action, left.action, left.changed, node.commands()) == ("failed", "failed", False, [])
-    assert "it stays, for the attachment of blue (eth0) to network other cannot take its place" in str(left.error)
+    assert "kept because its replacement, the attachment of blue (eth0) to network other, cannot be added" in str(
+        left.error
+    )
     assert node.record() is not None
 
 
@@ -166,4 +168,6 @@ def test_a_network_is_not_left_for_what_is_asked_for_wrongly(make_node: MakeNode
         dry_run=dry_run,
     )
     assert (joined.action, left.action, left.changed, node.commands()) == ("failed", "failed", False, [])
-    assert "it stays, for the attachment of blue (eth0) to network other cannot take its place" in str(left.error)
+    assert "kept because its replacement, the attachment of blue (eth0) to network other, cannot be added" in str(
+        left.error
+    )

@@ -78,9 +78,9 @@ def test_what_another_run_has_changed_since_it_was_looked_up_is_left_to_that(nod
         before = node.files()
         node.make_namespace()
         node.executor.calls.clear()
-        stale = boot_restore._AsRecorded(node.runtime(), {old.attachment.key: old})
+        stale = boot_restore.RecordReconciler(node.runtime(), {old.attachment.key: old})
         (outcome,) = reconcile_all(stale, [wanted], 1)
-        assert (outcome.action, outcome.reason) == ("unchanged", "another run has just been at it")
+        assert (outcome.action, outcome.reason) == ("unchanged", "another run has changed it meanwhile")
         assert (node.commands(), node.files()) == ([], before)
 
 

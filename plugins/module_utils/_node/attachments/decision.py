@@ -1,0 +1,206 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""What has to be done about one attachment, decided from facts alone: nothing is read, run or written here."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import json_text
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    Action,
+    AttachmentState,
+    DesiredAttachment,
+    OnDrift,
+    Policy,
+)
+
+NETWORK_CHANGED: t.Final = "the network's configuration has changed"
+_ARGS_CHANGED: t.Final = "its arguments have changed"
+_CAPABILITY_ARGS_CHANGED: t.Final = "its capability arguments have changed"
+_CONFIG_ARGS_CHANGED: t.Final = "its arguments for args.cni have changed"
+# Reasons to recreate an attachment that is as it was recorded.
+REQUEST_CHANGED: t.Final = frozenset((NETWORK_CHANGED, _ARGS_CHANGED, _CAPABILITY_ARGS_CHANGED, _CONFIG_ARGS_CHANGED))
+
+# Errors of an examination that do not show drift: recreating the attachment would not help.
+_NO_EVIDENCE: t.Final = (Code.INCOMPATIBLE_VERSION, Code.IO_FAILURE, Code.TRY_AGAIN)
+
+
+class Step(enum.Enum):
+    """What has to be done about an attachment."""
+
+    KEEP = "keep"
+    CHECK = "check"
+    ADD = "add"
+    RECREATE = "recreate"
+    REMOVE = "remove"
+    FAIL = "fail"
+
+
+class CheckReport(t.NamedTuple):
+    """What an examination of an attachment found.
+
+    Attributes:
+        examined: Whether the kernel was compared or a plugin was asked.
+        error: Drift, or what prevented the examination; None where all is as recorded.
+        reason: The error, with who reported it.
+        false_alarms: Errors of CHECK that are known to be wrong.
+    """
+
+    examined: bool = False
+    error: CniError | None = None
+    reason: str = ""
+    false_alarms: tuple[CniError, ...] = ()
+
+
+class Recorded(t.NamedTuple):
+    """What is known of an attachment.
+
+    Attributes:
+        record: Its record, or the intent of an operation that was not completed.
+        defect: Why the attachment cannot stay, whatever an examination would find.
+        netns_change: Why the recorded network namespace is not the attachment's.
+        check: What an examination found; None before one.
+    """
+
+    record: Record | None = None
+    defect: str = ""
+    netns_change: str = ""
+    check: CheckReport | None = None
+
+    @property
+    def state(self) -> AttachmentState | None:
+        return AttachmentState(self.record.restoration) if self.record else None
+
+    @property
+    def result(self) -> t.Mapping[str, t.Any] | None:
+        """The recorded CNI result."""
+        return self.record.result.keys if self.record and self.record.result else None
+
+    @property
+    def kept_action(self) -> Action:
+        """How results name what was done about an attachment that is not changed."""
+        return Action.CHECKED if self.check and (self.check.examined or self.check.error) else Action.UNCHANGED
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the attachment is complete, not being deleted, and its network namespace exists."""
+        record = self.record
+        return record is not None and record.result is not None and not record.command and not self.netns_change
+
+
+class Decision(t.NamedTuple):
+    """What has to be done about an attachment, and why.
+
+    Attributes:
+        record: The record to keep, examine or delete.
+        error: Why the item fails; with `KEEP`, drift that is only reported.
+        updates_record: Whether the record has to be written although no plugin runs.
+        rolls_back: Whether the attachment is added again as recorded where its replacement cannot be added.
+    """
+
+    step: Step
+    reason: str = ""
+    record: Record | None = None
+    error: CniError | None = None
+    updates_record: bool = False
+    rolls_back: bool = False
+
+
+def decide(recorded: Recorded, desired: DesiredAttachment, policy: Policy) -> Decision:
+    """Return what has to be done; after `Step.CHECK`, decide again with what the examination found."""
+    record = recorded.record
+    if not desired.present:
+        return Decision(Step.REMOVE if record else Step.KEEP, recorded.defect, record)
+    obstacle = desired.problem or (None if policy.dry_run else desired.missing)
+    if obstacle is not None:
+        return Decision(Step.FAIL, recorded.defect, record, obstacle)
+    if record is None or desired.network is None:
+        return Decision(Step.RECREATE if record else Step.ADD, recorded.defect, record)
+    reason = recorded.defect or recorded.netns_change or _changed_request(record, desired.network, desired.attachment)
+    if reason:
+        rolls_back = request_changed_in_place(recorded, desired.network, desired.attachment)
+        return Decision(Step.RECREATE, reason, record, rolls_back=rolls_back)
+    return _decide_in_place(recorded, record, with_current_config(record, desired.network), desired, policy)
+
+
+def _decide_in_place(
+    recorded: Recorded, record: Record, kept: Record, desired: DesiredAttachment, policy: Policy
+) -> Decision:
+    """Decide on an attachment that matches the request; `kept` is its record with the current configuration."""
+    updates = kept is not record or record.restoration != desired.restoration
+    report = recorded.check
+    if report is None:
+        return Decision(Step.CHECK if policy.checks_existing else Step.KEEP, "", kept, updates_record=updates)
+    if report.error is None or policy.on_drift == OnDrift.REPORT:
+        return Decision(Step.KEEP, report.reason, kept, report.error, updates_record=updates)
+    if report.error.code in _NO_EVIDENCE:
+        error = report.error.with_detail("it was left as it is, for this does not tell how it is")
+        return Decision(Step.FAIL, report.reason, kept, error)
+    if policy.on_drift == OnDrift.FAIL:
+        return Decision(Step.FAIL, report.reason, kept, report.error)
+    return Decision(Step.RECREATE, report.reason, record)
+
+
+def request_changed_in_place(recorded: Recorded, network: NetworkConfiguration, attachment: Attachment) -> bool:
+    """Return whether only the requested configuration or arguments changed."""
+    record = recorded.record
+    return record is not None and recorded.is_in_place and bool(_changed_request(record, network, attachment))
+
+
+def with_current_config(record: Record, network: NetworkConfiguration) -> Record:
+    """Return the record with the operations that the network's configuration forbids now.
+
+    Plugins are not told of these, so nothing is recreated for them.
+    """
+    if record.network().disabled_operations == network.disabled_operations:
+        return record
+    return dataclasses.replace(record, config=network.content)
+
+
+def _changed_request(record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
+    """Return what of the request differs from the record, or an empty string."""
+    was = record.attachment
+    if record.config != network.content and record.network() != network:
+        return NETWORK_CHANGED
+    if dict(was.args) != dict(attachment.args):
+        return _ARGS_CHANGED
+    if not _is_same_request(was.capability_args, attachment.capability_args):
+        return _CAPABILITY_ARGS_CHANGED
+    if not json_text.is_same(was.config_args, attachment.config_args):
+        return _CONFIG_ARGS_CHANGED
+    return ""
+
+
+def _is_same_request(was: t.Mapping[str, t.Any], desired: t.Mapping[str, t.Any]) -> bool:
+    """Return whether plugins get the same capability arguments; other runtimes may record them in another form."""
+    if json_text.is_same(was, desired):
+        return True
+    # Loaded only where there is a difference.
+    from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import normalize_capability_args
+
+    return json_text.is_same(normalize_capability_args(was), normalize_capability_args(desired))
+
+
+__all__ = (
+    "NETWORK_CHANGED",
+    "REQUEST_CHANGED",
+    "CheckReport",
+    "Decision",
+    "Recorded",
+    "Step",
+    "decide",
+    "request_changed_in_place",
+    "with_current_config",
+)

@@ -1,0 +1,103 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.transition import CniResult, Transition
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    AttachmentState,
+    Check,
+    DesiredAttachment,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_to_be_repeated, with_advice
+
+_REPETITIONS: t.Final = 3
+
+
+class Execution(Transition):
+    """Makes the changes that were decided: runs ADD and DEL, and writes records."""
+
+    def _attach(self, network: NetworkConfiguration, *, again: bool) -> None:
+        self._result = self._add_repeatedly(network, again=again).keys
+        self._touched, self._after = True, AttachmentState(self._desired.restoration)
+        if self._prerequisites.policy.check != Check.NEVER:
+            # Rules that a plugin says it has just made are believed once; those of a recreated attachment are looked for.
+            report = self._checker.check_new(self._desired.attachment, rules=again)
+            self._error, self._false_alarms = report.error, report.false_alarms
+
+    def _add_repeatedly(self, network: NetworkConfiguration, *, again: bool) -> Result:
+        for _failed in range(_REPETITIONS):
+            try:
+                return self._add_once(network, again)
+            except CniError as exc:
+                if not is_to_be_repeated(exc):
+                    raise with_advice(exc) from None
+        return self._add_once(network, again)
+
+    def _add_once(self, network: NetworkConfiguration, again: bool) -> Result:
+        return add(self._runtime, network, self._desired.attachment, self._desired.restoration, again=again)
+
+    def _detach(self, record: Record, successor: DesiredAttachment | None, *, is_name_needed: bool) -> None:
+        from ansible_collections.cni.node.plugins.module_utils._node.attachments.teardown import detach
+
+        try:
+            detach(self._runtime, self._conf_dir, record, successor, is_name_needed=is_name_needed)
+        except CniError:
+            self._touched = self._runtime.intents.may_have(record.attachment.key)
+            raise
+        self._touched = True
+
+    def _restore(self, record: Record) -> CniResult:
+        return add_as_recorded(self._runtime, record)
+
+    def _update_record(self, record: Record) -> None:
+        identity = record.netns_identity or netns_identity(record.attachment.netns)  # other runtimes keep none
+        restoration = self._desired.restoration
+        self._runtime.records.write(dataclasses.replace(record, restoration=restoration, netns_identity=identity))
+
+    def _require_possible(self, desired: DesiredAttachment) -> None:
+        self._prerequisites.require_values(desired)
+        if desired.network is not None:
+            self._runtime.require_plugins(desired.network)
+
+    def _note_missing(self, error: CniError) -> None:
+        raise error
+
+
+def add(
+    runtime: Runtime,
+    network: NetworkConfiguration,
+    attachment: Attachment,
+    restoration: Restoration | None,
+    *,
+    again: bool,
+) -> Result:
+    """Run ADD once, and remove what the plugins' DEL leaves behind where it fails; arguments as of `Runtime.add`."""
+
+    def clean_up(error: CniError | None) -> bool:
+        from ansible_collections.cni.node.plugins.module_utils._node.attachments import teardown
+
+        return teardown.clean_up(runtime, Record(attachment, network.content), error)
+
+    return runtime.add(network, attachment, restoration, again=again, clean_up=clean_up)
+
+
+def add_as_recorded(runtime: Runtime, record: Record) -> CniResult:
+    """Add an attachment again with its recorded configuration and arguments; return its CNI result."""
+    return add(runtime, record.network(), record.attachment, record.restoration, again=True).keys
+
+
+__all__ = ("Execution", "add", "add_as_recorded")

@@ -115,7 +115,7 @@ def test_there_is_a_warning_where_not_all_of_it_has_room(ensure: Ensure, plugins
     done = ensure(*items, _ansible_verbosity=3)
     done.ok()
     (warning,) = done.warnings
-    assert warning.endswith("more calls of plugins is not shown: there is no room for it")
+    assert warning.endswith("more plugin calls is not shown, because the log is full")
 
 
 def test_check_mode_says_what_will_be_and_warns_of_what_is_missing(ensure: Ensure, tmp_path: pathlib.Path) -> None:

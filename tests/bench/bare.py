@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The plugins' processes alone: the same executables and requests, started as directly as Python can."""
+"""Run the plugins' processes alone: the same executables and requests, started as directly as Python can."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Call = tuple[str, dict[str, str], bytes]
 
 
 class Bare:
-    """Does what every runtime has to: start, hand over, read, wait; and hands a result on to the next plugin."""
+    """Do the work that every runtime must do: start, send the request, read the result, wait, pass the result on."""
 
     def __init__(self, node: BenchNode, network: Json, workers: int) -> None:
         self._node = node
@@ -72,7 +72,7 @@ class Bare:
 
 
 def ask_versions(node: BenchNode, workers: int) -> float:
-    """The seconds that VERSION of all plugins of the node takes."""
+    """Return the seconds that VERSION of all plugins of the node takes."""
     paths = [path for directory in node.plugin_dirs for path in sorted(pathlib.Path(directory).glob("*"))]
     environment = {**os.environ, "CNI_COMMAND": "VERSION"}
     chains = [[(str(path), environment, request.for_version_probe())] for path in paths]
@@ -89,7 +89,7 @@ def run_chain(command: str, calls: t.Sequence[Call]) -> bytes:
 
 
 def run_plugin(path: str, environment: dict[str, str], content: bytes) -> bytes:
-    """The content is smaller than a pipe."""
+    """Run one plugin; the request must be smaller than a pipe's buffer."""
     stdin, request_end = os.pipe()
     result_end, stdout = os.pipe()
     os.write(request_end, content)
@@ -112,7 +112,7 @@ def run_plugin(path: str, environment: dict[str, str], content: bytes) -> bytes:
 def _timed(
     operation: t.Callable[[t.Sequence[Call]], bytes], chains: t.Sequence[t.Sequence[Call]], workers: int
 ) -> tuple[float, list[bytes]]:
-    """With several workers, processes: threads of Python would wait for one another."""
+    """Time the calls; workers are processes, because Python's threads would wait for one another."""
     if workers == 1:
         started = time.monotonic()
         printed = [operation(chain) for chain in chains]

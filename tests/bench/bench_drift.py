@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How long it takes to find out that nothing has drifted: links, addresses, routes and rules of real attachments."""
+"""Chapter: the time of a drift check that finds none, over links, addresses, routes and rules of real attachments."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ EACH = Target(1.0)
 
 
 def chapter(bench: Bench) -> str:
-    plain, plugins = _measured(bench, bench_networks.plain(bench.node.leases), "DRIFT", "CHECK")
-    (ruled,) = _measured(bench, bench_networks.ruled(bench.node.leases), "DRIFT")
+    plain, plugins = _measure_commands(bench, bench_networks.plain(bench.node.leases), "DRIFT", "CHECK")
+    (ruled,) = _measure_commands(bench, bench_networks.ruled(bench.node.leases), "DRIFT")
     return "\n\n".join(
         [
             f"Milliseconds per attachment, {bench.effort.many} attachments to bridge with host-local, "
@@ -34,8 +34,8 @@ def chapter(bench: Bench) -> str:
     )
 
 
-def _measured(bench: Bench, network: bench_networks.Json, often: str, *once: str) -> list[Series]:
-    """What each of these takes for one attachment."""
+def _measure_commands(bench: Bench, network: bench_networks.Json, often: str, *once: str) -> list[Series]:
+    """Return the milliseconds per attachment of each command."""
     node, many = bench.node, bench.effort.many
     node.clean()
     items = node.attachments(network, many)

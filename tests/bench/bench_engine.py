@@ -29,7 +29,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Policy,
 )
 
-# What is asked for, and what has to come out of it. NOTHING is a run in which everything is as wanted already.
+# The policy, the state and the expected action of each command. NOTHING is a run that changes nothing.
 COMMANDS: dict[str, tuple[Policy, bool, str]] = {
     "ADD": (Policy(check=Check.NEVER), True, "added"),
     "CHECK": (Policy(check=Check.ALWAYS, on_drift=OnDrift.FAIL), True, "checked"),

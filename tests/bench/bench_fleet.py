@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Chapter: a fleet of nodes from nothing and again, over SSH, against a playbook of built-in modules."""
+"""Chapter: a fleet of nodes provisioned from nothing and again over SSH, against a playbook of built-in modules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FLEET = pathlib.Path("/run/bench-fleet")
 LIBCNI = "/usr/local/bin/libcni-runner"
 OURS, THEIRS = "the roles", "built-in modules"
 PLAYBOOKS = {OURS: "fleet", THEIRS: "fleet_by_hand"}
-# Built-in modules take so long that larger fleets would say the same for an hour.
+# Built-in modules are slow: larger fleets would take an hour and give the same ratio.
 SIDE_BY_SIDE = 10
 
 
@@ -81,7 +81,7 @@ def _measure(bench: Bench, size: int, name: str) -> tuple[TimedPlaybook, TimedPl
 
 @contextlib.contextmanager
 def running(bench: Bench, size: int) -> t.Iterator[pathlib.Path]:
-    """Yield the inventory of so many nodes, all in the group `fleet`, which have the program over libcni."""
+    """Yield the inventory of a new fleet; all nodes are in the group `fleet` and have libcni-runner."""
     life.up(FLEET, size)
     try:
         for place in places(FLEET):
@@ -96,7 +96,7 @@ def running(bench: Bench, size: int) -> t.Iterator[pathlib.Path]:
 
 
 def provisioning() -> Json:
-    """What both playbooks are told: a network with two attachments, and where the plugins are."""
+    """Return the variables of both playbooks: a network, two attachments and the plugins' source."""
     archive, digest, *dummy = archives.make(FLEET / "archives")
     libcni = [
         LIBCNI,

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What kind of machine this is, in words."""
+"""Describe the machine that the measurements run on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _is_virtual() -> bool:
 
 
 def _program(*argv: str) -> str:
-    """What it prints, or the version in there."""
+    """Return the program's output, or the version in it."""
     search = os.pathsep.join((os.environ["PATH"], "/usr/sbin", "/sbin"))
     printed = subprocess.run(argv, env={"PATH": search}, check=False, capture_output=True, text=True).stdout.strip()
     found = re.search(r"\d+\.\d+\S*( \(\w+\))?", printed)
@@ -46,7 +46,7 @@ def _program(*argv: str) -> str:
 
 
 def _package(name: str) -> str:
-    """As Debian counts; elsewhere nobody knows, for builds of the plugins seldom say."""
+    """Return the version of the Debian package; plugins themselves seldom print one."""
     return (
         _program("dpkg-query", "--show", "--showformat=${Version}", name) if shutil.which("dpkg-query") else "unknown"
     )

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The networks that are measured."""
+"""The networks that the benchmarks use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOOP = "noop"
 
 
 def example(leases: str) -> Json:
-    """The specification's own example: bridge with host-local, tuning and portmap."""
+    """Return the specification's own example: bridge with host-local, tuning and portmap."""
     return {
         "cniVersion": "1.0.0",
         "name": "example",
@@ -27,12 +27,12 @@ def example(leases: str) -> Json:
 
 
 def plain(leases: str) -> Json:
-    """What most people have: bridge with host-local."""
+    """Return the most common network: bridge with host-local."""
     return {"cniVersion": "1.0.0", "name": "plain", "plugins": [_bridge("cni1", "10.2.0.0/16", leases)]}
 
 
 def ruled(leases: str) -> Json:
-    """The same, with rules of the node's firewall for each attachment."""
+    """Return the common network with firewall rules for each attachment."""
     return {
         "cniVersion": "1.0.0",
         "name": "ruled",
@@ -44,23 +44,23 @@ def ruled(leases: str) -> Json:
 
 
 def point_to_point(leases: str, number: int) -> Json:
-    """A pair of interfaces for each attachment: a bridge has no more than 1,024 ports."""
+    """Return a network of ptp, which has no limit of 1,024 ports as a bridge has."""
     ipam = _host_local(f"10.{100 + number}.0.0/16", leases)
     return {"cniVersion": "1.0.0", "name": f"ptp{number}", "plugins": [{"type": "ptp", "ipam": ipam}]}
 
 
 def noop(plugins: int) -> Json:
-    """So many plugins that do next to nothing: what is left is the runtime."""
+    """Return a network of plugins that do next to nothing, so that the runtime's own time remains."""
     return {"cniVersion": "1.0.0", "name": f"noop{plugins}", "plugins": [{"type": NOOP}] * plugins}
 
 
 def loopback() -> Json:
-    """The cheapest of the reference plugins."""
+    """Return the network of the cheapest reference plugin."""
     return {"cniVersion": "1.0.0", "name": "loopback", "plugins": [{"type": "loopback"}]}
 
 
 def items(network: Json, containers: t.Sequence[str], netns_dir: str) -> list[Json]:
-    """One attachment for each container, as libcni-runner takes them; the values of capabilities go where declared."""
+    """Return an attachment per container, in the form of libcni-runner, with the capability values that are declared."""
     declared = {name for plugin in network["plugins"] for name in plugin.get("capabilities", ())}
     return [
         {

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The throw-away node that everything is measured on."""
+"""The throw-away node of the benchmarks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFERENCE_PLUGINS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
 
 @dataclasses.dataclass(frozen=True)
 class BenchNode:
-    """Directories below one that is in memory; only the records' may be elsewhere."""
+    """Directories of the node, in memory; only the records may be elsewhere."""
 
     top: pathlib.Path
     cache_dir: pathlib.Path
@@ -56,7 +56,7 @@ class BenchNode:
         return str(self.top / "leases")
 
     def attachments(self, network: Json, count: int) -> list[Json]:
-        """Items for so many containers, after their namespaces and the network's file have been made."""
+        """Create the namespaces and the network's file, and return the attachments of `count` containers."""
         containers = [f"bench{number:04d}" for number in range(count)]
         trial_netns.ensure(containers, present=True, dry_run=False)
         path = self.conf_dir / f"10-{network['name']}.conflist"
@@ -64,7 +64,7 @@ class BenchNode:
         return bench_networks.items(network, containers, netns.DIRECTORY)
 
     def clean(self) -> None:
-        """Take away what DEL leaves behind by design, so that the next one starts as the first did."""
+        """Remove what DEL leaves by design, so that the next contestant starts on the same node."""
         for directory in (self.cache_dir, self.leases):
             shutil.rmtree(directory, ignore_errors=True)
         for bridge in [name for name in links() if name.startswith("cni")]:

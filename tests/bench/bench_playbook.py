@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs a playbook, on this node over the local connection if not told otherwise, and says how long it and its tasks took."""
+"""Run a playbook, by default over the local connection, and measure it and its tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CALLS = "calls"
 
 @dataclasses.dataclass(frozen=True)
 class TimedPlaybook:
-    """Seconds: of the whole command, and of every task by its name, as often as it ran; how often a node was asked."""
+    """Seconds of the whole command and of every run of each task, and the number of remote calls."""
 
     seconds: float
     tasks: dict[str, list[float]]
@@ -55,7 +55,7 @@ def play(
 
 
 def options(bench: Bench, items: list[Json]) -> Json:
-    """What the module `attachments` is asked for."""
+    """Return the arguments of the module `attachments`."""
     node = bench.node
     return {
         "attachments": items,
@@ -66,7 +66,7 @@ def options(bench: Bench, items: list[Json]) -> Json:
 
 
 def variables(bench: Bench, items: list[Json]) -> Json:
-    """The same, as the playbooks call it."""
+    """Return the arguments as variables of the playbooks."""
     return {f"bench_{name}": value for name, value in options(bench, items).items()}
 
 
@@ -86,7 +86,7 @@ def _environment(scratch: str, pipelining: bool) -> dict[str, str]:
 
 
 def _tasks(report_dir: pathlib.Path) -> dict[str, list[float]]:
-    """The callback of ansible-core names a test case `[HOST] PLAY: TASK` and adds what a task was given after a space."""
+    """Return the seconds of each task. The callback of ansible-core names a test case `[HOST] PLAY: TASK ARGUMENTS`."""
     (report,) = report_dir.glob("*.xml")
     tasks: dict[str, list[float]] = {}
     for case in xml.etree.ElementTree.parse(report).iter("testcase"):

@@ -37,7 +37,7 @@ def chapter(bench: Bench) -> str:
     rounds = itertools.count()
     turns = {name: functools.partial(_turn, contestant, rounds) for name, contestant in contestants.items()}
     for turn in turns.values():
-        turn()  # reads the schemas, and imports the library
+        turn()  # reads the schemas and imports the library
     given = interleaved(bench.effort.short_rounds, turns)
     measured = {name: Series(tuple(values)) for name, values in given.items()}
     ours = measured.pop(ALL)
@@ -59,7 +59,7 @@ def _turn(contestant: Contestant, rounds: t.Iterator[int]) -> float:
 
 
 def _texts(number: int) -> list[bytes]:
-    """The specification's example with other names, bridges and subnets each time, as files have it."""
+    """Return texts of the specification's example, each with a name, a bridge and a subnet of its own."""
     return [_text(number, place) for place in range(COUNT)]
 
 
@@ -76,7 +76,7 @@ def _ours(levels: t.Sequence[str], texts: t.Sequence[bytes]) -> int:
 
 
 def _jsonschema(texts: t.Sequence[bytes]) -> int:
-    """What it takes to write by oneself, once there are schemas."""
+    """Validate with jsonschema and the same schemas alone, as a short script would."""
     found = 0
     for text in texts:
         network = json.loads(text)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Who is measured: each takes items through ADD, CHECK and DEL and says how many seconds each command took."""
+"""The contestants: each runs ADD, CHECK and DEL for items and returns the seconds of a command."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
 from ansible_collections.cni.node.tests.support.libcni import Libcni, Report
 
 COMMANDS = ("ADD", "CHECK", "DEL")
-# portmap 1.1 and before look for rules of IPv6 that IPv4 does not need. The engine knows better, libcni reports it.
+# portmap up to 1.1 expects IPv6 rules for IPv4 mappings. The engine ignores this error, libcni reports it.
 FALSE_ALARM = "could not check ipv6 dnat"
 
 
 class Contestant(t.Protocol):
     def run(self, command: str, items: t.Sequence[Json]) -> float:
-        """The seconds that took; fails where one item failed."""
+        """Return the seconds that the command took; raise an error if an item failed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class EngineProcess:
+    """The engine with all items in one process."""
+
     node: BenchNode
     workers: int
 
@@ -46,7 +48,7 @@ class EngineProcess:
 
 @dataclasses.dataclass(frozen=True)
 class LibcniProcess:
-    """All items in one process."""
+    """libcni with all items in one process."""
 
     node: BenchNode
     program: pathlib.Path
@@ -58,7 +60,7 @@ class LibcniProcess:
 
 @dataclasses.dataclass(frozen=True)
 class LibcniProcesses:
-    """A process for each item, one after another, as a script over cnitool would."""
+    """libcni with a process for each item, one after another, as a script over cnitool would run."""
 
     node: BenchNode
     program: pathlib.Path
@@ -85,7 +87,7 @@ def succeeded(report: Report) -> Report:
 
 
 def cycle(node: BenchNode, contestant: Contestant, items: t.Sequence[Json]) -> t.Callable[[], dict[str, float]]:
-    """One turn: through all commands, with the node as it was found."""
+    """Return one turn: all commands, on a clean node."""
 
     def turn() -> dict[str, float]:
         start_over(node, contestant, items)
@@ -98,9 +100,9 @@ def cycle(node: BenchNode, contestant: Contestant, items: t.Sequence[Json]) -> t
 
 
 def start_over(node: BenchNode, contestant: Contestant, items: t.Sequence[Json]) -> None:
-    """A clean node on which one attachment has come and gone.
+    """Clean the node, then add and delete one attachment.
 
-    portmap makes chains that are there for good, and two of them at a time may fail in it.
+    portmap creates chains that stay; two plugins that create them at the same time may fail.
     """
     node.clean()
     for command in ("ADD", "DEL"):

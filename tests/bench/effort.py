@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What every chapter is given: where to measure, how much, and how often."""
+"""The bench of a chapter: the node, the number of attachments and the number of rounds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
 
 @dataclasses.dataclass(frozen=True)
 class Effort:
-    """How much, and how often.
+    """Sizes and rounds of the measurements.
 
     Attributes:
-        many_rounds: Where those who are compared differ by less than one round differs from the next.
-        few: Attachments where real plugins run.
-        many: Attachments where the runtime's own work is looked at.
-        crowd: As many as a node may ever have.
+        many_rounds: Rounds where contestants differ less than two rounds do.
+        few: Attachments with real plugins.
+        many: Attachments for the runtime's own time.
+        crowd: The most attachments that a node is likely to have.
         fleets: Nodes of each fleet.
     """
 
@@ -46,5 +46,5 @@ class Bench:
     libcni: pathlib.Path
     disk: pathlib.Path
     effort: Effort
-    # As many as the module `attachments` takes when it is not told.
+    # The default of the module `attachments`.
     workers: int = dataclasses.field(default_factory=default_workers)

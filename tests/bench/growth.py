@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Chapter: thousands of attachments on one node, and many thousand leases beside them."""
+"""Chapter: thousands of attachments on one node, and many thousand other leases."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ COMMANDS = {"`check: never`": "NOTHING", "`check: drift`": "DRIFT"}
 
 
 def chapter(bench: Bench) -> str:
-    # A turn is short, and the difference between two that is looked for is small.
+    # Many rounds, because turns are short and differ little.
     node, crowd, rounds = bench.node, bench.effort.crowd, 2 * bench.effort.short_rounds
     node.clean()
-    # host-local reads every lease of a network for each address that it gives.
+    # Several networks, because host-local reads every lease of a network for each address that it allocates.
     several = [bench_networks.point_to_point(node.leases, number) for number in range(NETWORKS)]
     each = [node.attachments(network, crowd) for network in several]
     items = [each[place % NETWORKS][place] for place in range(crowd)]
@@ -40,7 +40,7 @@ def chapter(bench: Bench) -> str:
     try:
         found = by_key(interleaved(rounds, turns))
     finally:
-        # Faster than DEL, which nobody measures here: the interfaces go with them.
+        # Faster than DEL, which is not measured here: the kernel removes the interfaces with their namespaces.
         trial_netns.ensure([item["container_id"] for item in items], present=False, dry_run=False)
         node.clean()
     return "\n\n".join(
@@ -67,7 +67,7 @@ def _turn(engine: EngineProcess, items: list[Json]) -> dict[str, float]:
 
 
 def _leased_turn(engine: EngineProcess, items: list[Json], several: list[Json]) -> dict[str, float]:
-    """The same, with leases as host-local keeps them, from the other end of the range than it gives them."""
+    """Run a turn with other leases, at the far end of each range."""
     leases = [
         pathlib.Path(engine.node.leases, network["name"], str(last - number))
         for network in several

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Chapter: one task of this collection, against a task that loops over a command, on a node over SSH."""
+"""Chapter: one task of this collection against a task that loops over a command, over SSH."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Measures the collection side by side with its peers: tests/bench/run [--quick] [--only CHAPTER]... [--write PAGE].
+"""Measure the collection and its peers: tests/bench/run [--quick] [--only CHAPTER]... [--write PAGE].
 
-The measuring runs inside tests/support/sandbox; what it prints as Markdown comes out of there through a directory.
+Measurements run inside tests/support/sandbox, and leave it as Markdown files in a directory.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
 
 
 def measure(chosen: argparse.Namespace, output: pathlib.Path) -> None:
-    """Inside the sandbox: one file of Markdown for each chapter."""
+    """Write one Markdown file per chapter; runs inside the sandbox."""
     bench = Bench(
         BenchNode.prepare(pathlib.Path("/run/bench")), build.libcni_runner(), output, QUICK if chosen.quick else WHOLE
     )
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> int:
     build.libcni_runner()
     with tempfile.TemporaryDirectory(dir=build.REPOSITORY / ".cache") as output:
         argv = [os.fspath(SANDBOX), sys.executable, "-m", f"{__package__}.main", "--inside", output, *arguments]
-        # PYTHONUNBUFFERED, for one, would have a module that comes by pipelining read byte by byte.
+        # PYTHONUNBUFFERED, for example, would make a pipelined module read its input byte by byte.
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("ANSIBLE_", "JUNIT_", "PYTHON"))}
         done = subprocess.run(argv, env={**kept, "CNI_SANDBOX_OUT": output}, check=False)
         if done.returncode == 0 and chosen.write:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Chapter: every module on a node that is as wanted already."""
+"""Chapter: every module on a node that needs no change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def chapter(bench: Bench) -> str:
             "bench_installed": str(bench.node.top / "installed"),
         },
     )
-    # The first round makes the node what is wanted.
+    # The first round changes the node.
     tasks = {name: Series(tuple(seconds[1:])) for name, seconds in played.tasks.items()}
     ping = tasks.pop(PING)
     libcni = LibcniProcess(bench.node, bench.libcni, bench.workers)

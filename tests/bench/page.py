@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A page of prose in which the tables between two markers are replaced by new ones."""
+"""Replace the tables between two markers in a page of prose."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typing as t
 
 
 def replace(page: pathlib.Path, chapters: t.Mapping[str, str]) -> None:
-    """Every chapter has its place: `<!-- bench NAME -->` up to `<!-- bench end -->`."""
+    """Put each chapter's tables between `<!-- bench NAME -->` and `<!-- bench end -->`."""
     text = page.read_text(encoding="utf-8")
     for name, tables in chapters.items():
         begin, end = re.escape(f"<!-- bench {name} -->"), re.escape("<!-- bench end -->")

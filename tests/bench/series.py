@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What was measured in several rounds, and how two such things compare."""
+"""Series of measurements, and their comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = t.TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """One value a round. Arithmetic goes round by round, so that what slows down a whole round cancels out."""
+    """One value per round. Arithmetic works round by round, so that a slow round cancels out."""
 
     values: tuple[float, ...]
 
@@ -33,14 +33,14 @@ class Series:
         return Series(tuple(value * factor for value in self.values))
 
     def __str__(self) -> str:
-        """The median, with the lowest and the highest."""
+        """Return the median, the lowest and the highest value."""
         digits = 0 if self.median >= 100 else 1 if self.median >= 10 else 2
         low, middle, high = (f"{value:.{digits}f}" for value in (min(self.values), self.median, max(self.values)))
         return f"{middle} ({low} to {high})"
 
 
 def interleaved(rounds: int, contestants: t.Mapping[str, t.Callable[[], T]]) -> dict[str, list[T]]:
-    """What each contestant gave in each round, where all of them have had a turn before one has the next."""
+    """Return each contestant's values; in every round, each contestant has one turn."""
     given: dict[str, list[T]] = {name: [] for name in contestants}
     for dummy in range(rounds):
         for name, contestant in contestants.items():
@@ -49,7 +49,7 @@ def interleaved(rounds: int, contestants: t.Mapping[str, t.Callable[[], T]]) -> 
 
 
 def by_key(given: t.Mapping[str, t.Sequence[t.Mapping[str, float]]]) -> dict[str, dict[str, Series]]:
-    """The same, where a turn gives several values: contestant, then key, then the rounds."""
+    """Return the series of turns with several values, by contestant and key."""
     return {
         name: {key: Series(tuple(turn[key] for turn in turns)) for key in turns[0]} for name, turns in given.items()
     }

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tables as Markdown, which people can read as they are."""
+"""Markdown tables that are readable as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible_collections.cni.node.tests.bench.series import Series
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """What the median shall be."""
+    """The limit of a median."""
 
     limit: float
     at_least: bool = False

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Release archives for tests, made of the plugins that the machine's distribution installs.
+"""Release archives for tests, made of the distribution's plugins.
 
-They are named and laid out as the reference plugins' releases are, each with its digest in a file beside it. Two
-versions, so that there is something to upgrade to: in the later one every plugin is another file, and one is missing.
+Names and layout are those of the reference plugins' releases, each with its digest in a file beside it. Two
+versions allow an upgrade: in the later one every plugin is a different file, and one is missing.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ansible_collections.cni.node.tests.fleet.place import FleetRefused
 
 INSTALLED = ("/usr/lib/cni", "/usr/libexec/cni")
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-# By version, what is added to each file, and which are missing. The first is what Debian 12 has; the second was never
+# By version, the bytes added to each file and the missing plugins. Debian 12 has the first; the second was never
 # released under this number.
 VERSIONS: dict[str, tuple[bytes, tuple[str, ...]]] = {"1.1.1": (b"", ()), "1.1.99": (b"\n", ("vrf",))}
 CACHE = pathlib.Path(__file__).resolve().parents[2] / ".cache" / "fleet"
 
 
 def make(into: pathlib.Path, cache: pathlib.Path = CACHE) -> list[pathlib.Path]:
-    """Links to the archives, which are kept for the next time."""
+    """Return links to the archives, which are kept for the next call."""
     into.mkdir(parents=True, exist_ok=True)
     plugins = installed()
     links = []
@@ -69,7 +69,7 @@ def _stamp(plugins: t.Sequence[pathlib.Path], added: bytes) -> str:
 
 
 def _write(path: pathlib.Path, plugins: t.Sequence[pathlib.Path], added: bytes) -> None:
-    """Owned by whoever built the release, as theirs are; the same bytes from the same plugins."""
+    """Write an archive whose owner is a build user, as upstream's is; the same plugins give the same bytes."""
     with (
         open(path, "wb") as raw,
         gzip.GzipFile("", "wb", 1, raw, mtime=0) as packed,

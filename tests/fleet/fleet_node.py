@@ -26,7 +26,7 @@ from ansible_collections.cni.node.tests.support.sandbox import MS_BIND, MS_NODEV
 PR_CAPBSET_DROP = 24
 CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_SYS_TIME = 16, 17, 22, 25
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "net/tun")
-# A node has never seen CNI, whatever the machine has been used for, and gets its plugins by the collection only.
+# A node starts without CNI, whatever the machine was used for; only the collection installs plugins.
 UNSEEN = (*sandbox.CNI_PATHS, "/usr/lib/cni", "/usr/libexec/cni")
 SSHD_CONFIG = """\
 Port 22
@@ -46,7 +46,7 @@ PidFile none
 
 
 def start(node: Place, wired: int, report: int) -> t.NoReturn:
-    """Become the node. `report` is told "made", then "up", or else what went wrong; `wired` tells when the link is there."""
+    """Become the node. `report` receives "made", then "up", or an error; `wired` signals that the link exists."""
     try:
         sshd = shutil.which("sshd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
         if not sshd:
@@ -60,7 +60,7 @@ def start(node: Place, wired: int, report: int) -> t.NoReturn:
         drop_capabilities()
         os.write(report, b"made")
         if not os.read(wired, 1):
-            raise FleetRefused("whoever made it is gone")
+            raise FleetRefused("the process that made the node has ended")
         raise_links(node)
         child = subprocess.Popen([sshd, "-D", "-e", "-f", "/run/fleet/sshd_config"], preexec_fn=_unblock)
         os.write(report, b"up")
@@ -93,7 +93,7 @@ def make_root(node: Place) -> None:
 
 
 def forget_cni(root: pathlib.Path) -> None:
-    """Only at a node's first start: after that it is the node's own."""
+    """Remove CNI's files at the node's first start; later the node's own files stay."""
     marker = root.parent / "started"
     if marker.exists():
         return
@@ -102,7 +102,7 @@ def forget_cni(root: pathlib.Path) -> None:
 
 
 def let_root_in(root: pathlib.Path) -> None:
-    """sshd turns away an account whose password is locked, keys or not."""
+    """Unlock root's account: sshd refuses a locked one, even with a key."""
     shadow = root / "etc" / "shadow"
     lines = shadow.read_text(encoding="utf-8").splitlines(keepends=True)
     opened = [f"root:*:{line.split(':', 2)[2]}" if line.startswith("root:!") else line for line in lines]
@@ -128,7 +128,7 @@ def make_devices(root: pathlib.Path) -> None:
 
 
 def write_door(node: Place, run: pathlib.Path) -> None:
-    """What sshd needs; in /run, so that nothing of it is among the node's files."""
+    """Write sshd's files to /run, so that they are not among the node's files."""
     door = run / "fleet"
     door.mkdir(mode=0o700)
     (run / "sshd").mkdir(mode=0o755)
@@ -139,7 +139,7 @@ def write_door(node: Place, run: pathlib.Path) -> None:
 
 
 def enter(node: Place) -> None:
-    """Make the node's root the root, with nothing left of the old one."""
+    """Make the node's root the root file system and detach the old one."""
     os.chdir(node.root)
     call("pivot_root", b".", b".", doing="change the root")
     call("umount2", b".", sandbox.MNT_DETACH, doing="leave the old root")

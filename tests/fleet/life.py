@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nodes come, are lost, come back and go."""
+"""Create, lose, restart and remove nodes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from ansible_collections.cni.node.tests.fleet.place import (
 from ansible_collections.cni.node.tests.support import sandbox
 from ansible_collections.cni.node.tests.support.until import until
 
-MAXIMUM = 1000  # a bridge of Linux has 1024 ports
+MAXIMUM = 1000  # a Linux bridge has 1024 ports
 
 
 def up(fleet: pathlib.Path, count: int) -> None:
-    """`count` nodes that have never been used; nothing is left of them where one of them cannot be made."""
+    """Create `count` new nodes; if one fails, remove them all."""
     if not 0 < count <= MAXIMUM:
         raise FleetRefused(f"a fleet of {count} nodes is not possible: ask for 1 to {MAXIMUM}")
     if fleet.exists():
@@ -52,7 +52,7 @@ def up(fleet: pathlib.Path, count: int) -> None:
 
 
 def down(fleet: pathlib.Path) -> None:
-    """Also of a fleet that is half there, or not at all."""
+    """Remove the fleet, however much of it exists."""
     lose(places(fleet))
     _unplug([BRIDGE, *(one.name for one in places(fleet))])
     _unmount(machine(fleet))
@@ -60,7 +60,7 @@ def down(fleet: pathlib.Path) -> None:
 
 
 def lose(nodes: t.Sequence[Place]) -> None:
-    """As if the power went: no process has a say. Their disks stay."""
+    """Kill a node without notice, as a power failure does; its disk stays."""
     for one in nodes:
         if pid := pid_of(one):
             os.kill(pid, signal.SIGKILL)
@@ -70,7 +70,7 @@ def lose(nodes: t.Sequence[Place]) -> None:
 
 
 def start(nodes: t.Sequence[Place]) -> None:
-    """With the disks they have, and come back when one can log in to them all."""
+    """Start nodes with their disks; return when each accepts logins."""
     _unplug([one.name for one in nodes])
     running = [_fork(one) for one in nodes]
     for one in running:
@@ -86,7 +86,7 @@ def start(nodes: t.Sequence[Place]) -> None:
 
 
 def pid_of(place: Place) -> int | None:
-    """Of process 1, unless that has ended; seen from here."""
+    """Return the pid of the node's process 1 as seen from here, or None if it has ended."""
     if not place.process.exists():
         return None
     pid, inode = map(int, place.process.read_text(encoding="utf-8").split())
@@ -113,7 +113,7 @@ class _Running(t.NamedTuple):
 
 
 def _fork(place: Place) -> _Running:
-    """The first child makes the PID namespace and goes, so that the node's process 1 is nobody's but the sandbox's."""
+    """Fork the node through a child that creates its PID namespace, so that the sandbox adopts process 1."""
     (wait, wired), (report, tell) = os.pipe(), os.pipe()
     child = os.fork()
     if child == 0:
@@ -143,7 +143,7 @@ def _become(place: Place, wait: int, tell: int, *others: int) -> t.NoReturn:
 
 
 def _redirect(log: pathlib.Path) -> None:
-    """Whoever reads what `fleet up` prints must not wait for the nodes' end."""
+    """Redirect the output, so that readers of `fleet up` do not wait for the nodes' end."""
     null, said = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for number, descriptor in ((0, null), (1, said), (2, said)):
         os.dup2(descriptor, number)
@@ -159,7 +159,7 @@ def _prepare(fleet: pathlib.Path) -> None:
 
 
 def _unmount(path: pathlib.Path) -> None:
-    """Before anything below is deleted, for below is the machine itself."""
+    """Unmount the root before deleting files: the machine's own files are below it."""
     if path.is_mount():
         sandbox.call("umount2", os.fsencode(path), sandbox.MNT_DETACH, doing=f"unmount {path}")
 
@@ -183,7 +183,7 @@ def _wiring(place: Place) -> list[str]:
 
 
 def _unplug(links: t.Sequence[str]) -> None:
-    """The kernel takes a lost node's link away by itself, but in its own time."""
+    """Delete the node's link; the kernel would remove it later."""
     for link in links:
         until(lambda link=link: not _is_link(link) or _deleted(link))  # type: ignore[misc]
 
@@ -197,7 +197,7 @@ def _is_link(name: str) -> bool:
 
 
 def _ip(lines: t.Sequence[str]) -> None:
-    """`ip` commands, done as one."""
+    """Run `ip` commands as one batch."""
     if not shutil.which("ip"):
         raise FleetRefused("ip is missing: install iproute2")
     done = subprocess.run(["ip", "-batch", "-"], input="\n".join(lines), check=False, capture_output=True, text=True)

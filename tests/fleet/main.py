@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nodes made of namespaces, reached over SSH, for tests that need a fleet. Works inside tests/support/sandbox only."""
+"""Nodes made of namespaces, reached over SSH, for tests of a fleet; works inside tests/support/sandbox only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Json = dict[str, t.Any]
 
 
 def inventory(fleet: pathlib.Path) -> Json:
-    """In the form of Ansible's script plugin; every node is in the group `fleet`."""
+    """Return the inventory for Ansible's script plugin; every node is in the group `fleet`."""
     nodes = places(fleet)
     return {
         "fleet": {"hosts": [one.name for one in nodes], "vars": _connection(fleet)},
@@ -39,14 +39,14 @@ def inventory(fleet: pathlib.Path) -> Json:
 
 
 def _connection(fleet: pathlib.Path) -> Json:
-    """Nothing of the user's own SSH configuration, keys or agent takes part."""
+    """Return SSH options that ignore the user's own configuration, keys and agent."""
     options = {
         "IdentitiesOnly": "yes",
         "IdentityAgent": "none",
         "UserKnownHostsFile": known_hosts(fleet),
         "GlobalKnownHostsFile": "/dev/null",
         "StrictHostKeyChecking": "yes",
-        # A node that lost its power says nothing, not even that its connections are closed.
+        # A node without power does not even close its connections.
         "ServerAliveInterval": 5,
         "ServerAliveCountMax": 3,
     }

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where a fleet keeps what belongs to it, and what its nodes are called."""
+"""Paths, names and addresses of a fleet."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import dataclasses
 import ipaddress
 import pathlib
 
-# Reserved for such purposes (RFC 2544), so that no network of a test is in its way.
+# Reserved for benchmarks (RFC 2544), so that no network of a test overlaps.
 SUBNET = ipaddress.IPv4Network("198.18.0.0/16")
 BRIDGE = "fleet0"
 DIRECTORY = pathlib.Path("/run/fleet")
 
 
 class FleetRefused(Exception):
-    """The fleet cannot do it; the text is one sentence for a person."""
+    """The fleet cannot do it; the text is one sentence for the user."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Place:
 
     @property
     def mac(self) -> str:
-        """The same when it comes back, as others remember it."""
+        """Return the MAC of the node's link, which survives a restart."""
         return f"02:c6:12:00:{self.number >> 8:02x}:{self.number & 255:02x}"
 
     @property
@@ -46,7 +46,7 @@ class Place:
 
     @property
     def upper(self) -> pathlib.Path:
-        """What differs from the machine's own root file system."""
+        """Return the overlay's upper directory: the node's differences from the machine's root file system."""
         return self.top / "upper"
 
     @property
@@ -55,12 +55,12 @@ class Place:
 
     @property
     def log(self) -> pathlib.Path:
-        """What the node's process 1 and its sshd say."""
+        """Return the log of the node's process 1 and its sshd."""
         return self.top / "log"
 
     @property
     def process(self) -> pathlib.Path:
-        """The pid of process 1 and the inode of its PID namespace."""
+        """Return the file with the pid of process 1 and the inode of its PID namespace."""
         return self.top / "process"
 
     @property
@@ -77,12 +77,12 @@ def known_hosts(fleet: pathlib.Path) -> pathlib.Path:
 
 
 def machine(fleet: pathlib.Path) -> pathlib.Path:
-    """The machine's root file system alone, read-only: what every node starts from."""
+    """Return the machine's root file system, read-only, which every node starts from."""
     return fleet / "machine"
 
 
 def places(fleet: pathlib.Path) -> list[Place]:
-    """Of the nodes that have been made, in their order; a node that was lost is one of them."""
+    """Return the existing nodes in order, lost ones included."""
     names = [path.name for path in (fleet / "nodes").glob("node*")]
     return [Place(fleet, number) for number in sorted(int(name.removeprefix("node")) for name in names)]
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What has changed on a node since a snapshot: every file, and what its kernel has for it."""
+"""Compare a node with a snapshot: every file and the kernel's state."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ansible_collections.cni.node.tests.support import sandbox
 from ansible_collections.cni.node.tests.support.state import State, file_line, node_state
 
 NAMESPACES = ("net", "mnt", "pid")
-# What logging in, Ansible and Python leave wherever they are used.
+# Files that logins, Ansible and Python leave.
 INCIDENTAL = re.compile(r"^(root/\.ansible|var/log|tmp|run)(/|$)|(^|/)__pycache__(/|$)")
 
-# Counters, and what each link has of its own, which comes and goes with the link.
+# Counters, and the sysctls of single links, which come and go with the link.
 VOLATILE = re.compile(r"/(conf|neigh)/(?!all/|default/)|nf_conntrack_count|/route/|random")
 
 
@@ -34,7 +34,7 @@ def take(nodes: t.Sequence[Place]) -> None:
 
 
 def compare(nodes: t.Sequence[Place], ignored: t.Sequence[str] = (), without: t.Sequence[str] = ()) -> str:
-    """Empty where no node has changed; `ignored` are regular expressions of lines, `without` sections that do not count."""
+    """Return the differences, or an empty string; `ignored` are regular expressions of lines, `without` sections."""
     pattern = "|".join(ignored) or r"(?!)"
     told = []
     for node in nodes:
@@ -51,7 +51,7 @@ def _counting(whole: State, pattern: str, without: t.Sequence[str]) -> State:
 
 
 def state(node: Place) -> State:
-    """The files told are those that differ from the machine's, of which a node has never seen what belongs to CNI."""
+    """Return the node's state; its files are those that differ from the machine's, CNI's own excluded."""
     return State({**_inside(node), "files": files(node.upper, machine(node.fleet), UNSEEN)})
 
 
@@ -60,7 +60,7 @@ def _kept(node: Place) -> pathlib.Path:
 
 
 def files(upper: pathlib.Path, lower: pathlib.Path, unseen: t.Sequence[str] = ()) -> list[str]:
-    """A line for each path at which an overlay's upper layer makes another file than the lower has.
+    """Return a line for each path at which an overlay's upper layer changes the lower one.
 
     `unseen` are patterns of absolute paths that were removed before the node was first used, and so count as if the
     lower layer had never had them.
@@ -78,7 +78,7 @@ def files(upper: pathlib.Path, lower: pathlib.Path, unseen: t.Sequence[str] = ()
 
 
 def _line(top: pathlib.Path, path: str) -> str:
-    """Of a directory no more than that it is one, whose it is and who may enter; nothing where there is none."""
+    """Return the line of a path, or an empty string; a directory has only kind, owner and mode."""
     try:
         status = (top / path).lstat()
     except (FileNotFoundError, NotADirectoryError):
@@ -99,7 +99,7 @@ def _is_opaque(directory: str) -> bool:
 
 
 def _inside(node: Place) -> dict[str, list[str]]:
-    """What a process on the node sees of its network, mounts and sysctls."""
+    """Return the network, mounts and sysctls as a process on the node sees them."""
     pid = pid_of(node)
     if not pid:
         raise FleetRefused(f"{node.name} is not up")
@@ -119,7 +119,7 @@ def _inside(node: Place) -> dict[str, list[str]]:
 
 
 def _tell(handles: t.Sequence[int], stream: int) -> t.NoReturn:
-    """Only a child is in the PID namespace that its parent has entered, and only there /proc has a `self`."""
+    """Write the state from a child process: only a child is in the PID namespace that its parent has entered."""
     status = 1
     with os.fdopen(stream, "w", encoding="utf-8") as out:
         try:
@@ -131,18 +131,18 @@ def _tell(handles: t.Sequence[int], stream: int) -> t.NoReturn:
             os.chdir("/")
             out.write(json.dumps({**node_state().sections, "sysctls": sysctls()}))
             status = 0
-        except Exception as error:  # told to whoever asked, in another process
+        except Exception as error:  # printed by the process that asked
             out.write(f"{type(error).__name__}: {error}")
     os._exit(status)
 
 
 def sysctls() -> list[str]:
-    """Those of the network alone: the others are the machine's."""
+    """Return the sysctls of the network; the others are the machine's."""
     lines = []
     for directory, dummy, names in os.walk("/proc/sys/net"):
         for path in (os.path.join(directory, name) for name in names):
             try:
                 lines.append(f"{path} {pathlib.Path(path).read_text(encoding='utf-8').strip()}")
             except (OSError, UnicodeDecodeError):
-                continue  # some can be written only
+                continue  # some are write-only
     return sorted(line for line in lines if not VOLATILE.search(line))

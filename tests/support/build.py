@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Builds the Go instruments of the interoperation tests from the sources that the distribution installs."""
+"""Build the Go programs of the interoperation tests from the sources that the distribution installs."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ CACHE = REPOSITORY / ".cache/interop"
 
 
 class Unavailable(Exception):
-    """The machine lacks what a build needs; the text says what to install."""
+    """The machine lacks something that a build needs; the text says what to install."""
 
 
 class BuildFailed(Exception):
-    """The compiler refused; the text is its output."""
+    """The compiler failed; the text is its output."""
 
 
 def libcni_runner(cache: pathlib.Path = CACHE) -> pathlib.Path:
-    """The path of `libcni-runner`, built when it was not yet or its sources have changed."""
+    """Return the path of `libcni-runner`; build it if it is missing or its sources have changed."""
     return _built("libcni-runner", RUNNER, cache)
 
 
 def noop_plugin(cache: pathlib.Path = CACHE) -> pathlib.Path:
-    """The path of the reference test double, named `noop` as the type of its configurations."""
+    """Return the path of the reference test double, named `noop` as in its configurations."""
     return _built("noop", CNI / "plugins/test/noop", cache)
 
 
 def missing() -> str | None:
-    """Why nothing can be built here, if so."""
+    """Return the reason why nothing can be built here, or an empty string."""
     if not shutil.which("go"):
         return "the Go compiler is missing: install golang-go"
     if not (CNI / "libcni").is_dir():

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Attachments made by libcni, through `libcni-runner`."""
+"""Run libcni through `libcni-runner`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Report:
 
     @property
     def results(self) -> list[Json]:
-        """What every item gave; fails where one of them failed."""
+        """Return the result of every item; fail if one of them failed."""
         failed = [outcome for outcome in self.outcomes if outcome["error"]]
         assert not failed, json.dumps(failed, indent=2)
         return [outcome["result"] for outcome in self.outcomes]
@@ -43,7 +43,7 @@ class Libcni:
     cache_dir: str = "/var/lib/cni"
 
     def run(self, command: str, items: t.Sequence[Json], *, workers: int = 1, from_cache: bool = False) -> Report:
-        """`command` is ADD, CHECK, DEL, VERSION or RECORDS; an item has the keys of an attachment."""
+        """Run a command for the items: ADD, CHECK, DEL, VERSION or RECORDS. An item has the keys of an attachment."""
         argv = [
             str(self.program),
             "-conf-dir",

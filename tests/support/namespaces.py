@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Named network namespaces for tests, and what the kernel has in them or on the node itself (namespace None)."""
+"""Named network namespaces for tests, and the kernel's state in them or on the node (namespace None)."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _SIOCSIFFLAGS, _SIOCSIFNAME = 0x8914, 0x8923
 
 
 def ip(*arguments: str, namespace: str | None = None) -> list[Json]:
-    """What `ip -j` prints; it leaves empty objects for what it filtered out."""
+    """Return the objects that `ip -j` prints, without the empty ones that it prints for filtered entries."""
     where = ["-n", namespace] if namespace else []
     done = subprocess.run(["ip", "-j", *where, *arguments], check=True, capture_output=True, text=True)
     return [entry for entry in json.loads(done.stdout or "[]") if entry]
 
 
 def links(namespace: str | None = None) -> dict[str, Json]:
-    """By name; with addresses in `addr_info` and the kind in `linkinfo`."""
+    """Return the links by name, with their addresses in `addr_info` and their kind in `linkinfo`."""
     return {link["ifname"]: link for link in ip("-d", "address", "show", namespace=namespace)}
 
 
 def addresses(link: str, namespace: str | None = None) -> set[str]:
-    """As "10.1.0.2/24"; without those that the kernel gives each IPv6 link by itself."""
+    """Return addresses such as "10.1.0.2/24", without the link-local ones that the kernel assigns."""
     return {f"{address['local']}/{address['prefixlen']}" for address in assigned(links(namespace)[link])}
 
 
@@ -45,7 +45,7 @@ def assigned(link: Json) -> list[Json]:
 
 
 def routes(namespace: str | None = None) -> list[Json]:
-    """Of both families and all tables, without those that follow from an address or are link-local."""
+    """Return the routes of both families and all tables, without connected and link-local ones."""
     found = [
         route
         for family in ("-4", "-6")
@@ -56,7 +56,7 @@ def routes(namespace: str | None = None) -> list[Json]:
 
 
 def rename_link(name: bytes, other: bytes) -> None:
-    """Of this thread's namespace, to any bytes that the kernel takes; the link is down then."""
+    """Rename a link of this thread's namespace to any bytes that the kernel accepts, and leave it down."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
         fcntl.ioctl(connection, _SIOCSIFFLAGS, struct.pack("16sH14x", name, 0))
         fcntl.ioctl(connection, _SIOCSIFNAME, struct.pack("16s16s", name, other))
@@ -71,7 +71,7 @@ class Namespace:
         return pathlib.Path("/run/netns", self.name)
 
     def argv(self, *command: str) -> list[str]:
-        """For a command that runs inside while the test goes on."""
+        """Return the arguments of a command that runs inside while the test continues."""
         return ["ip", "netns", "exec", self.name, *command]
 
     def run(self, *command: str, check: bool = True, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -89,7 +89,7 @@ class Namespace:
 
 @contextlib.contextmanager
 def namespace(name: str) -> t.Iterator[Namespace]:
-    """A new namespace, which the test may have removed by itself when the block ends."""
+    """Create a namespace and remove it at the end of the block, unless the test has removed it."""
     subprocess.run(["ip", "netns", "add", name], check=True)
     made = Namespace(name)
     try:

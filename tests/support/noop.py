@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The reference test double `noop`: told by a debug file what to answer, it writes into it what it was sent.
+"""The reference test double `noop`: a debug file scripts its answer and receives its request.
 
 Its configuration names the file with the key `debugFile`, or CNI_ARGS does with `DEBUG=FILE`; only then does it obey at
 VERSION too. It writes at ADD, CHECK and DEL, and keeps the last call only. Up to release 1.1 it knows versions up to
@@ -23,7 +23,7 @@ INJECT_DNS = "INJECT-DNS"
 
 @dataclasses.dataclass(frozen=True)
 class Sent:
-    """What a runtime sent with its last call."""
+    """The environment and the request of the last call."""
 
     command: str
     container_id: str
@@ -47,7 +47,10 @@ class DebugFile:
         versions: t.Sequence[str] | None = None,
         exit_code: int = 0,
     ) -> None:
-        """`result` may be text to print as it is, PASSTHROUGH, or INJECT_DNS, which adds a name server to prevResult."""
+        """Write the answer:
+
+        `result` is text to print as it is, PASSTHROUGH, or INJECT_DNS, which adds a name server.
+        """
         told = {
             "ReportResult": result if isinstance(result, str) else json.dumps(result),
             "ReportError": error,
@@ -58,7 +61,7 @@ class DebugFile:
         self.path.write_text(json.dumps(told), encoding="utf-8")
 
     def sent(self) -> Sent | None:
-        """None where no call came since `write`."""
+        """Return the last call, or None if there was no call since `write`."""
         held = json.loads(self.path.read_text(encoding="utf-8"))
         if not held.get("Command"):
             return None

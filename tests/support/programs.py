@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A PATH that lacks programs which are installed."""
+"""A PATH without some of the installed programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pathlib
 
 
 def path_without(names: set[str], directory: pathlib.Path) -> str:
-    """The PATH of this process, but without the named programs; links to all that lie beside them go to `directory`.
+    """Return the PATH of this process without the named programs; links to their neighbours go to `directory`.
 
     The reference portmap before 1.3.0 looks for an IPv4 attachment's rules in ip6tables too, so that its CHECK fails
     wherever ip6tables works; without that program it says the truth.

@@ -2,11 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A throw-away node: run one command in mount, network, PID, UTS and IPC namespaces of its own.
+"""Run one command on a throw-away node: in mount, network, PID, UTS and IPC namespaces of its own.
 
-Inside, /etc, /opt, /var and /tmp read as on the host and what is written there is lost; /run and /dev/shm are empty;
+Inside, /etc, /opt, /var and /tmp read as on the host, and writes to them are lost; /run and /dev/shm are empty;
 `lo` is up and nothing else is connected; /proc/sys and /sys can be written only where they belong to the network.
-What the host has of CNI in /etc, /opt and /var is not there, nor are the variables with which CNI programs are called.
+The host's files of CNI in /etc, /opt and /var and the environment variables of CNI programs are hidden.
 Everything else of the file system, and the kernel's modules, are the host's. Inside, CNI_SANDBOX=1 is set.
 
 CNI_SANDBOX_OUT=DIR names one existing directory that stays the host's own, for what shall be kept.
@@ -35,7 +35,7 @@ import sys
 import typing as t
 
 SHADOWED = ("/etc", "/opt", "/var", "/tmp", "/var/lib")
-# A throw-away node has never seen CNI, whatever the machine has been used for.
+# A throw-away node starts without CNI, whatever the machine was used for.
 CNI_PATHS = (
     "/etc/cni",
     "/etc/netns",
@@ -68,11 +68,11 @@ ADVICE = {
 
 
 class SandboxRefused(Exception):
-    """The sandbox cannot be made; the text is one sentence for a person."""
+    """The sandbox cannot be made; the text is one sentence for the user."""
 
 
 def call(name: str, *arguments: object, doing: str) -> None:
-    """One function of the C library that returns 0 on success."""
+    """Call a function of the C library that returns 0 on success."""
     if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
         number = ctypes.get_errno()
         raise SandboxRefused(f"cannot {doing} ({os.strerror(number)}){ADVICE.get(number, '')}")
@@ -84,7 +84,7 @@ def mount(source: str, target: str, kind: str | None = None, flags: int = 0, dat
 
 
 def mount_points(top: str) -> list[tuple[str, str]]:
-    """(path, file system) of every mount below `top`, an outer one before those inside it."""
+    """Return (path, file system) of every mount below `top`, outer mounts first."""
     found = {}
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         for fields in (line.split() for line in lines):
@@ -95,7 +95,7 @@ def mount_points(top: str) -> list[tuple[str, str]]:
 
 
 def shadowed_mounts() -> dict[str, int]:
-    """Every directory or file to shadow, outermost first, each with a descriptor of what the host has there."""
+    """Return every directory or file to shadow, outermost first, each with a descriptor of the host's one."""
     tops: list[str] = []
     for top in map(os.path.realpath, SHADOWED):
         if os.path.isdir(top) and not any(f"{top}/".startswith(f"{other}/") for other in tops):
@@ -161,7 +161,7 @@ def make_file_systems() -> None:
     for path, host in hosts.items():
         shadow(path, host, "/run")
     remove_paths(CNI_PATHS)
-    # The overlays hold on to their layers; nobody else needs to see them.
+    # The overlays keep their layers open; no other process needs to see them.
     call("umount2", b"/run", MNT_DETACH, doing="hide the overlays' layers")
     mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
     os.mkdir("/run/lock")
@@ -174,7 +174,7 @@ def make_file_systems() -> None:
 
 
 def make_kernel_views() -> None:
-    """/proc and /sys of these namespaces; what is not the network's can only be read."""
+    """Mount /proc and /sys of these namespaces; everything outside the network is read-only."""
     safe = MS_NOSUID | MS_NODEV | MS_NOEXEC
     mount("proc", "/proc", "proc", safe)
     mount("/proc/sys", "/proc/sys", flags=MS_BIND)
@@ -190,7 +190,7 @@ def raise_loopback() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """`parent` reads end-of-file once the parent is gone, which it may be before the kernel knows of our wish."""
+    """End with the parent. `parent` reads end-of-file if it ended before the kernel knew the request."""
     call("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, doing="tie the sandbox to its parent")
     if select.select([parent], [], [], 0)[0]:
         os._exit(125)
@@ -208,7 +208,7 @@ def run(command: list[str], mask: t.Iterable[int]) -> t.NoReturn:
 
 
 def reap(child: int) -> int | None:
-    """Collect what has ended: the child's wait status when it has."""
+    """Collect ended processes; return the child's wait status if it has ended."""
     while True:
         try:
             ended, status = os.waitpid(-1, os.WNOHANG)
@@ -219,7 +219,7 @@ def reap(child: int) -> int | None:
 
 
 def wait(child: int) -> int:
-    """The child's wait status. Meanwhile pass signals on, but a terminal's, which reach the whole group anyway."""
+    """Return the child's wait status; pass signals on, except a terminal's, which reach the whole group anyway."""
     while True:
         received = signal.sigwaitinfo(PASSED_ON | {signal.SIGCHLD})
         if received.si_signo == signal.SIGCHLD:
@@ -231,7 +231,7 @@ def wait(child: int) -> int:
 
 
 def init(command: list[str], mask: t.Iterable[int], parent: int, report: int) -> t.NoReturn:
-    """Process 1 of the sandbox."""
+    """Run as process 1 of the sandbox."""
     try:
         die_with_parent(parent)
         call("unshare", CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC, doing="make namespaces")
@@ -249,7 +249,7 @@ def init(command: list[str], mask: t.Iterable[int], parent: int, report: int) ->
 
 
 def sandboxed(command: list[str]) -> int:
-    """The wait status of `command`, or of process 1 where that did not live to report it."""
+    """Return the wait status of `command`, or of process 1 if that ended before it could report."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON | {signal.SIGCHLD})
     (result, report), (parent, alive) = os.pipe(), os.pipe()

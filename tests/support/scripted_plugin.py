@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What every scripted plugin does; plugins.py writes it out as an executable with its ANSWERS in front.
+"""The program of every scripted plugin; scripted_plugins.py writes it as an executable with its ANSWERS.
 
 It imports as little as it can, since a test may run it hundreds of times: no typing, and json only for an answer
 that needs it.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ANSWERS: dict[str, list[dict[str, t.Any]]] = {}
 
-# Seconds after which whatever is left of a plugin ends by itself. A gate opens anyway when its test is killed.
+# Seconds after which a remaining process of a plugin ends by itself. A gate also opens when its test is killed.
 LIFETIME, LIFETIME_AT_GATE = 60, 300
 HERE, NAME = os.path.split(os.path.abspath(sys.argv[0]))
 LOG = f"{HERE}/.calls"
@@ -45,7 +45,7 @@ def earlier_calls() -> int:
 
 
 def choose() -> dict[str, t.Any]:
-    """The answers to a command are given in turn; the last one is repeated."""
+    """Return the next answer to a command; the last answer is repeated."""
     answers = ANSWERS.get(COMMAND) or [{}]
     return answers[0] if len(answers) == 1 else answers[min(earlier_calls(), len(answers) - 1)]
 
@@ -58,13 +58,13 @@ def read_stdin(answer: dict[str, t.Any]) -> str:
 
 
 def given_environment() -> list[str]:
-    """As the runtime gave it: duplicates included, and without what this interpreter adds to its own."""
+    """Return the runtime's environment, duplicates included, without this interpreter's additions."""
     with open("/proc/self/environ", encoding="utf-8", errors="surrogateescape") as environ:
         return environ.read().split("\0")[:-1]
 
 
 def encoded(answer: dict[str, t.Any], stdin: str) -> str:
-    """Standard output: as given, or JSON that has the request's cniVersion unless it brings its own."""
+    """Return standard output: text as given, or JSON with the request's cniVersion unless it has its own."""
     if answer.get("stdout") is not None:
         return str(answer["stdout"])
     said = answer.get("error", answer.get("result"))
@@ -79,7 +79,7 @@ def encoded(answer: dict[str, t.Any], stdin: str) -> str:
 
 
 def write(stream: int, text: str, size: int) -> None:
-    """`text`, filled up with letters to `size` bytes where that is more."""
+    """Write `text`, padded with letters to `size` bytes."""
     rest = memoryview(text.encode("utf-8", "surrogateescape").ljust(size, b"x"))
     while rest:
         rest = rest[os.write(stream, rest) :]
@@ -103,7 +103,7 @@ def hang(deaf: bool) -> None:
 
 
 def leave_grandchild(own_session: bool) -> None:
-    """A process that outlives the plugin and holds its standard streams open; it is set up when this returns."""
+    """Start a process that outlives the plugin and holds its standard streams open."""
     ready, set_up = os.pipe()
     child = os.fork()
     if child == 0:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Scripted plugins: real executables that behave as no reference plugin does and keep a log of how they were called."""
+"""Scripted plugins: executables with scripted behaviour that log their calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOURCE = pathlib.Path(__file__).with_name("scripted_plugin.py")
 
 @dataclasses.dataclass(frozen=True)
 class ScriptedAnswer:
-    """What a plugin does when called. With nothing set: ADD hands prevResult on, all else succeeds in silence.
+    """An answer of a plugin. The default: ADD returns prevResult, every other command succeeds without output.
 
     `result` and `error` get the request's cniVersion unless they bring one; `stdout` is printed as it is. The `_bytes`
     fill a stream up to that size. `hold` is a gate: the plugin waits until that opens. `hang` never ends, "deaf"
@@ -54,7 +54,7 @@ class ScriptedAnswer:
 
 @dataclasses.dataclass(frozen=True)
 class ScriptedCall:
-    """One run of a scripted plugin. `ended` is None where it was killed or is still running."""
+    """One run of a scripted plugin. `ended` is None if it was killed or is still running."""
 
     plugin: str
     command: str
@@ -76,7 +76,7 @@ class ScriptedCall:
 
 
 class ScriptedPlugins:
-    """A plugin directory of scripted plugins, which share one log."""
+    """A plugin directory of scripted plugins that share one log."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
@@ -89,7 +89,7 @@ class ScriptedPlugins:
         versions: t.Sequence[str] = VERSIONS,
         **answers: ScriptedAnswer | t.Sequence[ScriptedAnswer],
     ) -> pathlib.Path:
-        """`answers` is by command: ADD=Answer(...), or several that are given in turn."""
+        """Install a plugin with answers by command: ADD=ScriptedAnswer(...), or several that are given in turn."""
         spoken = {"cniVersion": versions[-1], "supportedVersions": list(versions)} if versions else {}
         literal = {"VERSION": [ScriptedAnswer(stdout=json.dumps(spoken)).literal()]}
         for command, given in answers.items():
@@ -99,7 +99,7 @@ class ScriptedPlugins:
         return self._install(plugin, literal)
 
     def _install(self, plugin: str, answers: dict[str, list[dict[str, t.Any]]]) -> pathlib.Path:
-        # The interpreter itself: the one of a virtual environment starts slower.
+        # The base interpreter: a virtual environment's one starts more slowly.
         shebang = f"#!{os.path.realpath(sys.executable)} -IS"
         plain = json.loads(json.dumps(answers))
         source = SOURCE.read_text(encoding="utf-8").replace("]]] = {}\n", f"]]] = {plain!r}\n", 1)
@@ -110,19 +110,19 @@ class ScriptedPlugins:
         return unfinished.replace(path)
 
     def calls(self, plugin: str | None = None, command: str | None = None) -> list[ScriptedCall]:
-        """In the order in which they started."""
+        """Return the logged calls in the order of their starts."""
         found: list[ScriptedCall] = []
         latest: dict[int, int] = {}
         log = self.path / ".calls"
-        # The last line may be half written.
+        # The last line may be incomplete.
         whole = log.read_bytes().rpartition(b"\n")[0] if log.exists() else b""
         for line in whole.decode("utf-8").splitlines():
             entry = ast.literal_eval(line)
             if entry["event"] == "start":
                 latest[entry["pid"]] = len(found)
-                found.append(_started(entry))
+                found.append(_parse_start(entry))
             else:
-                found[latest[entry["pid"]]] = _gone_on(found[latest[entry["pid"]]], entry)
+                found[latest[entry["pid"]]] = _apply_event(found[latest[entry["pid"]]], entry)
         return [call for call in found if plugin in (None, call.plugin) and command in (None, call.command)]
 
     def forget(self) -> None:
@@ -130,14 +130,14 @@ class ScriptedPlugins:
 
     @contextlib.contextmanager
     def gate(self, name: str = "gate") -> t.Iterator[str]:
-        """For `Answer.hold`. It opens at the end of the block, and when the test dies."""
+        """Yield a gate for `ScriptedAnswer.hold`. It opens at the end of the block or when the test process ends."""
         path = self.path / f".{name}"
         with path.open("wb") as closed:
             fcntl.flock(closed, fcntl.LOCK_EX)
             yield str(path)
 
     def wait_for_held(self, count: int, seconds: float = 60) -> list[ScriptedCall]:
-        """The calls that wait at a gate, as soon as there are `count` of them."""
+        """Return the calls that wait at a gate, as soon as there are `count` of them."""
 
         def enough() -> list[ScriptedCall] | None:
             held = [call for call in self.calls() if call.held and call.ended is None]
@@ -146,13 +146,13 @@ class ScriptedPlugins:
         return until(enough, seconds)
 
 
-def _started(entry: dict[str, t.Any]) -> ScriptedCall:
+def _parse_start(entry: dict[str, t.Any]) -> ScriptedCall:
     return ScriptedCall(
         entry["plugin"], entry["command"], entry["pid"], entry["environ"], entry["stdin"], entry["time"]
     )
 
 
-def _gone_on(call: ScriptedCall, entry: dict[str, t.Any]) -> ScriptedCall:
+def _apply_event(call: ScriptedCall, entry: dict[str, t.Any]) -> ScriptedCall:
     if entry["event"] == "end":
         return dataclasses.replace(call, ended=entry["time"])
     if entry["event"] == "held":
@@ -162,6 +162,6 @@ def _gone_on(call: ScriptedCall, entry: dict[str, t.Any]) -> ScriptedCall:
 
 @contextlib.contextmanager
 def busy(executable: pathlib.Path) -> t.Iterator[None]:
-    """Running the file fails with ETXTBSY."""
+    """Keep the file open for writing, so that running it fails with ETXTBSY."""
     with executable.open("r+b"):
         yield

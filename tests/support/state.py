@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What CNI operations may leave on a node, as text that can be compared: `before.difference(after) == ""`."""
+"""A node's state that CNI operations may change, as comparable text: `before.difference(after) == ""`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class State:
     sections: dict[str, Lines]
 
     def difference(self, later: State) -> str:
-        """Empty where the two are the same; otherwise what left (-) and what came (+), by section."""
+        """Return removed (-) and added (+) lines by section, or an empty string."""
         changes: Lines = []
         for name in sorted({*self.sections, *later.sections}):
             before, after = self.sections.get(name, []), later.sections.get(name, [])
@@ -38,14 +38,14 @@ class State:
         return "\n".join(changes)
 
     def without(self, pattern: str) -> State:
-        """Lacks the lines in which the regular expression is found: for what is meant to stay, as a bridge is."""
+        """Return the state without the lines that match, for things that stay by design, such as a bridge."""
         return State(
             {name: [line for line in lines if not re.search(pattern, line)] for name, lines in self.sections.items()}
         )
 
 
 def node_state(cache_dir: str = "/var/lib/cni", trees: t.Sequence[str | os.PathLike[str]] = ()) -> State:
-    """Of the network namespace and the mount namespace that the caller is in.
+    """Return the state of the network namespace and the mount namespace of the caller.
 
     Reference plugins leave a bridge, empty iptables chains and `last_reserved_ip` files behind by design: compare with
     a state that was taken after a first attachment had come and gone, or leave these lines out.
@@ -71,7 +71,7 @@ def node_state(cache_dir: str = "/var/lib/cni", trees: t.Sequence[str | os.PathL
 
 
 def link_lines() -> Lines:
-    """A bridge takes its MAC from its ports, so that of a bridge is not compared."""
+    """Return the lines of links; a bridge's MAC is left out, because it follows its ports."""
     lines = []
     for name, link in sorted(namespaces.links().items()):
         kind = link.get("linkinfo", {}).get("info_kind", link["link_type"])
@@ -92,9 +92,9 @@ def _brief(entry: namespaces.Json, keys: t.Sequence[str]) -> str:
 
 
 def mount_lines() -> Lines:
-    """Mount points with the kind of what is mounted there, as often as something is.
+    """Return the mount points with their kind, as often as something is mounted.
 
-    Without /run/netns itself: the first named namespace of a node mounts it, and nobody undoes that.
+    /run/netns itself is left out: the first named namespace of a node mounts it permanently.
     """
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         mounts = [line.split() for line in lines]
@@ -102,7 +102,7 @@ def mount_lines() -> Lines:
 
 
 def _rules(*command: str) -> Lines:
-    """Without counters, and without the comments that carry the time; none where the tool is not installed."""
+    """Return the rules without counters and timestamps, or nothing if the tool is not installed."""
     if not shutil.which(command[0]):
         return []
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -119,7 +119,7 @@ def _is_address(name: str) -> bool:
 
 
 def tree_lines(top: str | os.PathLike[str], identity: bool = False) -> Lines:
-    """One line for `top` and each path below: mode, owner and content; `identity` adds inode and time of change."""
+    """Return a line for `top` and each path below: mode, owner and content; `identity` adds inode and ctime."""
     found = [os.fspath(top)] if os.path.lexists(top) else []
     for directory, below, files in os.walk(top):
         found += [os.path.join(directory, name) for name in below + files]

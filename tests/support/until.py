@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Waiting for what another process does."""
+"""Wait for another process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = t.TypeVar("T")
 
 
 def until(condition: t.Callable[[], T | None], seconds: float = 60) -> T:
-    """What `condition` gives as soon as that is not None."""
+    """Return the first value of `condition` that is not None."""
     deadline = time.monotonic() + seconds
     while (found := condition()) is None:
         if time.monotonic() > deadline:

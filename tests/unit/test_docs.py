@@ -23,7 +23,7 @@ def named_paths(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_path_that_a_page_names_exists(page: pathlib.Path) -> None:
+def test_every_path_in_the_documentation_exists(page: pathlib.Path) -> None:
     missing = [path for path in named_paths(page.read_text(encoding="utf-8")) if not (ROOT / path).exists()]
     assert missing == []
 

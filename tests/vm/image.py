@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The machine's disk: a Debian from the mirror that this machine's apt uses, in a file system of its own."""
+"""Build the machine's disk: Debian from the mirror that this machine's apt uses, in a file system of its own."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 class ImageRefused(Exception):
-    """The machine cannot be made or run; the text is one sentence for a person."""
+    """The machine cannot be made or run; the text is one sentence for the user."""
 
 
 def ready(cache: pathlib.Path = CACHE) -> pathlib.Path | None:
-    """The directory of the image, if it is there and of today's recipe."""
+    """Return the directory of the image, or None if it is missing or older than the recipe."""
     image = cache / recipe.stamp()
     return image if image.is_dir() else None
 
 
 def build(cache: pathlib.Path = CACHE) -> pathlib.Path:
-    """A directory with disk.img, vmlinuz, initrd.img and throw-away keys, made in a minute or two where it is not there."""
+    """Return a directory with disk.img, vmlinuz, initrd.img and throw-away keys; building takes a minute or two."""
     image = ready(cache)
     if image:
         return image
@@ -52,13 +52,13 @@ def _install(root: pathlib.Path) -> None:
         ["debootstrap", *options, recipe.SUITE, root, mirror()],
         env={**os.environ, **_proxy(), "DEBIAN_FRONTEND": "noninteractive"},
     )
-    # Nothing is installed from here on.
+    # No package is installed after this.
     shutil.rmtree(root / "var/cache/apt")
     shutil.rmtree(root / "var/lib/apt/lists")
 
 
 def mirror() -> str:
-    """Where apt would get the suite from."""
+    """Return the mirror from which apt would get the suite."""
     form = "$(CODENAME) $(COMPONENT) $(REPO_URI)"
     for line in _told(["apt-get", "indextargets", "--format", form, "Created-By: Packages"]).splitlines():
         suite, component, address = line.split()
@@ -80,7 +80,7 @@ def _furnish(root: pathlib.Path, out: pathlib.Path) -> None:
     _run(["chroot", root, "systemctl", "enable", "--quiet", *recipe.ENABLED])
     _run(["chroot", root, "systemctl", "mask", "--quiet", *recipe.MASKED])
     _give_keys(root, out)
-    # A root file system for a container, with one program in it.
+    # The root file system of a container, with one program.
     for directory in ("bin", "dev", "etc", "proc", "run", "sys", "tmp"):
         (root / "srv/container" / directory).mkdir(parents=True)
     shutil.copy(root / "bin/busybox", root / "srv/container/bin/busybox")

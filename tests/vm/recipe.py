@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the machine is made of. A change here makes a new image."""
+"""The contents of the machine's image. Any change here causes a new build."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PACKAGES = (
     "iputils-ping",
     "iptables",
     "nftables",
-    # Two container runtimes that use CNI, with what they need to run one container.
+    # Two container runtimes that use CNI, with the packages that they need to run a container.
     "containerd",
     "podman",
     "crun",
-    # Podman wants a network stack to be installed, and this one brings no CNI plugins; containers.conf below says CNI.
+    # Podman requires a network stack; this one brings no CNI plugins, and containers.conf below selects CNI.
     "netavark",
     "busybox-static",
-    # Asks containerd whether its network is ready.
+    # Reports whether containerd's network is ready.
     "python3-grpcio",
 )
 KERNELS = {"x86_64": "linux-image-cloud-amd64", "aarch64": "linux-image-cloud-arm64"}
@@ -41,14 +41,14 @@ FILES = {
         "[Match]\nDriver=virtio_net\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n"
     ),
     "etc/ssh/sshd_config.d/test.conf": "PermitRootLogin prohibit-password\nPasswordAuthentication no\nUseDNS no\n",
-    # Debian has it look for plugins where its own package puts them, which is not installed here.
+    # Debian's default is the directory of its own package, which is not installed here.
     "etc/containerd/config.toml": (
         'version = 2\n[plugins."io.containerd.grpc.v1.cri".cni]\nbin_dir = "/opt/cni/bin"\nconf_dir = "/etc/cni/net.d"\n'
     ),
     "etc/containers/containers.conf": '[network]\nnetwork_backend = "cni"\n',
 }
 ENABLED = ("systemd-networkd.service", "ssh.service", "containerd.service")
-# They would work on the machine at times of their own.
+# These timers would change the machine at random times.
 MASKED = (
     *("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer"),
     *(

@@ -2,10 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The machine while it runs: an emulator, reached over SSH at one port of this machine's loopback.
+"""The running machine: an emulator, reached over SSH at one port of this machine's loopback.
 
-Its disk is the image, which stays as it is: what is written is kept in a temporary file until the machine is off, over
-reboots too. From inside nothing can be reached. It ends with the sandbox.
+The image stays unchanged: writes go to a temporary file, which lasts until the machine is off and survives
+reboots. The machine reaches no network. It ends with the sandbox.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DIRECTORY = pathlib.Path("/run/vm")
 PORT = 2222
 # An emulated processor has one clock, and translates a program again for each address that it is loaded at.
 KERNEL_OPTIONS = "root=/dev/vda rw console=ttyS0 net.ifnames=0 quiet tsc=reliable norandmaps no5lvl mitigations=off"
-# Seconds; emulated without help of the processor, on a busy machine.
+# Seconds, enough for full emulation on a busy machine.
 BOOT_TIME, PROBE_TIME = 300, 15
 
 
@@ -78,7 +78,7 @@ def _emulator(image: pathlib.Path, accelerator: str) -> list[str]:
 
 
 def _accelerator(image: pathlib.Path) -> str:
-    """KVM where a kernel really runs on it, which a nested one may only pretend; found out once for an image."""
+    """Return KVM if a kernel really boots on it, which nested KVM may only pretend; tested once per image."""
     known = image / "accelerator"
     if not known.exists():
         known.write_text("kvm" if _boots_on_kvm(image) else "tcg,thread=multi", encoding="utf-8")
@@ -86,7 +86,7 @@ def _accelerator(image: pathlib.Path) -> str:
 
 
 def _boots_on_kvm(image: pathlib.Path) -> bool:
-    """A kernel without a disk panics, and ends the emulator by that, if it gets so far."""
+    """Return whether a kernel without a disk gets as far as its panic, which ends the emulator."""
     command = [*_emulator(image, "kvm"), "-append", "panic=-1", "-no-reboot", "-serial", "none"]
     try:
         return subprocess.run(command, check=False, capture_output=True, timeout=PROBE_TIME).returncode == 0

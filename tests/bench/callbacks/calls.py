@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Counts what a playbook asks of its nodes; what a task loops over counts as often."""
+"""Count the remote calls of a playbook; each item of a loop counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CallbackModule(CallbackBase):
         self._count = 0
 
     def v2_runner_on_ok(self, result: t.Any) -> None:
-        # Since ansible-core 2.19 the attributes are public; the private ones are going away.
+        # ansible-core 2.19 made the attributes public and deprecated the private ones.
         task = result.task if hasattr(result, "task") else result._task
         keys = result.result if hasattr(result, "result") else result._result
         if task.action.rpartition(".")[2] not in ON_THE_CONTROLLER:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs playbooks of the collection on this node with the real ansible-playbook, and gives back all that came of it."""
+"""Run playbooks of the collection on this node with ansible-playbook, and return results and states."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import typing as t
 
 import yaml
 
-from ansible_collections.cni.node.tests.integration.ansible import returned
+from ansible_collections.cni.node.tests.integration.ansible import documented_returns
 from ansible_collections.cni.node.tests.support import state
 from ansible_collections.cni.node.tests.support.state import State
 
@@ -26,10 +26,10 @@ Json = dict[str, t.Any]
 HERE = pathlib.Path(__file__).parent
 COLLECTIONS = next(path.parent for path in pathlib.Path(state.__file__).parents if path.name == "ansible_collections")
 PROGRAM = pathlib.Path(sys.executable).with_name("ansible-playbook")
-# The modules run on another Python than the tests where CNI_NODE_PYTHON names one, as on a node they may.
+# CNI_NODE_PYTHON names another Python for the modules, as a node may have one.
 NODE_PYTHON = os.environ.get("CNI_NODE_PYTHON", sys.executable)
 PREDICTED, AGAIN = ", predicted", ", again"
-# What only carrying it out brings to light, and what Ansible adds.
+# Keys that check mode cannot predict, and keys that Ansible adds.
 _UNPREDICTABLE = {"invocation", "warnings", "deprecations", "_ansible_no_log", "ansible_facts", "exception", "timing"}
 _UNPREDICTABLE_OF_AN_ATTACHMENT = {"result", "seconds", "plugin_seconds", "false_alarms"}
 _TOOK = re.compile(r"; [\d.]+ s, [\d.]+ s in plugins and [\d.]+ s outside(, summed over \d+ workers)?")
@@ -37,7 +37,7 @@ _TOOK = re.compile(r"; [\d.]+ s, [\d.]+ s in plugins and [\d.]+ s outside(, summ
 
 @dataclasses.dataclass(frozen=True)
 class TaskRun:
-    """One task: how it ended, and the node right before and right after."""
+    """One task: its result, and the node's state right before and right after."""
 
     name: str
     module: str
@@ -56,7 +56,7 @@ class TaskRun:
 
     @property
     def timeless(self) -> str:
-        """The message without what it says of times."""
+        """Return the message without durations."""
         return _TOOK.sub("", self.msg)
 
     @property
@@ -65,16 +65,16 @@ class TaskRun:
 
     @property
     def entries(self) -> list[Json]:
-        """Of each attachment."""
+        """Return the entries of the attachments."""
         return t.cast("list[Json]", self.result["attachments"])
 
     @property
     def files(self) -> dict[str, str]:
-        """Of each network configuration, its file's name and what became of it."""
+        """Return the action of each network configuration, by the name of its file."""
         return {pathlib.Path(one["path"]).name: one["action"] for one in self.result["conflists"]}
 
     def actions(self) -> dict[str, str]:
-        """By container, or by container and interface where that is not eth0."""
+        """Return the actions by container, or by container and interface if that is not eth0."""
         return {
             " ".join([one["container_id"], *([one["ifname"]] if one["ifname"] != "eth0" else [])]): one["action"]
             for one in self.entries
@@ -84,26 +84,26 @@ class TaskRun:
         assert self.status == "ok", f"{self.name}: {self.result}"
         return self
 
-    def failed(self, *fragments: str) -> str:
-        """The message; it has every fragment and no traceback."""
+    def require_failure(self, *fragments: str) -> str:
+        """Return the message; it has every fragment and no traceback."""
         assert self.status == "failed", f"{self.name}: {self.result}"
         for fragment in fragments:
             assert fragment in self.msg, f"{fragment!r} is not in: {self.msg}"
         assert "Traceback" not in json.dumps(self.result)
         return self.msg
 
-    def did_nothing(self) -> TaskRun:
+    def require_no_change(self) -> TaskRun:
         assert not self.changed, f"{self.name}: {self.result}"
-        return self.left_alone()
+        return self.require_unchanged_node()
 
-    def left_alone(self) -> TaskRun:
-        """The node, whatever it says it did."""
+    def require_unchanged_node(self) -> TaskRun:
+        """Assert that the node has not changed, whatever the task reports."""
         difference = self.before.difference(self.after)
         assert difference == "", f"{self.name}: {difference}"
         return self
 
     def plan(self) -> Json:
-        """What check mode can say of a run."""
+        """Return the part of a result that check mode predicts."""
         plan = {key: value for key, value in self.result.items() if key not in _UNPREDICTABLE}
         if isinstance(plan.get("attachments"), list):
             plan["attachments"] = [
@@ -130,18 +130,18 @@ class PlaybookRun:
         assert self.status == 0, self.output
         return self
 
-    def settled(self, name: str) -> TaskRun:
-        """Of a task given by `thrice`: check mode foretold it and did nothing; a second run had nothing to do."""
+    def require_converged(self, name: str) -> TaskRun:
+        """Return a task of `thrice`: check mode predicted it without a change, and a second run changed nothing."""
         predicted, done, again = (self[name + suffix] for suffix in (PREDICTED, "", AGAIN))
-        predicted.left_alone()
+        predicted.require_unchanged_node()
         assert predicted.status == done.status, f"{predicted.result}\n{done.result}"
         assert predicted.plan() == done.plan(), f"{predicted.plan()}\n{done.plan()}"
-        again.ok().did_nothing()
+        again.ok().require_no_change()
         return done
 
 
 def thrice(name: str, module: str, arguments: Json, **keywords: t.Any) -> list[Json]:
-    """The task in check mode, for real, and once more."""
+    """Return the task in check mode, for real, and once more."""
     task = {module: arguments, **keywords}
     return [
         {"name": name + PREDICTED, "check_mode": True, **task},
@@ -155,7 +155,7 @@ def task(name: str, module: str, arguments: Json, **keywords: t.Any) -> Json:
 
 
 class Project:
-    """A directory with playbooks and what lies beside them."""
+    """A directory with playbooks and their files."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
@@ -168,12 +168,12 @@ class Project:
         return path
 
     def play(self, tasks: t.Sequence[Json], *options: str, **keywords: t.Any) -> PlaybookRun:
-        """A play of these tasks to its end, whether they fail or not."""
+        """Play the tasks to the end, even if some fail."""
         play = {"hosts": "all", "gather_facts": False, "ignore_errors": True, "tasks": list(tasks), **keywords}
         return self.run(str(self.write("play.yml", yaml.safe_dump([play], sort_keys=False))), *options)
 
     def run(self, playbook: str, *options: str, **variables: t.Any) -> PlaybookRun:
-        """A playbook by its path, or by its fully qualified name."""
+        """Run a playbook by its path or its fully qualified name."""
         given = self.write("variables.json", json.dumps(variables))
         record = self.write("record", "")
         argv = [str(PROGRAM), "-i", self.inventory, "-c", "local", "-e", f"@{given}", *options, playbook]
@@ -188,7 +188,7 @@ class Project:
             text=True,
         )
         tasks = _tasks(record)
-        problems = [text for one in tasks for text in returned.problems(one.module, one.status, one.result)]
+        problems = [text for one in tasks for text in documented_returns.problems(one.module, one.status, one.result)]
         assert problems == [], problems
         return PlaybookRun(done.returncode, done.stdout, tasks)
 

@@ -12,11 +12,11 @@ import pytest
 
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PROGRAM, Project
 from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, EngineNode
-from ansible_collections.cni.node.tests.integration.engine.throwaway import empty_node
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import empty_node
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what cannot be run here, with a sentence on what to do."""
+    """Skip a test that cannot run here; the reason says what to do."""
     if os.geteuid() != 0 or "CNI_SANDBOX" not in os.environ:
         pytest.skip("it changes the node: run it as root, inside tests/support/sandbox")
     if not any(os.access(f"{path}/bridge", os.X_OK) for path in PLUGIN_DIRS):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The documentation blocks of the collection's modules, as data."""
+"""The documentation blocks of the collection's modules as data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = sorted(path.stem for path in MODULES.glob("[a-z]*.py"))
 
 @functools.cache
 def block(module: str, name: str) -> t.Any:
-    """One of DOCUMENTATION, EXAMPLES and RETURN."""
+    """Return DOCUMENTATION, EXAMPLES or RETURN."""
     tree = ast.parse((MODULES / f"{module}.py").read_text(encoding="utf-8"))
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == name:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Archives as upstream makes them, of the distribution's plugins."""
+"""Archives of the distribution's plugins in upstream's form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL = ("loopback", "static", "tuning")
 
 
 def contents(*names: str, revision: str = "") -> dict[str, bytes]:
-    """Plugins by name; of another revision, they do the same and are other files."""
+    """Return the plugins by name; a revision changes the files and not their behaviour."""
     return {name: (REFERENCE / name).read_bytes() + revision.encode() for name in names}
 
 
@@ -62,9 +62,9 @@ class Server(t.NamedTuple):
 
 @contextlib.contextmanager
 def served(directory: pathlib.Path, credentials: str = "") -> t.Iterator[Server]:
-    """A web server on the loopback interface; as a proxy, it has the same files under every name.
+    """Serve files on the loopback interface; as a proxy, under every host name.
 
-    With credentials, "name:password", it gives them to nobody else.
+    With credentials, "name:password", the server requires them.
     """
     wanted = f"Basic {base64.b64encode(credentials.encode()).decode()}" if credentials else None
     requests: list[str] = []

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Networks of one scripted plugin, which touches nothing: for what the modules decide, not for what plugins do."""
+"""Networks of one scripted plugin that changes nothing, for tests of the modules' decisions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def configuration(name: str, **keys: t.Any) -> Json:
 
 
 def open_network(node: EngineNode, name: str, **answers: ScriptedAnswer | t.Sequence[ScriptedAnswer]) -> str:
-    """Its name; the plugin is there and the network is written, by hand."""
+    """Write a network and its plugin by hand, and return the network's name."""
     given: Json = {"ADD": GIVES, **answers}
     node.plugins.write(f"lab-{name}", **given)
     node.write(configuration(name))

@@ -33,7 +33,7 @@ def test_real_attachments_come_and_go(node: EngineNode, project: Project) -> Non
         full = [{"args": {}, "capability_args": {}, **item} for item in _complete(items)]
         before = node.come_and_go(*full)
         played = project.play(thrice("attach", ATTACHMENTS, {"attachments": items}), "--diff").succeeded()
-        done = played.settled("attach")
+        done = played.require_converged("attach")
         assert done.actions() == dict.fromkeys(("red", "blue", "blue eth1", "pod-1.a"), "added")
         assert (done.timeless, done.result["summary"]) == ("attachments: 4 added", {"added": 4})
         assert [one["netns"] for one in done.entries] == [one["netns"] for one in full]
@@ -54,7 +54,7 @@ def test_real_attachments_come_and_go(node: EngineNode, project: Project) -> Non
         assert [one["result"] for one in played["attach, predicted"].entries] == [{}, {}, {}, {}]
         absent = {"attachments": [{**item, "state": "absent"} for item in items]}
         played = project.play(thrice("detach", ATTACHMENTS, absent), "--diff").succeeded()
-        done = played.settled("detach")
+        done = played.require_converged("detach")
         assert done.result["summary"] == {"removed": 4}
         assert played["detach, again"].result["summary"] == {"unchanged": 4}
         assert played.output.count('-    "attachment of red (eth0) to network db": "attached"') == 2
@@ -133,10 +133,10 @@ def test_whatever_has_changed_since_add_makes_it_anew_by_del_as_it_was(node: Eng
         "another namespace": ("recreated", "its network namespace is another one now"),
     }
     for name, expected in reasons.items():
-        (entry,) = (played.settled(name) if name == "configuration" else played[name].ok()).entries
+        (entry,) = (played.require_converged(name) if name == "configuration" else played[name].ok()).entries
         assert (entry["action"], entry["reason"]) == expected
         assert entry["result"] == {"cniVersion": "1.0.0", **RESULT}
-    played["gone"].did_nothing().failed("CNI_NETNS: /run/netns/red does not exist; make it first")
+    played["gone"].require_no_change().require_failure("CNI_NETNS: /run/netns/red does not exist; make it first")
     deleted = node.plugins.calls(command="DEL")
     assert [call.env["CNI_ARGS"] for call in deleted] == ["A=1", "A=2;B=7", "A=2;B=7", "", ""]
     given = [call.request.get("runtimeConfig") for call in deleted]
@@ -168,10 +168,10 @@ def test_absent_needs_neither_namespace_nor_configuration(node: EngineNode, proj
             task("never was", ATTACHMENTS, unknown),
         ]
     ).succeeded()
-    assert played.settled("detach").result["summary"] == {"removed": 2}
+    assert played.require_converged("detach").result["summary"] == {"removed": 2}
     deleted = {call.plugin: call.env["CNI_NETNS"] for call in node.plugins.calls(command="DEL")}
     assert deleted == {"lab-one": "", "lab-two": ""}
-    assert played["never was"].did_nothing().result["summary"] == {"unchanged": 1}
+    assert played["never was"].require_no_change().result["summary"] == {"unchanged": 1}
 
 
 def test_an_attachment_that_fails_does_not_stop_the_others(node: EngineNode, project: Project) -> None:
@@ -212,7 +212,7 @@ def test_an_attachment_that_fails_does_not_stop_the_others(node: EngineNode, pro
     assert (first["action"], last["action"]) == ("added", "added")
     assert done.changed
     assert done.result["summary"] == {"added": 2, "failed": len(bad)}
-    msg = done.failed(f"attachments: 2 added, {len(bad)} failed; ")
+    msg = done.require_failure(f"attachments: 2 added, {len(bad)} failed; ")
     for entry, (dummy, code, text) in zip(failed, bad.values()):
         assert (entry["action"], entry["changed"], entry["result"]) == ("failed", False, {})
         assert entry["error"]["code"] == code
@@ -245,7 +245,7 @@ def test_purge_removes_what_this_collection_made_and_nothing_else(node: EngineNo
     played = project.play(
         [*thrice("purge", ATTACHMENTS, wanted), task("purge all", ATTACHMENTS, everything)], "--diff"
     ).succeeded()
-    purged = played.settled("purge")
+    purged = played.require_converged("purge")
     assert list(purged.actions().items()) == [("red", "checked"), ("blue", "removed"), ("green", "removed")]
     assert all("lab-other-eth0" in text for text in purged.warnings)
     assert purged.warnings != []
@@ -275,9 +275,11 @@ def test_options_reach_the_engine(node: EngineNode, project: Project) -> None:
     ]
     with namespace("red"):
         played = project.play(tasks)
-        played["elsewhere"].did_nothing().failed("plugin 'lab-lab' is not installed", "looked in /opt/cni/none")
-        played["too slow"].failed("plugin lab-lab failed (ADD): ran out of time (limit 0.3 s) and was killed")
-        played["no workers"].did_nothing().failed("workers: 0; expected: a number above 0")
+        played["elsewhere"].require_no_change().require_failure(
+            "plugin 'lab-lab' is not installed", "looked in /opt/cni/none"
+        )
+        played["too slow"].require_failure("plugin lab-lab failed (ADD): ran out of time (limit 0.3 s) and was killed")
+        played["no workers"].require_no_change().require_failure("workers: 0; expected: a number above 0")
         for workers in (2, 1):
             _attach_with(workers, node, project, wanted)
     assert (node.cache_dir / "mine" / "results" / "lab-c1-eth0").is_file()

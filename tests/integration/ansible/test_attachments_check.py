@@ -46,7 +46,7 @@ def test_a_failed_check_of_what_is_there(node: EngineNode, project: Project) -> 
             *(task(name, ATTACHMENTS, _options(name)) for name in others),
         ]
     )
-    recreated, failed, reported = (played.settled(name) for name in always)
+    recreated, failed, reported = (played.require_converged(name) for name in always)
     assert [_outcome(one) for one in (recreated, failed, reported)] == [
         ("ok", "recreated", True),
         ("failed", "failed", False),
@@ -63,7 +63,7 @@ def test_a_failed_check_of_what_is_there(node: EngineNode, project: Project) -> 
     assert _calls(node, "always-recreate") == ["ADD", "CHECK", "CHECK", "DEL", "ADD", "CHECK", "CHECK"]
     assert _calls(node, "always-fail") == _calls(node, "always-report") == ["ADD", "CHECK", "CHECK", "CHECK"]
     for name in others:
-        assert _outcome(played[name].did_nothing()) == ("ok", "unchanged", False)
+        assert _outcome(played[name].require_no_change()) == ("ok", "unchanged", False)
         assert _calls(node, name) == ["ADD"]
 
 
@@ -86,7 +86,9 @@ def test_a_failed_check_right_after_add(node: EngineNode, project: Project) -> N
             assert _outcome(played[name]) == ("ok", "added", True)
         else:
             assert _outcome(played[name])[:2] == ("failed", "failed")
-            played[name].failed("CHECK fails right after ADD, so recreating it will not help: ", "the cable is out")
+            played[name].require_failure(
+                "CHECK fails right after ADD, so recreating it will not help: ", "the cable is out"
+            )
 
 
 def test_what_has_no_check_is_not_asked(node: EngineNode, project: Project) -> None:
@@ -96,7 +98,7 @@ def test_what_has_no_check_is_not_asked(node: EngineNode, project: Project) -> N
     node.write({**_written(node, "older"), "cniVersion": "0.3.1"})
     wanted = {"attachments": [{"network": name, "netns": name} for name in ("disabled", "older")]}
     make = task("namespaces", "cni.node.netns", {"names": ["disabled", "older"]})
-    done = project.play([make, *thrice("attach", ATTACHMENTS, wanted)]).settled("attach")
+    done = project.play([make, *thrice("attach", ATTACHMENTS, wanted)]).require_converged("attach")
     assert done.actions() == {"disabled": "added", "older": "added"}
     assert node.plugins.calls(command="CHECK") == []
 

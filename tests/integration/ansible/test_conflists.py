@@ -35,7 +35,7 @@ def test_a_network_is_given_as_data_or_as_text_and_for_one_plugin_as_before_1_0_
         {"config": reference_networks.single(LOOPBACK, "", "older"), "filename": "older.json"},
     ]
     played = project.play(thrice("write", CONFLISTS, {"conflists": items}), "--diff").succeeded()
-    done = played.settled("write")
+    done = played.require_converged("write")
     expected = ["10-db.conflist", "my-own.conflist", "05-raw.conflist", "10-old.conf", "older.json"]
     assert done.files == dict.fromkeys(expected, "created")
     assert [one["network"] for one in done.result["conflists"]] == ["db", "list", "raw", "old", "older"]
@@ -66,7 +66,7 @@ def test_priority_moves_a_file_and_content_changes_in_its_place(node: EngineNode
     assert played["write"].files == {"10-a.conflist": "created"}
     assert played["change"].files == {"10-a.conflist": "changed"}
     assert '+      "mtu": 1400' in played.output
-    assert played.settled("move").files == {"07-a.conflist": "created", "10-a.conflist": "removed"}
+    assert played.require_converged("move").files == {"07-a.conflist": "created", "10-a.conflist": "removed"}
     assert played["rename"].files == {"zz.conflist": "created", "07-a.conflist": "removed"}
     assert [path.name for path in node.conf_dir.iterdir() if path.name[0] != "."] == ["zz.conflist"]
 
@@ -78,7 +78,7 @@ def test_the_mode_is_kept_right_in_a_directory_of_ones_own(node: EngineNode, pro
     node.run("conflists", **wanted).succeeded()
     path.chmod(0o666)
     played = project.play(thrice("mend", CONFLISTS, wanted), "--diff").succeeded()
-    assert played.settled("mend").files == {"10-a.conflist": "changed"}
+    assert played.require_converged("mend").files == {"10-a.conflist": "changed"}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert "0666" in played.output, "the diff does not show what has changed"
 
@@ -100,7 +100,7 @@ def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: EngineNode
         ]
     }
     played = project.play(thrice("remove", CONFLISTS, remove), "--diff")
-    removed = played.succeeded().settled("remove")
+    removed = played.succeeded().require_converged("remove")
     gone = ["10-a.conflist", "10-b.conflist", "20-by-somebody-else.conflist", "30-b.conf", "broken.conf"]
     assert removed.files == {"10-e.conflist": "created", **dict.fromkeys(gone, "removed")}
     assert sorted(path.name for path in node.conf_dir.glob("[!.]*")) == [
@@ -124,7 +124,7 @@ def test_purge_removes_only_what_this_collection_wrote_and_nobody_changed(node: 
     (node.conf_dir / "10-dropped.conflist").chmod(0o640)
     foreign = [line for line in tree_lines(node.conf_dir, identity=True) if "kept" not in line]
     played = project.play(thrice("purge", CONFLISTS, {"conflists": [items["kept"]], "purge": True}), "--diff")
-    purged = played.succeeded().settled("purge")
+    purged = played.succeeded().require_converged("purge")
     assert purged.files == {"10-kept.conflist": "unchanged", "10-dropped.conflist": "removed"}
     left = tree_lines(node.conf_dir, identity=True)
     assert [line for line in foreign if not line.startswith((".", "10-dropped"))] == [
@@ -149,7 +149,7 @@ def test_a_moved_file_that_somebody_has_changed_stays_and_one_is_told(node: Engi
     old = node.conf_dir / "10-a.conflist"
     old.write_text(json.dumps(named("a", disableCheck=True)), encoding="utf-8")
     played = project.play(thrice("move", CONFLISTS, {"conflists": [{"config": named("a"), "priority": 20}]}))
-    moved = played.succeeded().settled("move")
+    moved = played.succeeded().require_converged("move")
     assert moved.files == {"20-a.conflist": "created"}
     told = f"{old} and {node.conf_dir}/20-a.conflist define network a; runtimes use the first of these"
     for suffix in (", predicted", "", ", again"):
@@ -170,7 +170,7 @@ def test_the_plugin_directory_beside_a_file_belongs_to_its_network(node: EngineN
             task("only beside", CONFLISTS, {"conflists": [{"config": {**empty, "name": "a"}}], "probe": False}),
         ]
     )
-    played["probed"].did_nothing().failed("plugin 'no-such-plugin' is not installed")
+    played["probed"].require_no_change().require_failure("plugin 'no-such-plugin' is not installed")
     assert played["without"].ok().changed
-    played["no plugin anywhere"].did_nothing().failed("conflists[0]", "the network has no plugin")
+    played["no plugin anywhere"].require_no_change().require_failure("conflists[0]", "the network has no plugin")
     assert played["only beside"].ok().files == {"10-a.conflist": "changed"}

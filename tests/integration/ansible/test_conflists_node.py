@@ -94,14 +94,14 @@ def test_all_that_is_wrong_on_a_node_is_found_in_one_run_and_nothing_is_written(
     items = [{"config": config} for config in (*WRONG.values(), *SUSPICIOUS.values())]
     before = node.state()
     done = node.run("conflists", conflists=items)
-    assert done.failed("9 errors in network configurations", "(overlaps-route)")
+    assert done.require_failure("9 errors in network configurations", "(overlaps-route)")
     assert not before.difference(node.state())
     expected = {f"10-{config['name']}.conflist {code.strip()}": "error" for code, config in WRONG.items()}
     expected |= {f"10-{config['name']}.conflist {code}": "warning" for code, config in SUSPICIOUS.items()}
     assert codes(done.result) == {**expected, **dict.fromkeys(LYING_ABOUT, "warning")}
     predicted = node.run("conflists", conflists=items, _ansible_check_mode=True)
     may_come = {key for key in expected if "missing-plugin" in key or "missing-link" in key}
-    assert predicted.failed("7 errors")
+    assert predicted.require_failure("7 errors")
     assert codes(predicted.result) == {**codes(done.result), **dict.fromkeys(may_come, "warning")}
 
 
@@ -125,14 +125,14 @@ def test_warnings_are_shown_once_beside_those_of_the_controller(node: EngineNode
             ),
         ]
     )
-    done = played.settled("lax")
+    done = played.require_converged("lax")
     assert codes(done.result, "schema") == {"conflists[0] unknown-key /plugins/0/colour": "warning"}
     assert set(codes(done.result)) == LYING_ABOUT
     assert _told(done) == 5
     assert codes(played["elsewhere"].result, "schema") == codes(played["elsewhere"].result) == {}
-    played["strict"].did_nothing().failed("4 errors in network configurations")
+    played["strict"].require_no_change().require_failure("4 errors in network configurations")
     missing = played["missing"]
-    missing.did_nothing().failed("/plugins/0/type: plugin 'acme' is not installed")
+    missing.require_no_change().require_failure("/plugins/0/type: plugin 'acme' is not installed")
     assert (_told(missing), codes(missing.result)["10-a.conflist missing-plugin /plugins/0/type"]) == (3, "error")
     assert codes(played["to come"].ok().result)["10-z.conflist missing-link /plugins/0/master"] == "warning"
 

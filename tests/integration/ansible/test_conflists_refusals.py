@@ -55,9 +55,11 @@ def test_plugins_are_asked_before_a_file_is_written(node: EngineNode, project: P
     ]
     played = project.play(tasks)
     for name, (dummy, fragments) in bad.items():
-        played[name].did_nothing().failed("/etc/cni/net.d/10-a.conflist: ", *fragments)
-    played["in check mode"].did_nothing().failed(*bad["old"][1])
-    played["plugin_dirs"].did_nothing().failed("plugin 'loopback' is not installed", "looked in /opt/cni/none;")
+        played[name].require_no_change().require_failure("/etc/cni/net.d/10-a.conflist: ", *fragments)
+    played["in check mode"].require_no_change().require_failure(*bad["old"][1])
+    played["plugin_dirs"].require_no_change().require_failure(
+        "plugin 'loopback' is not installed", "looked in /opt/cni/none;"
+    )
     assert played["not probed"].files == {"10-b.conflist": "created"}
     assert played["one of its versions"].ok().changed
 
@@ -86,7 +88,7 @@ def test_one_bad_item_and_nothing_is_written(project: Project) -> None:
     tasks = [task(name, CONFLISTS, {"conflists": [good, item]}) for name, (item, dummy) in bad.items()]
     played = project.play(tasks)
     for name, (dummy, fragment) in bad.items():
-        played[name].did_nothing().failed(fragment)
+        played[name].require_no_change().require_failure(fragment)
 
 
 def test_text_from_a_variable_or_a_file_is_text(node: EngineNode, project: Project) -> None:
@@ -95,7 +97,7 @@ def test_text_from_a_variable_or_a_file_is_text(node: EngineNode, project: Proje
     items = [{"content": "{{ text }}"}, {"content": "{{ lookup('ansible.builtin.file', 'b.conflist') }}"}]
     tasks = [task(name, CONFLISTS, {"conflists": items}) for name in ("write", "again")]
     played = project.play(tasks, vars={"text": text})
-    played["again"].ok().did_nothing()
+    played["again"].ok().require_no_change()
     assert played["write"].files == {"10-a.conflist": "created", "10-b.conflist": "created"}
     assert node.conf_dir.joinpath("10-a.conflist").read_bytes().startswith(b"{")
 

@@ -64,7 +64,7 @@ def test_it_is_found_and_rendered_as_ansible_does(node: EngineNode, project: Pro
     loop = task("in a loop", CONFLISTS, {"conflists": [{"template": "{{ item }}", "vars": variables("loop")}]})
     tasks = [*reference, *thrice("render", CONFLISTS, {"conflists": items}), {**loop, "loop": ["beside.j2"]}]
     played = project.play(tasks, "--diff", roles=["lab"], vars={"place": "of the play"}).succeeded()
-    assert played.settled("render").files == {f"{who}.conflist": "created" for who in sources}
+    assert played.require_converged("render").files == {f"{who}.conflist": "created" for who in sources}
     assert played["in a role"].files == {"10-rolenet.conflist": "created"}
     assert (node.conf_dir / "10-loopnet.conflist").exists()
     for who in (*sources, "role"):
@@ -128,6 +128,8 @@ def test_what_cannot_be_rendered_or_read_reaches_no_node(project: Project) -> No
     ]
     played = project.play(tasks)
     for name, fragments in bad.items():
-        played[name].did_nothing().failed(*fragments)
-    played["two forms"].did_nothing().failed("parameters are mutually exclusive: config|template|content")
-    played["absent"].ok().did_nothing()
+        played[name].require_no_change().require_failure(*fragments)
+    played["two forms"].require_no_change().require_failure(
+        "parameters are mutually exclusive: config|template|content"
+    )
+    played["absent"].ok().require_no_change()

@@ -58,7 +58,7 @@ def _refused_once(played: PlaybookRun) -> str:
     assert _own(played) == [], played.output
     assert played.output.count("fatal: [") == 1, played.output
     assert "PLAY RECAP" in played.output
-    return played["Check the variables and the addresses of all nodes"].failed("node-subnets-collide")
+    return played["Check the variables and the addresses of all nodes"].require_failure("node-subnets-collide")
 
 
 @pytest.mark.parametrize("playbook", [PROVISION, VERIFY])

@@ -30,7 +30,7 @@ NOW: Json = {"min_age": 0}
 
 def collected(project: Project, **arguments: t.Any) -> TaskRun:
     """The node's garbage, collected: check mode foretold it, and a second run finds none."""
-    return project.play(thrice("gc", GC, arguments)).settled("gc").ok()
+    return project.play(thrice("gc", GC, arguments)).require_converged("gc").ok()
 
 
 def found(done: TaskRun) -> dict[str, str]:
@@ -87,13 +87,13 @@ def test_a_node_that_is_in_use_has_no_leaks(node: EngineNode, project: Project) 
     full_network(node)
     with namespace("blue"):
         node.attach({"network": "net", "netns": "blue", **PORTS})
-        done = collected(project, **NOW).left_alone()
+        done = collected(project, **NOW).require_unchanged_node()
         assert (done.changed, done.result["findings"], done.msg) == (False, [], "no leaks")
 
 
 def test_a_virgin_node_stays_one(node: EngineNode, project: Project) -> None:
     node.conf_dir.rmdir()
-    assert collected(project, **NOW).left_alone().msg == "no leaks"
+    assert collected(project, **NOW).require_unchanged_node().msg == "no leaks"
 
 
 def test_an_attachment_whose_namespace_is_gone_is_deleted_with_all_it_had(node: EngineNode, project: Project) -> None:
@@ -162,7 +162,7 @@ def test_what_is_not_called_valid_is_deleted_unless_it_is_young_or_of_others(
         node.attach(*({"network": "net", "netns": name} for name in names))
         foreign(node.cache_dir / "results" / "net-podman-eth0")
         valid = [{"container_id": "blue"}]
-        young = collected(project, valid_attachments=valid).left_alone()
+        young = collected(project, valid_attachments=valid).require_unchanged_node()
         assert found(young) == {"record net-red-eth0": "kept"}
         assert "valid_attachments does not list it, but it is younger than 300 s" in evidence(young)
         elsewhere = [*valid, {"network": "other", "container_id": "red"}, {"container_id": "red", "ifname": "eth1"}]
@@ -219,7 +219,7 @@ def test_an_address_that_is_in_use_is_kept_whatever_its_container_is_called(node
         (address,) = node.leases("net")
         os.utime(LEASES / "net" / address, (0, 0))
         (node.cache_dir / "results" / "net-somebody-eth0").unlink()
-        done = collected(project).left_alone()
+        done = collected(project).require_unchanged_node()
         assert {one["action"] for one in done.result["findings"]} == {"kept"}
         assert f"{address} is in use in the network namespace /run/netns/blue" in evidence(done)
         assert sorted(one["kind"] for one in done.result["findings"]) == ["chain", "chain", "lease", "link"]
@@ -320,7 +320,7 @@ def test_a_del_that_fails_is_told_and_the_others_are_collected(node: EngineNode,
     node.plugins.write("lab-broken", DEL=[ScriptedAnswer(error=error), ScriptedAnswer()])
     lease("broken", "10.1.9.1", "nobody\r\neth0")
     done = project.play([task("gc", GC, {})])["gc"]
-    done.failed("plugin lab-broken failed (DEL): out of order")
+    done.require_failure("plugin lab-broken failed (DEL): out of order")
     assert sorted(one["action"] for one in done.result["findings"]) == ["deleted", "failed", "removed"]
     assert found(collected(project)) == {"intent broken-blue-eth0": "deleted"}
 
@@ -332,7 +332,7 @@ def test_plugins_of_1_1_0_are_told_what_is_valid(node: EngineNode, project: Proj
         node.attach(*({"network": "new", "netns": name} for name in ("blue", "red")))
         foreign(node.cache_dir / "results" / "new-red-eth0")
         node.plugins.forget()
-        assert project.play([task("gc", GC, {}, check_mode=True)])["gc"].ok().left_alone()
+        assert project.play([task("gc", GC, {}, check_mode=True)])["gc"].ok().require_unchanged_node()
         assert node.plugins.calls("lab-new", "GC") == []
         valid = [{"container_id": "mine", "ifname": "net1"}]
         project.play([task("gc", GC, {"valid_attachments": [*valid, {"container_id": "blue"}]})])["gc"].ok()
@@ -381,7 +381,7 @@ def test_a_port_without_a_record_is_kept_where_its_other_end_can_be_reached(node
         subprocess.run(["ip", "link", "set", "veth00000000", "master", "cni0"], check=True)
         (of_blue,) = interfaces(node, "blue", "cni0")
         (node.cache_dir / "results" / "net-blue-eth0").unlink()
-        done = collected(project, **NOW).left_alone()
+        done = collected(project, **NOW).require_unchanged_node()
         assert {one["subject"]: one["action"] for one in done.result["findings"] if one["kind"] == "link"} == {
             of_blue: "kept"
         }
@@ -578,7 +578,7 @@ def test_arguments_that_are_none_are_refused(project: Project) -> None:
         ({"networks": ["../x"]}, "networks[0]: "),
         ({"valid_attachments": [{"container_id": "a/b"}]}, "CNI_CONTAINERID: "),
     ):
-        project.play([task("gc", GC, arguments)])["gc"].left_alone().failed(words, "expected: ")
+        project.play([task("gc", GC, arguments)])["gc"].require_unchanged_node().require_failure(words, "expected: ")
 
 
 def test_the_playbook_collects_and_says_how_it_is_known(node: EngineNode, project: Project) -> None:
@@ -586,7 +586,7 @@ def test_the_playbook_collects_and_says_how_it_is_known(node: EngineNode, projec
     path = lease("net", "10.1.9.1", "nobody\r\neth0", age=10)
     text = {"cni_node_plugin_dirs": "/opt/cni/bin\n/usr/lib/cni"}
     kept = project.run("cni.node.gc", **text).succeeded()
-    assert found(kept["Remove leaks"].did_nothing()) == {"lease 10.1.9.1": "kept"}
+    assert found(kept["Remove leaks"].require_no_change()) == {"lease 10.1.9.1": "kept"}
     played = project.run("cni.node.gc", "-e", "cni_node_gc_min_age=5", **text).succeeded()
     assert found(played["Remove leaks"]) == {"lease 10.1.9.1": "removed"}
     assert played["Show the evidence"].result["msg"] == [

@@ -22,7 +22,7 @@ RESULTS = pathlib.Path("/var/lib/cni/results")
 
 
 def collected(project: Project, **arguments: t.Any) -> TaskRun:
-    return project.play(thrice("gc", GC, arguments)).settled("gc").ok()
+    return project.play(thrice("gc", GC, arguments)).require_converged("gc").ok()
 
 
 def ruleset() -> str:
@@ -181,7 +181,7 @@ def test_saved_values_that_no_record_claims_are_removed(node: EngineNode, projec
         (SAVED / "notes_eth0.json").write_text("[]", encoding="utf-8")
         (SAVED / "link_eth0.json").symlink_to(SAVED / "lost_eth0.json")
         os.mkfifo(SAVED / "pipe_eth0.json")
-        kept = collected(project).left_alone()
+        kept = collected(project).require_unchanged_node()
         assert saved(kept) == {"lost_eth0.json": "kept", "reached_eth0.json": "kept"}
         assert "it is younger than 300 s" in evidence(kept)
         for name in ("lost", "reached"):

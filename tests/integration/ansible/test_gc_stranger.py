@@ -20,7 +20,7 @@ from ansible_collections.cni.node.tests.integration.ansible.test_gc import (
 )
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, remove
-from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, links, namespaces, rename_link
 
 # No ASCII, no UTF-8, what JSON escapes, and what Python takes for the end of a line.

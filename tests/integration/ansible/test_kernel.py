@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
-from ansible_collections.cni.node.tests.integration.engine.throwaway import mounted, tmpfs
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mounted, tmpfs
 
 KERNEL = "cni.node.kernel"
 FORWARD = "net.ipv4.ip_forward"
@@ -72,7 +72,7 @@ def actions(done: TaskRun, what: str) -> dict[str, str]:
 def test_settings_are_made_kept_and_put_back(project: Project) -> None:
     wanted: Json = {"conflists": [{"config": NETWORK}], "sysctls": {"net/ipv4/tcp_rmem": "4096  131072\t6291456"}}
     played = project.play(thrice("prepare", KERNEL, wanted), "--diff").succeeded()
-    done = played.settled("prepare")
+    done = played.require_converged("prepare")
     assert done.changed
     assert actions(done, "modules") == dict.fromkeys(("br_netfilter", "bridge", "veth"), "built_in")
     expected = {FORWARD: "set", "net.bridge.bridge-nf-call-iptables": "unchanged", "net.ipv4.tcp_rmem": "unchanged"}
@@ -84,7 +84,7 @@ def test_settings_are_made_kept_and_put_back(project: Project) -> None:
     assert not MODULES_FILE.exists()
     assert played.output.count("+net.ipv4.ip_forward = 1") == 2
     assert played.output.count(f'-        "{FORWARD}": "0"') == 2
-    put_back = project.play(thrice("put back", KERNEL, {"state": "absent"})).succeeded().settled("put back")
+    put_back = project.play(thrice("put back", KERNEL, {"state": "absent"})).succeeded().require_converged("put back")
     assert actions(put_back, "sysctls") == {FORWARD: "restored"}
     assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("0", [])
 
@@ -97,11 +97,11 @@ def test_what_the_kernel_resets_with_another_setting_is_as_asked_for(project: Pr
             *thrice("route on", KERNEL, {"sysctls": {FORWARD: 1}}),
         ]
     ).succeeded()
-    assert actions(played.settled("route"), "sysctls") == {FORWARD: "set", REDIRECTS: "unchanged"}
+    assert actions(played.require_converged("route"), "sysctls") == {FORWARD: "set", REDIRECTS: "unchanged"}
     assert (setting(FORWARD), setting(REDIRECTS)) == ("1", "1")
     set_to(REDIRECTS, "0")
     played = project.play(thrice("stop", KERNEL, {"sysctls": {REDIRECTS: 0}})).succeeded()
-    assert actions(played.settled("stop"), "sysctls") == {FORWARD: "restored", REDIRECTS: "unchanged"}
+    assert actions(played.require_converged("stop"), "sysctls") == {FORWARD: "restored", REDIRECTS: "unchanged"}
     assert (setting(FORWARD), setting(REDIRECTS)) == ("0", "0")
 
 
@@ -110,7 +110,7 @@ def test_drift_is_repaired(node: EngineNode, project: Project) -> None:
     node.run("kernel", **wanted).succeeded()
     set_to(FORWARD, "0")
     FILE.write_text("net.ipv4.ip_forward = 0\n", encoding="ascii")
-    done = project.play(thrice("repair", KERNEL, wanted)).succeeded().settled("repair")
+    done = project.play(thrice("repair", KERNEL, wanted)).succeeded().require_converged("repair")
     assert actions(done, "sysctls")[FORWARD] == "set"
     assert (setting(FORWARD), "net.ipv4.ip_forward = 1\n" in FILE.read_text(encoding="ascii")) == ("1", True)
 
@@ -125,7 +125,7 @@ def test_what_somebody_else_has_set_since_is_left(node: EngineNode) -> None:
 
 def test_without_files_only_the_running_kernel_is_changed(project: Project) -> None:
     wanted: Json = {"sysctls": {FORWARD: 1}, "persist": False}
-    project.play(thrice("prepare", KERNEL, wanted)).succeeded().settled("prepare")
+    project.play(thrice("prepare", KERNEL, wanted)).succeeded().require_converged("prepare")
     assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("1", [])
     project.play([task("put back", KERNEL, {"state": "absent", "persist": False})]).succeeded()
     assert setting(FORWARD) == "0"
@@ -143,7 +143,7 @@ def test_all_that_the_kernel_lacks_is_said_at_once_with_the_reasons(node: Engine
     }
     played = project.play(thrice("prepare", KERNEL, wanted))
     for name in ("prepare, predicted", "prepare"):
-        played[name].did_nothing().failed(
+        played[name].require_no_change().require_failure(
             "nothing was changed, for 5 reasons",
             "kernel module ipvlan: the running kernel does not have it, and cannot load modules (network lan, plugins[0] ipvlan)",
             "kernel module vrf: the running kernel does not have it, and cannot load modules (network lan, plugins[1] vrf)",
@@ -157,14 +157,14 @@ def test_all_that_the_kernel_lacks_is_said_at_once_with_the_reasons(node: Engine
 def test_a_value_that_the_kernel_refuses_leaves_all_settings_as_they_were(node: EngineNode) -> None:
     """Routing is set before, and the kernel finds out only then."""
     done = node.run("kernel", sysctls={FORWARD: 1, "net.ipv4.ip_local_port_range": "5000 1000"})
-    done.failed(
+    done.require_failure(
         "cannot write '5000 1000' to /proc/sys/net/ipv4/ip_local_port_range: Invalid argument; expected: integers, as the "
         "value is now: ",
         "; no setting was changed",
     )
     assert (setting(FORWARD), FILE.exists()) == ("0", False)
     done = node.run("kernel", sysctls={FORWARD: 1, "net.ipv4.conf.all.arp_ignore": "0x1"})
-    done.failed(
+    done.require_failure(
         "the kernel made '1' of '0x1'; give the value as the kernel shows it; expected: an integer, as the value is"
     )
     assert (setting(FORWARD), setting("net.ipv4.conf.all.arp_ignore"), FILE.exists()) == ("0", "0", False)
@@ -174,7 +174,7 @@ def test_a_word_for_a_number_is_refused_in_check_mode_as_in_the_run(project: Pro
     wanted = {"sysctls": {FORWARD: "yes", "net.ipv4.conf.all.arp_ignore": 1}}
     played = project.play(thrice("prepare", KERNEL, wanted))
     for name in ("prepare, predicted", "prepare"):
-        played[name].did_nothing().failed(
+        played[name].require_no_change().require_failure(
             f"kernel setting {FORWARD}: 'yes' is no number; expected: an integer, as the value is now: 0 (given in sysctls); "
             "nothing was changed"
         )
@@ -185,7 +185,7 @@ def test_where_settings_cannot_be_written_nothing_is_and_what_is_right_already_i
     """As in a container: /proc/sys is read-only there."""
     with mounted("--bind", "/proc/sys/net/ipv4", "/proc/sys/net/ipv4"):
         subprocess.run(["mount", "--options", "bind,remount,ro", "/proc/sys/net/ipv4"], check=True)
-        node.run("kernel", conflists=[{"config": NETWORK}]).failed(
+        node.run("kernel", conflists=[{"config": NETWORK}]).require_failure(
             f"kernel setting {FORWARD}: /proc/sys/net/ipv4/ip_forward cannot be written from here; in a container, set it on "
             "the host (network db, plugins[0] bridge: isGateway)",
         )
@@ -259,7 +259,7 @@ class TestRole:
     )
     def test_a_line_that_is_no_setting_is_named(self, project: Project, text: str) -> None:
         played = project.play([], roles=[self.ROLE], vars={"cni_kernel_sysctls": text}, ignore_errors=False)
-        played["Prepare the kernel"].failed("'net.ipv4.conf.all.arp_ignore 1'", "expected: key=value")
+        played["Prepare the kernel"].require_failure("'net.ipv4.conf.all.arp_ignore 1'", "expected: key=value")
 
     def test_check_mode_says_which_packages_a_node_lacks(self, project: Project, tmp_path: pathlib.Path) -> None:
         """nft is taken away, by an empty file that nobody may execute."""

@@ -33,11 +33,11 @@ def test_namespaces_come_and_go(project: Project) -> None:
         ],
         "--diff",
     ).succeeded()
-    made = played.settled("make")
+    made = played.require_converged("make")
     assert (made.msg, made.result["changed_names"]) == ("2 of 2 network namespaces made", ["red", "blue"])
     assert made.result["diff"] == {"before": {"names": []}, "after": {"names": ["blue", "red"]}}
     assert played["make one more"].ok().result["changed_names"] == ["green"]
-    removed = played.settled("remove")
+    removed = played.require_converged("remove")
     assert (removed.msg, removed.result["changed_names"]) == ("2 of 3 network namespaces removed", ["red", "green"])
     assert removed.after.sections["namespaces"] == ["blue"]
     for line in ('+        "red"', '-        "red"'):
@@ -64,7 +64,7 @@ def test_what_is_mounted_more_than_once_is_removed_in_one_go(project: Project) -
     with namespaces("blue", "red"):
         subprocess.run(["mount", "--bind", "/run/netns/blue", "/run/netns/red"], check=True)
         played = project.play(thrice("remove", NETNS, {"names": ["red"], "state": "absent"})).succeeded()
-    done = played.settled("remove")
+    done = played.require_converged("remove")
     assert done.result["changed_names"] == ["red"]
     assert done.after.sections["namespaces"] == ["blue"]
 
@@ -73,7 +73,7 @@ def test_a_name_that_is_none_is_refused_before_anything_is_made(project: Project
     tasks = [task(name, NETNS, {"names": ["good", name]}) for name in ("a b",)]
     tasks.append(task("..", NETNS, {"names": ["good", ".."], "state": "absent"}))
     for one in project.play(tasks).tasks:
-        one.did_nothing().failed(f"{one.name!r} is no name of a network namespace; expected: ")
+        one.require_no_change().require_failure(f"{one.name!r} is no name of a network namespace; expected: ")
         assert one.result["error"]["code"] == 4
 
 
@@ -87,7 +87,7 @@ def test_a_link_is_removed_and_what_it_leads_to_stays(project: Project) -> None:
     for name, target in targets.items():
         pathlib.Path("/run/netns", name).symlink_to(target)
     played = project.play(thrice("remove", NETNS, {"names": list(targets), "state": "absent"}))
-    assert played.settled("remove").result["changed_names"] == list(targets)
+    assert played.require_converged("remove").result["changed_names"] == list(targets)
     assert os.listdir("/run/netns") == ["abc"]
     assert is_namespace(str(other))
 
@@ -101,7 +101,7 @@ def test_a_link_that_leads_to_no_namespace_is_replaced_and_its_target_left_alone
     for name, path in names.items():
         pathlib.Path("/run/netns", name).symlink_to(path)
     played = project.play(thrice("make", NETNS, {"names": list(names)}))
-    assert played.settled("make").result["changed_names"] == list(names)
+    assert played.require_converged("make").result["changed_names"] == list(names)
     assert [list(links(name)) for name in names] == [["lo"]] * 3
     assert (target.read_text(encoding="ascii"), os.listdir("/run/docker")) == ("notes", ["notes"])
 
@@ -139,8 +139,8 @@ def test_what_is_no_namespace_and_no_leftover_of_one_is_refused_by_its_name(
         ]
     )
     for name in ("foretold", "make", "remove"):
-        assert f"{path} is {what}" in played[name].left_alone().failed()
-    played["attach"].left_alone().failed(f"{path} is not a network namespace")
+        assert f"{path} is {what}" in played[name].require_unchanged_node().require_failure()
+    played["attach"].require_unchanged_node().require_failure(f"{path} is not a network namespace")
     assert played["look"].ok().result["netns"] == []
 
 

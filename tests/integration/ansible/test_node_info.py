@@ -25,9 +25,11 @@ def test_an_empty_node_and_each_part_by_itself(project: Project) -> None:
     nowhere = {"conf_dir": "/etc/cni/none", "cache_dir": "/var/lib/cni/none", "plugin_dirs": ["/opt/cni/none"]}
     tasks = [task("all", INFO, nowhere), task("two", INFO, {"gather": ["netns", "networks"], **nowhere})]
     played = project.play([*tasks, task("in check mode", INFO, nowhere, check_mode=True)]).succeeded()
-    assert played["all"].did_nothing().msg == "0 plugins, 0 releases, 0 networks, 0 attachments, 0 leases, 0 netns"
+    assert (
+        played["all"].require_no_change().msg == "0 plugins, 0 releases, 0 networks, 0 attachments, 0 leases, 0 netns"
+    )
     assert {name: played["all"].result[name] for name in SECTIONS} == {name: [] for name in SECTIONS}
-    assert played["two"].did_nothing().msg == "0 networks, 0 netns"
+    assert played["two"].require_no_change().msg == "0 networks, 0 netns"
     assert [section for section in SECTIONS if section in played["two"].result] == ["networks", "netns"]
     assert played["in check mode"].plan() == played["all"].plan()
 
@@ -76,7 +78,7 @@ def test_networks_say_whether_their_plugins_are_ready_where_that_is_asked_for(
         for name in ("look", "in check mode")
     ]
     played = project.play([*tasks, task("by default", INFO, {})]).succeeded()
-    done = played["look"].did_nothing()
+    done = played["look"].require_no_change()
     found = {one["network"]: one for one in done.result["status"]}
     assert {name: one["status"] for name, one in found.items()} == {
         "net50": "unavailable",
@@ -137,7 +139,7 @@ def test_attachments_come_with_what_has_become_of_them(node: EngineNode, project
         _spoil(node)
         with namespace("moved"):
             played = project.play([task("look", INFO, {"gather": ["attachments", "netns"]})]).succeeded()
-    looked = played["look"].did_nothing().result
+    looked = played["look"].require_no_change().result
     found = {one.get("container_id") or one["path"].rsplit("/", 1)[1]: one for one in looked["attachments"]}
     assert found["same"] == {
         "network": "same",
@@ -181,7 +183,7 @@ def test_a_range_that_is_full_is_the_first_thing_said(node: EngineNode, project:
         node.attach(*({"network": "small", "netns": name} for name in names))
         asked = [task("look", INFO, {}), task("only leases", INFO, {"gather": ["leases"]})]
         played = project.play(asked).succeeded()
-    looked = played["look"].did_nothing()
+    looked = played["look"].require_no_change()
     assert looked.msg.startswith(
         "network small, 10.1.0.1-10.1.0.6: no address of 5 is left (/var/lib/cni/networks/small); "
     )

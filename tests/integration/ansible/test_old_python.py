@@ -35,7 +35,7 @@ def test_a_role_says_in_one_sentence_that_the_nodes_python_is_too_old(
     variables = {"ansible_python_interpreter": path, "cni_node_concerns": "plugins\nnetworks"}
     played = project.run("cni.node.provision", **variables)
     (failed,) = [one for one in played.tasks if one.status == "failed"]
-    message = failed.failed(
+    message = failed.require_failure(
         f"node has Python {version}.", f" as {path}, and modules of cni.node need Python 3.9 or newer; "
     )
     assert len(message.splitlines()) == 1

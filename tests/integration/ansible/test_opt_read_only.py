@@ -15,9 +15,9 @@ from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
 from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.booting import UNIT, swept
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import UNIT, without_boot_files
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
-from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import tmpfs
 
 ELSEWHERE = pathlib.Path("/run/opt")
 
@@ -25,7 +25,7 @@ ELSEWHERE = pathlib.Path("/run/opt")
 @pytest.fixture
 def clean(node: EngineNode) -> t.Iterator[EngineNode]:
     """A node whose /opt is empty and read-only."""
-    with swept(node), tmpfs("/opt", "ro"):
+    with without_boot_files(node), tmpfs("/opt", "ro"):
         yield node
 
 
@@ -37,7 +37,9 @@ def test_one_variable_moves_all_that_would_be_below_opt(clean: EngineNode, proje
         "cni_node_attachments": [{"network": "wire", "netns": "red", "persist": True}],
         "cni_node_plugins_source": str(releases.release(project.path / "source.tgz", "host-local", "ptp")),
     }
-    project.run("cni.node.provision", **variables)["Manage the plugins"].failed("/opt", "Read-only file system")
+    project.run("cni.node.provision", **variables)["Manage the plugins"].require_failure(
+        "/opt", "Read-only file system"
+    )
     moved = {**variables, "cni_node_opt_dir": str(ELSEWHERE), "cni_node_bin_dir": ""}
     provisioned = project.run("cni.node.provision", **moved).succeeded()
     asked = provisioned["Attach the network namespaces"].result["invocation"]["module_args"]

@@ -42,11 +42,11 @@ def test_what_differs_is_said_once_and_nothing_is_changed(node: EngineNode, proj
     )
     _drift(node)
     failed = project.run(VERIFY, **variables)
-    assert all(one.left_alone() for one in failed.tasks)
+    assert all(one.require_unchanged_node() for one in failed.tasks)
     # ansible-core 2.19 has lines of its own before these.
     (fatal,) = [line for line in failed.output.splitlines() if line.startswith("fatal: [")]
     assert fatal.count("interface eth0 is gone") == 1
-    failed["Require that nothing would change"].failed("\nnothing was changed; run cni.node.provision")
+    failed["Require that nothing would change"].require_failure("\nnothing was changed; run cni.node.provision")
 
 
 def test_a_failed_run_still_shows_what_each_node_has(node: EngineNode, project: Project) -> None:

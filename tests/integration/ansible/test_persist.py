@@ -16,9 +16,15 @@ import pytest
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import RESULT, configuration, open_network
 from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
-from ansible_collections.cni.node.tests.integration.engine.booting import FILES, LINK, PROGRAM, command, swept
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import (
+    FILES,
+    LINK,
+    PROGRAM,
+    command,
+    without_boot_files,
+)
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
-from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import tmpfs
 from ansible_collections.cni.node.tests.support.namespaces import namespaces
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
@@ -27,7 +33,7 @@ NEEDS_SYSTEMD = pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").
 
 @pytest.fixture
 def clean(node: EngineNode) -> t.Iterator[EngineNode]:
-    with swept(node):
+    with without_boot_files(node):
         yield node
 
 
@@ -52,7 +58,7 @@ def test_it_is_turned_on_and_off_without_touching_the_attachment(clean: EngineNo
             ],
             "--diff",
         ).succeeded()
-    reports = {name: played.settled(name) for name in ("on", "other means", "off")}
+    reports = {name: played.require_converged(name) for name in ("on", "other means", "off")}
     assert [done.actions() for done in reports.values()] == [
         {"red": "unchanged"},
         {"red": "checked"},
@@ -90,7 +96,7 @@ def test_the_name_servers_of_what_is_not_made_anew_are_foretold(clean: EngineNod
             ]
         ).succeeded()
     resolv_conf = pathlib.Path("/etc/netns/red/resolv.conf")
-    done = {name: played.settled(name).result["files"] for name in ("on", "off", "absent")}
+    done = {name: played.require_converged(name).result["files"] for name in ("on", "off", "absent")}
     assert done["on"] == paths(*((path, "created") for path in (*FILES, resolv_conf)))
     assert done["off"] == done["absent"] == paths(*((path, "removed") for path in (*reversed(FILES), resolv_conf)))
 
@@ -107,7 +113,7 @@ def test_what_a_module_leaves_is_the_program_that_the_collection_makes(clean: En
         PROGRAM.write_bytes(made + b"x")
         LINK.unlink()
         played = project.play(thrice("mend", ATTACHMENTS, {"attachments": [item(persist=True)]})).succeeded()
-        assert played.settled("mend").result["files"] == paths((PROGRAM, "changed"), (LINK, "created"))
+        assert played.require_converged("mend").result["files"] == paths((PROGRAM, "changed"), (LINK, "created"))
         assert PROGRAM.read_bytes() == made
         told = subprocess.run(command(), check=True, capture_output=True, text=True, env={}, cwd="/").stdout
         assert told == "unchanged: the attachment of red (eth0) to network lab, 10.9.0.2\n"
@@ -118,12 +124,12 @@ def test_it_is_refused_where_it_could_not_be_kept(clean: EngineNode, project: Pr
     elsewhere = item("/run/elsewhere/blue", persist=True)
     with namespaces("red"):
         played = project.play([task("no name", ATTACHMENTS, {"attachments": [item(), elsewhere]})])
-        played["no name"].did_nothing().failed(
+        played["no name"].require_no_change().require_failure(
             "attachments[1]: persist: the network namespace /run/elsewhere/blue has no name; expected: one in /run/netns"
         )
         with tmpfs("/usr/lib/systemd"):
             played = project.play([task("no systemd", ATTACHMENTS, {"attachments": [item(persist=True)]})])
-        played["no systemd"].did_nothing().failed("persist: there is no systemd on this node")
+        played["no systemd"].require_no_change().require_failure("persist: there is no systemd on this node")
 
 
 @NEEDS_SYSTEMD

@@ -97,8 +97,8 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: EngineNo
     _drift(node)
     failed = project.run(VERIFY, **variables, cni_node_check="never", cni_node_on_drift="report")
     assert failed.status != 0
-    assert all(one.left_alone() for one in failed.tasks)
-    failed[COMPARED].failed(
+    assert all(one.require_unchanged_node() for one in failed.tasks)
+    failed[COMPARED].require_failure(
         "attachment of red (eth0) to network dbnet: would be recreated, interface eth0 is gone",
         "\nnothing was changed; run cni.node.provision",
     )
@@ -111,7 +111,7 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: EngineNo
     assert actions == {"red": "recreated", "blue": "checked", "red eth1": "checked", "blue eth9": "removed"}
 
     predicted = project.run(REMOVE, "--check", **variables).succeeded()
-    assert all(one.left_alone() for one in predicted.tasks)
+    assert all(one.require_unchanged_node() for one in predicted.tasks)
     removed = project.run(REMOVE, **variables, cni_node_gc_min_age=300)
     assert _changing(removed) == {*CONCERNS, "gc"}
     assert _plans(removed, *CONCERNS) == _plans(predicted, *CONCERNS)
@@ -131,7 +131,7 @@ def test_a_misspelled_variable_stops_every_playbook_before_the_node_is_asked(
         assert played.status != 0, playbook
         assert "unknown variable: cni_node_atachments (did you mean cni_node_attachments?)" in played.output
         assert "Traceback" not in played.output
-        assert all(one.left_alone() and not one.changed for one in played.tasks), playbook
+        assert all(one.require_unchanged_node() and not one.changed for one in played.tasks), playbook
     roles = [{"role": "cni.node.cni_verify", "vars": {"cni_verify_network": "kept"}}]
     played = project.play([], roles=roles)
     assert "unknown variable: cni_verify_network (did you mean cni_verify_networks?)" in played.output
@@ -145,7 +145,7 @@ def test_check_mode_foretells_the_attachments_that_follow_a_changed_network(node
     plugin = {**given["config"]["plugins"][0], "forceAddress": True}
     variables["cni_node_conflists"] = [{"config": {**given["config"], "plugins": [plugin]}}]
     predicted = project.run(PROVISION, "--check", **variables).succeeded()
-    attached = predicted["Attach the network namespaces"].left_alone()
+    attached = predicted["Attach the network namespaces"].require_unchanged_node()
     assert attached.actions() == {"red": "recreated", "blue": "recreated"}
     assert "2 attachments would be cut off and made anew: red (eth0), blue (eth0)" in str(attached.warnings)
     done = project.run(PROVISION, **variables).succeeded()
@@ -258,20 +258,22 @@ def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: E
     assert _changing(again) == set()
     broken = project.run(UPGRADE, **variables, **_release(project, "1.0.3", bridge=b"#!/bin/sh\nexit 7\n"))
     assert broken.status != 0
-    broken[WHY_FAILED].failed(
+    broken[WHY_FAILED].require_failure(
         "the upgrade failed at 'Attach the network namespaces', and the node is back at the plugins of release 1.0.1: ",
         "plugin bridge failed (CHECK): exit status 7",
     )
     assert _changed_files(again.tasks[-1].after, broken.tasks[-1].after) == ""
     differing = project.run(VERIFY, **variables, **_release(project, "1.0.2"))
-    differing[COMPARED].failed(
+    differing[COMPARED].require_failure(
         "not as provisioned: plugins 1.0.2: 3 would be updated\nplugin bridge: would be updated\n",
         "\nnothing was changed; run cni.node.provision",
     )
     Namespace("red").run("ip", "link", "delete", "eth0")
     drifted = project.run(UPGRADE, **variables, **_release(project, "1.0.2"), cni_node_on_drift="report")
-    drifted["Explain why the upgrade was not started"].failed("the upgrade was not started", "interface eth0 is gone")
-    assert all(one.left_alone() for one in drifted.tasks)
+    drifted["Explain why the upgrade was not started"].require_failure(
+        "the upgrade was not started", "interface eth0 is gone"
+    )
+    assert all(one.require_unchanged_node() for one in drifted.tasks)
     removed = project.run(REMOVE, **variables)
     _is_as_before(virgin, removed.tasks[-1].after)
 
@@ -291,7 +293,7 @@ def test_an_upgrade_that_fails_claims_no_rollback_that_did_not_happen(
     project.run(PROVISION, **variables, **_release(project, before)).succeeded()
     node.write({"cniVersion": "1.0.0", "name": "bad", "plugins": [{"type": "missing"}]})
     failed = project.run(UPGRADE, **variables, **_release(project, "1.0.1"))
-    failed[WHY_FAILED].failed(f"the upgrade failed at 'Try the networks', and {has}: ", "'missing'")
+    failed[WHY_FAILED].require_failure(f"the upgrade failed at 'Try the networks', and {has}: ", "'missing'")
     assert "rolled back" not in failed.output
 
 
@@ -319,7 +321,7 @@ def test_verify_lists_what_differs_up_to_twenty(node: EngineNode, project: Proje
         "cni_node_attachments": [{**red, "args": {"IgnoreUnknown": "1"}}, blue],
         "cni_node_netns": ["red", "blue", "green"],
     }
-    differing = project.run(VERIFY, **other)[COMPARED].failed().splitlines()
+    differing = project.run(VERIFY, **other)[COMPARED].require_failure().splitlines()
     assert {
         "net.ipv4.conf.lo.arp_ignore: 0 -> 1",
         "/etc/sysctl.d/90-cni.node.conf: would be changed",
@@ -331,7 +333,7 @@ def test_verify_lists_what_differs_up_to_twenty(node: EngineNode, project: Proje
         ),
     } <= set(differing)
     many = [{"network": "dbnet", "netns": "red", "ifname": f"many{number}"} for number in range(23)]
-    lines = project.run(VERIFY, **{**variables, "cni_node_attachments": many})[COMPARED].failed().splitlines()
+    lines = project.run(VERIFY, **{**variables, "cni_node_attachments": many})[COMPARED].require_failure().splitlines()
     assert [lines[1], *lines[-3:]] == [
         "attachment of red (many0) to network dbnet: would be added",
         "attachment of red (many19) to network dbnet: would be added",
@@ -342,8 +344,8 @@ def test_verify_lists_what_differs_up_to_twenty(node: EngineNode, project: Proje
 
 def test_an_upgrade_that_is_refused_says_why_and_leaves_the_node_alone(project: Project) -> None:
     refused = project.run(UPGRADE, cni_node_concerns="plugins", cni_node_keep="abc")
-    refused[WHY_FAILED].failed(", and nothing was rolled back: ", "'keep' is of type")
-    assert all(one.left_alone() for one in refused.tasks)
+    refused[WHY_FAILED].require_failure(", and nothing was rolled back: ", "'keep' is of type")
+    assert all(one.require_unchanged_node() for one in refused.tasks)
 
 
 def test_remove_without_variables_detaches_everything_before_networks_and_plugins_go(
@@ -387,7 +389,7 @@ def test_removing_attachments_alone_removes_those_of_the_variables_and_networks_
 def test_a_concern_that_nobody_knows_is_refused_at_once(project: Project, playbook: str) -> None:
     refused = project.run(playbook, cni_node_concerns="network\nplugins")
     assert refused.status != 0
-    refused[CHECKED].failed(
+    refused[CHECKED].require_failure(
         "cni_node_concerns: unknown: network; expected: any of kernel, plugins, networks, attachments"
     )
     assert _own(refused) == []
@@ -436,7 +438,7 @@ def test_remove_is_refused_on_several_nodes_without_confirmation(
     refused = project.run(REMOVE, cni_node_confirm=answer, cni_node_serial=1)
     assert refused.status != 0
     (stopped,) = [one for one in refused.tasks if one.status == "failed"]
-    stopped.failed(
+    stopped.require_failure(
         "cni_node_confirm: this would remove container networks from 2 nodes; expected: yes, or a single node, as with --limit"
     )
     assert refused.output.count("fatal: [") == 1, refused.output
@@ -472,7 +474,7 @@ def test_without_variables_only_plugins_are_asked_for(project: Project) -> None:
     for playbook in (PROVISION, VERIFY, REMOVE):
         played = project.run(playbook, cni_node_concerns=["kernel", "networks", "attachments"])
         assert _changing(played) == set()
-        assert all(one.left_alone() for one in played.tasks)
+        assert all(one.require_unchanged_node() for one in played.tasks)
 
 
 def test_the_page_names_every_variable_and_playbook() -> None:

@@ -33,7 +33,7 @@ def test_an_archive_of_the_controller_is_found_like_any_file_and_installed_once(
     BIN_DIR.rmdir()
     wanted = {"source": "plugins.tgz", "version": "v1.1.1", "checksum": releases.checksum(archive, "sha512")}
     played = project.play(thrice("install", PLUGINS, wanted), "--diff").succeeded()
-    done = played.settled("install")
+    done = played.require_converged("install")
     assert actions(done) == dict.fromkeys(SMALL, "installed")
     assert (done.result["version"], done.result["previous"], done.result["kept"]) == ("1.1.1", None, [])
     assert done.msg == "plugins 1.1.1: 3 installed"
@@ -67,8 +67,8 @@ def test_upgrade_prune_rollback_and_removal_leave_the_files_of_others_alone(node
         ],
         "--diff",
     ).succeeded()
-    upgrade, back, remove = (played.settled(name) for name in ("upgrade", "roll back", "remove"))
-    assert played.settled("upgrade later").result["kept"] == ["1"]
+    upgrade, back, remove = (played.require_converged(name) for name in ("upgrade", "roll back", "remove"))
+    assert played.require_converged("upgrade later").result["kept"] == ["1"]
     assert actions(upgrade) == {"loopback": "updated", "static": "updated", "tuning": "removed", "vlan": "installed"}
     assert upgrade.msg == "plugins 2: 1 installed, 1 removed, 2 updated"
     assert [upgrade.result[key] for key in ("version", "previous", "kept")] == ["2", "1", ["1"]]
@@ -89,7 +89,7 @@ def test_a_running_plugin_is_no_obstacle_and_goes_on_running(node: EngineNode, p
         try:
             with open(f"/proc/{daemon.pid}/exe", "rb") as running:
                 played = project.play(thrice("upgrade", PLUGINS, {"source": new.name, "version": "2"})).succeeded()
-                assert actions(played.settled("upgrade")) == {"dhcp": "updated"}
+                assert actions(played.require_converged("upgrade")) == {"dhcp": "updated"}
                 assert daemon.poll() is None
                 assert running.read() == sleep
         finally:
@@ -108,7 +108,7 @@ def test_drift_is_found_and_repaired_without_the_source(node: EngineNode, projec
     (BIN_DIR / "static").chmod(0o4777)
     os.chown(BIN_DIR / "tuning", 12, 34)
     played = project.play(thrice("repair", PLUGINS, wanted), "--diff").succeeded()
-    repaired = played.settled("repair")
+    repaired = played.require_converged("repair")
     assert actions(repaired) == dict.fromkeys(names, "repaired")
     assert ", mode 4777, owner 0:0" in repaired.result["diff"]["before"]["plugins"]["static"]
     assert installed() == contents(*names)
@@ -131,11 +131,15 @@ def test_a_foreign_plugin_is_refused_taken_over_or_set_aside(node: EngineNode, p
         ]
     )
     for name in ("refuse", "refuse, predicted"):
-        played[name].did_nothing().failed(
+        played[name].require_no_change().require_failure(
             f"{BIN_DIR} has files that somebody else", "names of plugins: static; ", "force"
         )
-    assert actions(played.settled("force")) == {"loopback": "adopted", "static": "updated", "tuning": "installed"}
-    removed = played.settled("remove")
+    assert actions(played.require_converged("force")) == {
+        "loopback": "adopted",
+        "static": "updated",
+        "tuning": "installed",
+    }
+    removed = played.require_converged("remove")
     assert actions(removed) == {"loopback": "restored", "static": "restored", "tuning": "removed"}
     assert tree_lines("/opt/cni") == before
     assert (BIN_DIR / "static").stat().st_mtime_ns == 10**18
@@ -155,8 +159,8 @@ def test_directories_of_the_node_and_of_the_controller_are_sources(node: EngineN
             *thrice("controller", PLUGINS, {"source": "mine", "keep": 0}),
         ]
     ).succeeded()
-    assert actions(played.settled("node")) == dict.fromkeys(("loopback", "static"), "installed")
-    taken = played.settled("controller")
+    assert actions(played.require_converged("node")) == dict.fromkeys(("loopback", "static"), "installed")
+    taken = played.require_converged("controller")
     assert actions(taken) == {"loopback": "unchanged", "static": "unchanged", "tuning": "installed"}
     assert installed() == contents(*SMALL)
     assert taken.result["version"].startswith("files:")
@@ -166,10 +170,10 @@ def test_directories_of_the_node_and_of_the_controller_are_sources(node: EngineN
 def test_check_mode_says_that_a_source_is_not_there_yet(node: EngineNode, project: Project) -> None:
     wanted = {"source": "/srv/later.tgz", "remote_src": True, "version": "1"}
     played = project.play([task("predict", PLUGINS, wanted, check_mode=True), task("install", PLUGINS, wanted)])
-    predicted = played["predict"].ok().left_alone()
+    predicted = played["predict"].ok().require_unchanged_node()
     assert predicted.changed
     assert predicted.warnings == ["/srv/later.tgz is not on the node yet: what it holds cannot be told before"]
-    played["install"].did_nothing().failed("cannot read /srv/later.tgz: No such file or directory")
+    played["install"].require_no_change().require_failure("cannot read /srv/later.tgz: No such file or directory")
 
 
 def test_two_directories_have_nothing_to_do_with_each_other(node: EngineNode, project: Project) -> None:
@@ -183,7 +187,7 @@ def test_two_directories_have_nothing_to_do_with_each_other(node: EngineNode, pr
             task("other, still", PLUGINS, other),
         ]
     ).succeeded()
-    assert actions(played.settled("other")) == {"static": "installed"}
-    assert actions(played.settled("remove")) == {"static": "removed"}
-    played["other, still"].did_nothing()
+    assert actions(played.require_converged("other")) == {"static": "installed"}
+    assert actions(played.require_converged("remove")) == {"static": "removed"}
+    played["other, still"].require_no_change()
     assert not list(BIN_DIR.glob("*"))

@@ -15,10 +15,10 @@ import pytest
 
 from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR, SMALL, STORE, contents, installed
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, ModuleRun, finished
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, ModuleRun, wait_for_result
 from ansible_collections.cni.node.tests.integration.engine.faults import Fault
 from ansible_collections.cni.node.tests.integration.engine.forks import Forks
-from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import tmpfs
 from ansible_collections.cni.node.tests.support.state import tree_lines
 
 
@@ -34,12 +34,12 @@ def test_a_full_disk_leaves_everything_as_it_was(node: EngineNode, tmp_path: pat
         with tmpfs(directory, f"size={size}k,mode=755"):
             install(node, old).succeeded()
             before = tree_lines("/opt/cni", identity=True), tree_lines(STORE)
-            install(node, new, "2").failed("cannot write ", "No space left on device")
+            install(node, new, "2").require_failure("cannot write ", "No space left on device")
             assert (tree_lines("/opt/cni", identity=True), tree_lines(STORE)) == _without_times(before)
             assert not install(node, old).succeeded().result["changed"]
             node.run("plugins", state="absent").succeeded()
         with tmpfs(directory, "size=64k,mode=755"):
-            install(node, old).failed("cannot write ", "No space left on device")
+            install(node, old).require_failure("cannot write ", "No space left on device")
             assert list(BIN_DIR.iterdir()) == []
             assert list(node.cache_dir.iterdir()) == []
 
@@ -62,17 +62,17 @@ def test_a_run_killed_in_the_middle_is_finished_by_the_next_one(tmp_path: pathli
         while True:
             # Or what an earlier run has kept would be put there in fewer steps.
             for before in ({"state": "absent"}, arguments["1"]):
-                forks.run("plugins", before).done().succeeded()
+                forks.run("plugins", before).require_result().succeeded()
             run = forks.run("plugins", arguments["2"], Fault("SIGKILL", len(killed), among=("rename",)))
             if not run.hit:
                 break
             killed += run.hit
             for name, content in ((path.name, path.read_bytes()) for path in BIN_DIR.glob("[!.]*")):
                 assert content in (expected["1"][name], expected["2"][name])
-            assert forks.run("plugins", arguments["1"]).done().succeeded().result["version"] == "1"
+            assert forks.run("plugins", arguments["1"]).require_result().succeeded().result["version"] == "1"
             assert installed() == expected["1"]
             assert {path.suffix for path in BIN_DIR.iterdir()} == {""}, "a temporary file is left"
-    run.done().succeeded()
+    run.require_result().succeeded()
     assert installed() == expected["2"]
     assert all(any(f" {place}/" in where for where in killed) for place in (STORE, BIN_DIR))
 
@@ -81,7 +81,7 @@ def test_two_runs_at_once_do_one_after_the_other(node: EngineNode, tmp_path: pat
     archive = releases.release(tmp_path / "plugins.tgz")
     arguments = {"source": str(archive), "remote_src": True, "version": "1"}
     processes = [node.start("plugins", **arguments) for dummy in range(3)]
-    done = [finished(process).succeeded().result for process in processes]
+    done = [wait_for_result(process).succeeded().result for process in processes]
     assert sorted(one["changed"] for one in done) == [False, False, True]
     assert installed() == contents(*SMALL)
 
@@ -109,7 +109,7 @@ def test_an_archive_that_is_swapped_all_the_time_is_installed_whole_or_not_at_al
             if done.status == 0:
                 assert installed() == contents("static")
             else:
-                done.failed("is not the archive it should be")
+                done.require_failure("is not the archive it should be")
                 assert not BIN_DIR.exists() or installed() == {}
             node.run("plugins", state="absent").succeeded()
     finally:

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.releases import SMALL, contents, installed
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS, actions
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, finished
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, wait_for_result
 
 OTHER = "sha256:" + "0" * 64
 
@@ -34,7 +34,7 @@ def test_an_archive_is_downloaded_once(node: EngineNode, project: Project, tmp_p
             "version": "1",
         }
         played = project.play(thrice("install", PLUGINS, wanted)).succeeded()
-    assert actions(played.settled("install")) == dict.fromkeys(SMALL, "installed")
+    assert actions(played.require_converged("install")) == dict.fromkeys(SMALL, "installed")
     assert server.requests == ["/cni/plugins.tgz"] * 2, "once to look what is in it, once to install it"
     assert installed() == contents(*SMALL)
 
@@ -68,12 +68,16 @@ def test_a_download_that_fails_says_why_and_changes_nothing(
         }
         played = project.play([task(name, PLUGINS, source) for name, source in sources.items()])
     for name in sources:
-        assert "secret" not in played[name].did_nothing().msg
-    played["missing"].failed(f"cannot download {server.url}/none.tgz: the server answers 404", "archive on the contr")
-    played["nobody"].failed(f"cannot download {closed}/good.tgz: ", "Connection refused")
-    played["mirror"].failed(f"{server.url}/{asset.name} is not the archive", pinned, "an HTML page", "guest network")
-    played["digest"].failed(f"{server.url}/good.tgz", OTHER, releases.checksum(www / "good.tgz"))
-    played["no digest"].failed("no digest is known for", "give checksum")
+        assert "secret" not in played[name].require_no_change().msg
+    played["missing"].require_failure(
+        f"cannot download {server.url}/none.tgz: the server answers 404", "archive on the contr"
+    )
+    played["nobody"].require_failure(f"cannot download {closed}/good.tgz: ", "Connection refused")
+    played["mirror"].require_failure(
+        f"{server.url}/{asset.name} is not the archive", pinned, "an HTML page", "guest network"
+    )
+    played["digest"].require_failure(f"{server.url}/good.tgz", OTHER, releases.checksum(www / "good.tgz"))
+    played["no digest"].require_failure("no digest is known for", "give checksum")
     assert "/good.tgz" not in server.requests[:2]
 
 
@@ -119,7 +123,7 @@ def test_a_download_is_limited_as_a_whole(node: EngineNode, beginning: bytes) ->
             process = node.start(
                 "plugins", source=url, checksum=OTHER, timeout=30, download_timeout=1, _ansible_check_mode=check_mode
             )
-            finished(process).failed(
+            wait_for_result(process).require_failure(
                 f"cannot download {url}: it was not complete after 1 s, ", "with download_timeout, or give an archive"
             )
     assert list(node.cache_dir.iterdir()) == []

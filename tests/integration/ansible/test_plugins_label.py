@@ -35,7 +35,7 @@ def test_an_upgrade_to_plugins_of_another_version_is_refused(node: EngineNode, p
     }
     for option in ("--check", "-v"):
         played = project.run("cni.node.upgrade", option, **variables, cni_node_plugins_version="1.9.1")
-        played[TASK].left_alone().failed(REFUSED, "correct the version or the source")
+        played[TASK].require_unchanged_node().require_failure(REFUSED, "correct the version or the source")
     predicted = project.run("cni.node.upgrade", "--check", **variables, cni_node_plugins_version="1.1.1").succeeded()[
         TASK
     ]
@@ -43,7 +43,7 @@ def test_an_upgrade_to_plugins_of_another_version_is_refused(node: EngineNode, p
     assert (done.result["version"], done.plan()) == ("1.1.1", predicted.plan())
     before = releases.installed()
     renamed = project.run("cni.node.upgrade", **variables, cni_node_plugins_version="1.9.1")
-    renamed[TASK].left_alone().failed(REFUSED)
+    renamed[TASK].require_unchanged_node().require_failure(REFUSED)
     assert releases.installed() == before
 
 

@@ -51,7 +51,9 @@ def test_needed_plugins_stay_until_what_needs_them_is_gone(node: EngineNode, pro
         (ROLLBACK, "-v", variables),
     ):
         playbook, option, chosen = given
-        failed = project.run(playbook, option, **chosen)[TASK].failed("2 plugins that are needed would be removed")
+        failed = project.run(playbook, option, **chosen)[TASK].require_failure(
+            "2 plugins that are needed would be removed"
+        )
         assert "ptp, by network wire (/etc/cni/net.d/10-wire.conflist), " in failed, playbook
         assert "the attachment of red (eth0) to network wire" in failed, playbook
     assert releases.installed() == before
@@ -72,6 +74,6 @@ def test_the_networks_of_the_variables_need_their_plugins_before_they_are_writte
     only = {**variables, "cni_node_concerns": "plugins", "cni_node_verify": False}
     project.run(PROVISION, **only).succeeded()
     narrower = {**only, "cni_node_plugins_only": "tuning"}
-    project.run(PROVISION, **narrower)[TASK].failed("ptp, by network wire (conflists[0])")
+    project.run(PROVISION, **narrower)[TASK].require_failure("ptp, by network wire (conflists[0])")
     done = project.run(PROVISION, **narrower, cni_node_plugins_remove_needed="yes").succeeded()[TASK]
     assert "2 plugins that are needed are removed: host-local, by network wire" in str(done.warnings)

@@ -74,7 +74,7 @@ def test_it_says_what_is_wrong_and_changes_nothing(node: EngineNode, project: Pr
     bad = _bad(project.path / "files")
     played = project.play([task(name, PLUGINS, arguments) for name, (arguments, dummy) in bad.items()])
     for name, (dummy, fragments) in bad.items():
-        played[name].did_nothing().failed(*fragments)
+        played[name].require_no_change().require_failure(*fragments)
     assert list(node.cache_dir.iterdir()) == []
 
 
@@ -83,5 +83,5 @@ def test_check_mode_refuses_what_a_run_would_refuse(node: EngineNode, project: P
     names = ("digest", "a page", "a page without digest", "cut off", "unknown plugin", "broken release", *_crafted())
     played = project.play([task(name, PLUGINS, bad[name][0]) for name in names], "--check")
     for name in names:
-        played[name].left_alone().failed(*bad[name][1])
+        played[name].require_unchanged_node().require_failure(*bad[name][1])
     assert list(node.cache_dir.iterdir()) == []

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.tests.integration.ansible.ansible_project impo
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import open_network
 from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
 from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD, clean, item, paths
-from ansible_collections.cni.node.tests.integration.engine.booting import FILES
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import FILES
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
@@ -80,7 +80,7 @@ def test_a_long_batch_shows_how_far_it_is_and_comes_to_what_one_call_comes_to(
         ("old", "removed"),
         ("older", "removed"),
     ]
-    several.failed("attachments: 4 added, 2 failed, 2 removed; ")
+    several.require_failure("attachments: 4 added, 2 failed, 2 removed; ")
 
 
 def test_what_ends_in_time_takes_one_call_and_shows_nothing(node: EngineNode, project: Project) -> None:
@@ -90,7 +90,7 @@ def test_what_ends_in_time_takes_one_call_and_shows_nothing(node: EngineNode, pr
         node.attach(*items, check="never")
         given = {"attachments": items, "progress": 300}
         again = project.play([task("again", ATTACHMENTS, given)], "-vvv").succeeded()
-    assert again["again"].did_nothing().result["summary"] == {"checked": 100}
+    assert again["again"].require_no_change().result["summary"] == {"checked": 100}
     assert (calls(again), shown(again)) == (1, [])
 
 
@@ -105,7 +105,7 @@ def test_check_mode_foretells_a_long_batch_and_a_second_run_finds_nothing_to_do(
         played = project.play(
             thrice("attach", ATTACHMENTS, given, vars={"ansible_pipelining": False}), "--diff"
         ).succeeded()
-    assert played.settled("attach").actions() == {**dict.fromkeys(NAMES, "added"), "old": "removed"}
+    assert played.require_converged("attach").actions() == {**dict.fromkeys(NAMES, "added"), "old": "removed"}
     assert len(shown(played)) == 3 + 3 + 2
 
 
@@ -124,10 +124,10 @@ def test_a_long_batch_has_what_a_reboot_needs_once(clean: EngineNode, project: P
             ],
             "--diff",
         ).succeeded()
-    assert played.settled("on").result["files"] == paths(*((path, "created") for path in FILES))
+    assert played.require_converged("on").result["files"] == paths(*((path, "created") for path in FILES))
     assert "files for a reboot: 3 created" in played["on"].msg
-    assert played.settled("other").result["files"] == []
-    assert played.settled("off").result["files"] == paths(*((path, "removed") for path in reversed(FILES)))
+    assert played.require_converged("other").result["files"] == []
+    assert played.require_converged("off").result["files"] == paths(*((path, "removed") for path in reversed(FILES)))
 
 
 def test_what_was_done_is_told_where_a_call_is_lost(node: EngineNode, project: Project) -> None:
@@ -143,7 +143,7 @@ def test_what_was_done_is_told_where_a_call_is_lost(node: EngineNode, project: P
         lost = playing.result()["attach"]
         assert lost.actions() == {"red": "added"}
         assert lost.changed
-        lost.failed("\nbefore that, of 3 attachments: 1 added; ")
+        lost.require_failure("\nbefore that, of 3 attachments: 1 added; ")
         node.plugins.write("lab-slow")
         again = project.play([task("again", ATTACHMENTS, {"attachments": items})]).succeeded()["again"]
     assert again.actions() == {"red": "checked", "blue": "recreated", "green": "added"}

@@ -67,7 +67,7 @@ def test_remove_leaves_the_links_and_rules_that_the_node_had_before(node: Engine
     project.run(PROVISION, **given).succeeded()
     assert links_and_rules() != before
     predicted = project.run(REMOVE, "--check", "--diff", **given).succeeded()
-    assert all(one.left_alone() for one in predicted.tasks)
+    assert all(one.require_unchanged_node() for one in predicted.tasks)
     removed = project.run(REMOVE, "--diff", **given).succeeded()
     assert links_and_rules() == before
     assert removed[COLLECT].plan() == predicted[COLLECT].plan()

@@ -79,4 +79,4 @@ def test_what_is_gone_is_trouble(
     assert (names, ports) == (["node", "mapped", "red", "eth0"], "8080->80/tcp")
     assert address.startswith("10.2.0.")
     assert drift in found
-    assert all(one.left_alone() for one in looked.tasks)
+    assert all(one.require_unchanged_node() for one in looked.tasks)

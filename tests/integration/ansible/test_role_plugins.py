@@ -25,7 +25,7 @@ def test_a_survey_can_install_roll_back_and_remove(node: EngineNode, project: Pr
     old, new = (releases.release(project.path / "files" / f"{number}.tgz", revision=number) for number in "12")
     survey = {"only": "loopback\nstatic\n", "keep": "2", "force": "false", "bin_dir": "/opt/cni/mine"}
     first = {**survey, "source": str(old), "remote_src": "true", "checksum": releases.checksum(old), "version": "1"}
-    predicted = play(project, "--check", **first).succeeded()[TASK].left_alone()
+    predicted = play(project, "--check", **first).succeeded()[TASK].require_unchanged_node()
     done = play(project, **first).succeeded()[TASK]
     assert predicted.plan() == done.plan()
     assert [one["name"] for one in done.result["plugins"]] == ["loopback", "static"]
@@ -42,6 +42,6 @@ def test_a_survey_can_install_roll_back_and_remove(node: EngineNode, project: Pr
 
 def test_without_variables_it_is_the_newest_release_that_is_known(node: EngineNode, project: Project) -> None:
     mirror = play(project, source="http://127.0.0.1:9/cni/")
-    mirror[TASK].failed("cannot download http://127.0.0.1:9/cni/cni-plugins-linux-", "-v1.9.1.tgz")
-    play(project, source="/nowhere.tgz")[TASK].failed("/nowhere.tgz is not on the controller")
+    mirror[TASK].require_failure("cannot download http://127.0.0.1:9/cni/cni-plugins-linux-", "-v1.9.1.tgz")
+    play(project, source="/nowhere.tgz")[TASK].require_failure("/nowhere.tgz is not on the controller")
     assert "must be one of: present, absent, rolled_back" in play(project, state="sideways").output

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.tests.integration.ansible.test_plugins import 
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins_download import OTHER
 from ansible_collections.cni.node.tests.integration.ansible.test_survey import ROLES
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, finished
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, wait_for_result
 
 TOP = pathlib.Path(__file__).parents[3]
 
@@ -68,8 +68,8 @@ def test_the_password_of_a_mirror_is_nowhere(
         played = project.play([*tasks, task("install", PLUGINS, wanted)], "-vvv", "--diff", vars=SECRETS).succeeded()
     assert played["install"].ok().changed
     for name in failing:
-        played[name].failed()
-    played["no port"].failed("source: ", "%2F", "url_password")
+        played[name].require_failure()
+    played["no port"].require_failure("source: ", "%2F", "url_password")
     _hidden(played, node)
     source = played["install"].result["invocation"]["module_args"]["source"]
     assert source == f"{server.url}/plugins.tgz"
@@ -95,8 +95,8 @@ def test_the_role_shows_no_password_either(node: EngineNode, project: Project, t
 
 def test_without_the_controller_s_half_the_module_hides_it_as_well(node: EngineNode) -> None:
     given = {"source": f"http:{IN_URL}127.0.0.2:9/plugins.tgz", "checksum": OTHER}
-    done = finished(node.start("plugins", **given))
-    done.failed("cannot download http://127.0.0.2:9/plugins.tgz: ")
+    done = wait_for_result(node.start("plugins", **given))
+    done.require_failure("cannot download http://127.0.0.2:9/plugins.tgz: ")
     assert done.result["invocation"]["module_args"]["source"] == "http://127.0.0.2:9/plugins.tgz"
     assert not any(secret in json.dumps(done.result) for secret in (ENCODED, PASSWORD, "s3/cr"))
 

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.tests.integration.ansible.ansible_project impo
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import open_network
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
-from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
 from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces, rename_link
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
@@ -71,7 +71,7 @@ def test_what_a_plugin_says_cannot_drive_the_terminal(node: EngineNode, project:
         played = safe(project.play(tasks, "--diff"))
     done = played["attach"]
     assert done.actions() == {"red": "failed", "blue": "added"}
-    done.failed(f"msg {SHOWN}; first {SHOWN}\nsecond\\r")
+    done.require_failure(f"msg {SHOWN}; first {SHOWN}\nsecond\\r")
     assert done.entries[1]["result"][f"odd{SHOWN}"] == SHOWN
 
 
@@ -93,7 +93,7 @@ def test_what_a_server_answers_cannot_drive_the_terminal(node: EngineNode, proje
         finally:
             server.shutdown()
             thread.join()
-    played["install"].failed(r"the server answers 404 not \x1b[2J\x9bhere")
+    played["install"].require_failure(r"the server answers 404 not \x1b[2J\x9bhere")
 
 
 NAMES = {
@@ -129,7 +129,7 @@ def test_names_of_files_on_the_node_are_one_line_of_text(node: EngineNode, proje
     assert {os.path.basename(one["path"]) for one in played["look"].result["networks"]} == shown
     if content == b"{":
         for text in NAMES.values():
-            played["attach"].failed(f"{node.conf_dir}/{text}")
+            played["attach"].require_failure(f"{node.conf_dir}/{text}")
             assert any(text in warning for warning in played["write"].warnings), played["write"].warnings
 
 

@@ -51,7 +51,7 @@ def test_every_network_is_tried_and_nothing_is_left(node: EngineNode, project: P
     assert dual["addresses"] == ["10.1.0.2/16", "fd00:1::2/64"]
     assert dual["gateways"] == [{"address": gateway, "answered": True} for gateway in ("10.1.0.1", "fd00:1::1")]
     assert (loop["gateways"], loop["error"]) == ([], None)
-    foretold = played["verify, predicted"].ok().left_alone()
+    foretold = played["verify, predicted"].ok().require_unchanged_node()
     assert foretold.msg == "networks: 2 skipped"
     assert played["verify, again"].ok().msg == done.msg
 
@@ -61,7 +61,7 @@ def test_a_network_that_fails_does_not_keep_the_others_from_being_tried(node: En
     node.write(reference_networks.network({"type": "nowhere"}, name="without"))
     name = open_network(node, "broken", ADD=ScriptedAnswer(error={"code": 100, "msg": "out of order"}))
     done = left_nothing(verified(project, networks=["dual", name, "without", "unknown"]))
-    done.failed("broken: plugin lab-broken failed (ADD): out of order", "plugin 'nowhere' is not installed")
+    done.require_failure("broken: plugin lab-broken failed (ADD): out of order", "plugin 'nowhere' is not installed")
     assert {network: one["action"] for network, one in by_network(done).items()} == {
         "dual": "verified",
         "broken": "failed",
@@ -76,7 +76,7 @@ def test_a_network_whose_plugins_are_not_ready_is_named_and_not_tried(node: Engi
         node.plugins.write(f"lab-{code}", STATUS=ScriptedAnswer(error={"code": code, "msg": f"the agent says {code}"}))
         node.write(reference_networks.network({"type": f"lab-{code}"}, version="1.1.0", name=f"net{code}"))
     done = left_nothing(verified(project))
-    done.failed(
+    done.require_failure(
         "net50: plugin lab-50 failed (STATUS): the agent says 50",
         "net51: plugin lab-51 failed (STATUS): the agent says 51",
     )
@@ -93,7 +93,7 @@ def test_a_network_whose_plugins_are_not_ready_is_named_and_not_tried(node: Engi
 def test_check_mode_says_what_is_missing_and_fails_for_none_of_it(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network({"type": "nowhere"}, name="without"))
     played = project.play([task("verify", VERIFY, {"networks": ["without", "unknown"]}, check_mode=True)])
-    trials = by_network(played["verify"].ok().left_alone())
+    trials = by_network(played["verify"].ok().require_unchanged_node())
     assert "plugin 'nowhere' is not installed" in trials["without"]["reason"]
     assert "no network 'unknown'" in trials["unknown"]["reason"]
 
@@ -101,7 +101,9 @@ def test_check_mode_says_what_is_missing_and_fails_for_none_of_it(node: EngineNo
 def test_a_gateway_that_is_silent_is_a_failure_unless_it_is_not_asked(node: EngineNode, project: Project) -> None:
     node.write(dual_stack(isGateway=False))
     done = left_nothing(verified(project, gateway_timeout=0.5))
-    done.failed("network dual: no answer from gateway 10.1.0.1, fd00:1::1 within 0.5 s", "set gateway_timeout to 0")
+    done.require_failure(
+        "network dual: no answer from gateway 10.1.0.1, fd00:1::1 within 0.5 s", "set gateway_timeout to 0"
+    )
     assert by_network(done)["dual"]["action"] == "failed"
     assert verified(project, gateway_timeout=0).ok().msg == "networks: 1 verified"
 
@@ -120,7 +122,7 @@ def test_a_gateway_behind_sbr_is_asked_from_the_address_that_its_rules_are_for(
 def test_a_device_is_not_taken_from_the_node_unless_its_network_is_named(node: EngineNode, project: Project) -> None:
     reference_networks.make_uplink()
     node.write(reference_networks.network(reference_networks.HOST_DEVICE, name="device"))
-    done = verified(project).ok().left_alone()
+    done = verified(project).ok().require_unchanged_node()
     assert by_network(done)["device"]["reason"] == "host-device would take a device away from the node"
     assert left_nothing(verified(project, networks=["device"]).ok()).msg == "networks: 1 verified"
 
@@ -167,9 +169,9 @@ def test_what_a_killed_run_has_attached_is_not_taken_for_what_is_tried(
 def test_what_cannot_be_detached_is_not_tried_again(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network(reference_networks.LOOPBACK, {"type": "stall"}, name="stuck"))
     node.plugins.write("stall", DEL=ScriptedAnswer(error={"code": 100, "msg": "out of order"}))
-    verified(project).failed("plugin stall failed (DEL): out of order")
+    verified(project).require_failure("plugin stall failed (DEL): out of order")
     node.plugins.forget()
-    verified(project).failed("plugin stall failed (DEL): out of order")
+    verified(project).require_failure("plugin stall failed (DEL): out of order")
     assert {call.command for call in node.plugins.calls("stall")} == {"DEL"}
     node.plugins.write("stall")
     assert verified(project).ok().msg == "networks: 1 verified"
@@ -177,4 +179,6 @@ def test_what_cannot_be_detached_is_not_tried_again(node: EngineNode, project: P
 
 @pytest.mark.parametrize("value", [-1, "nan"])
 def test_a_time_that_is_none_is_refused(project: Project, value: object) -> None:
-    verified(project, gateway_timeout=value).left_alone().failed("gateway_timeout: ", "expected: a number above 0")
+    verified(project, gateway_timeout=value).require_unchanged_node().require_failure(
+        "gateway_timeout: ", "expected: a number above 0"
+    )

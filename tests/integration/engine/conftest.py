@@ -11,9 +11,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine.booting import swept
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import without_boot_files
 from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, Engine, EngineNode
-from ansible_collections.cni.node.tests.integration.engine.throwaway import (
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import (
     empty_node,
     inside,
     spare_duplicate_address_detection,
@@ -25,7 +25,7 @@ from ansible_collections.cni.node.tests.support.programs import path_without
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what cannot be run here, with a sentence on what to do."""
+    """Skip a test that cannot run here; the reason says what to do."""
     if item.get_closest_marker("requires_root") and (os.geteuid() != 0 or "CNI_SANDBOX" not in os.environ):
         pytest.skip("it changes the node: run it as root, inside tests/support/sandbox")
     if item.get_closest_marker("requires_plugins") and not any(
@@ -39,7 +39,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def hang_up_is_heard() -> t.Iterator[None]:
-    """Whoever starts the tests may ignore it, as nohup does, and what they start would inherit that."""
+    """Restore SIGHUP's default: nohup makes the tests ignore it, and their processes would inherit that."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -55,8 +55,8 @@ def node() -> t.Iterator[EngineNode]:
 
 @pytest.fixture
 def clean(node: EngineNode) -> t.Iterator[EngineNode]:
-    """A node to which attachments with `persist` may do what they do."""
-    with swept(node):
+    """Return a node whose boot files are removed after the test."""
+    with without_boot_files(node):
         yield node
 
 

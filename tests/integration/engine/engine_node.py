@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a test does with its node: writes networks, runs the collection's modules, looks at what is left."""
+"""The node of an integration test: write networks, run the collection's modules, read the state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PLUGIN_DIRS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
 
 
 class ModuleRun(t.NamedTuple):
-    """How a module ended: what it printed, which is JSON and nothing else."""
+    """The exit status and the result of a module that printed JSON and nothing else."""
 
     status: int
     result: Json
@@ -57,8 +57,8 @@ class ModuleRun(t.NamedTuple):
         assert not self.result.get("failed"), self.msg
         return self
 
-    def failed(self, *fragments: str) -> str:
-        """The one message of a module that failed; it has every fragment."""
+    def require_failure(self, *fragments: str) -> str:
+        """Return the message of a module that failed; it has every fragment."""
         assert self.status == 1, self.result
         assert self.result["failed"] is True
         for fragment in fragments:
@@ -67,7 +67,7 @@ class ModuleRun(t.NamedTuple):
 
 
 class EngineNode:
-    """The node that the test runs on; see `throwaway.empty_node`."""
+    """The node that the test runs on; see `throwaway_node.empty_node`."""
 
     conf_dir = pathlib.Path("/etc/cni/net.d")
     cache_dir = pathlib.Path("/var/lib/cni")
@@ -78,20 +78,20 @@ class EngineNode:
         self._started: list[subprocess.Popen[str]] = []
 
     def end_processes(self) -> None:
-        """Of those that a failed test has left running."""
+        """Kill the processes that a failed test left."""
         for process in self._started:
             process.kill()
             process.communicate()
 
     def write(self, configuration: Json, filename: str = "") -> pathlib.Path:
-        """A network's file; one that has no `plugins` is a single plugin's."""
+        """Write a network's file; a configuration without `plugins` is a single plugin's."""
         ending = "conflist" if "plugins" in configuration else "conf"
         path = self.conf_dir / (filename or f"10-{configuration['name']}.{ending}")
         path.write_text(json.dumps(configuration, indent=2), encoding="utf-8")
         return path
 
     def start(self, module: str, **arguments: t.Any) -> subprocess.Popen[str]:
-        """The module's process, which has read its arguments or is about to."""
+        """Start a module's process and send its arguments."""
         process = subprocess.Popen(
             [sys.executable, "-m", f"{MODULES}.{module}"],
             stdin=subprocess.PIPE,
@@ -109,41 +109,41 @@ class EngineNode:
         return process
 
     def run(self, module: str, **arguments: t.Any) -> ModuleRun:
-        """A module as Ansible runs it, to its end."""
-        return finished(self.start(module, **arguments))
+        """Run a module to its end as Ansible does."""
+        return wait_for_result(self.start(module, **arguments))
 
     def attach(self, *items: Json, **options: t.Any) -> list[Json]:
-        """The outcomes of a run of the module `attachments` in which none failed."""
+        """Return the entries of a run of `attachments` without failures."""
         return self.run("attachments", attachments=list(items), **options).succeeded().entries
 
     def detach(self, *items: Json, **options: t.Any) -> list[Json]:
         return self.attach(*({**item, "state": "absent"} for item in items), **options)
 
     def refusal(self, item: Json, *fragments: str, **options: t.Any) -> Json:
-        """The error of an attachment that could not be made; nothing on the node has changed."""
+        """Return the error of a refused attachment, after which the node is unchanged."""
         (error,) = self.refusals([item], **options)
         for fragment in fragments:
             assert fragment in error["text"], f"{fragment!r} is not in: {error['text']}"
         return error
 
     def refusals(self, items: t.Sequence[Json], **options: t.Any) -> list[Json]:
-        """The same for several in one run; `text` is all that a person gets to read of an error."""
+        """Return the errors of several refused attachments; `text` is the part that an operator reads."""
         before = self.state()
         done = self.run("attachments", attachments=list(items), **options)
-        msg = done.failed(f"attachments: {len(items)} failed")
+        msg = done.require_failure(f"attachments: {len(items)} failed")
         difference = before.difference(self.state())
         assert not difference, f"{msg}\n{difference}"
         assert {entry["action"] for entry in done.entries} == {"failed"}
-        # A DEL that failed may have done a part of its work.
+        # A failed DEL may have done part of its work.
         assert not any(entry["changed"] for item, entry in zip(items, done.entries) if item.get("state") != "absent")
         errors = [{**entry["error"], "text": _text(entry["error"])} for entry in done.entries]
         assert all(error["text"] in msg for error in errors)
         return errors
 
     def come_and_go(self, *items: Json) -> state.State:
-        """The state after the attachments were there once, which is what later ones have to come back to.
+        """Add and delete the attachments; return the state, which later attachments must leave again.
 
-        By design, a bridge, empty chains of iptables and the kernel's settings stay.
+        A bridge, empty chains of iptables and the kernel's settings stay by design.
         """
         engine = Engine(self)
         for item in items:
@@ -152,7 +152,7 @@ class EngineNode:
         return self.state()
 
     def state(self) -> state.State:
-        """Directories and the files of locks may come: they say nothing about attachments."""
+        """Return the node's state without directories and lock files, which do not belong to attachments."""
         own = self.cache_dir / "cni.node"
         return state.node_state(str(self.cache_dir), [self.conf_dir, own, "/run/cni"]).without(r" drwx|^locks/")
 
@@ -163,26 +163,26 @@ class EngineNode:
         return sorted((self.cache_dir / "cni.node" / "intents").glob("*"))
 
     def leases(self, network: str) -> list[str]:
-        """The addresses that host-local has given away."""
+        """Return the addresses that host-local has allocated."""
         directory = pathlib.Path("/var/lib/cni/networks", network)
         return sorted(path.name for path in directory.glob("*") if path.name[0].isdigit())
 
 
 class Engine:
-    """The engine without a module around it, as libcni is without a runtime."""
+    """The engine without a module, as libcni is without a runtime."""
 
     def __init__(self, node: EngineNode) -> None:
         self._conf_dir = str(node.conf_dir)
         self.runtime = Runtime(ProcessExecutor(PLUGIN_DIRS, 60), str(node.cache_dir), 60)
 
     def ensure(self, item: Json, *, present: bool = True, **policy: t.Any) -> AttachmentResult:
-        """What the module does for one item."""
+        """Do for one item what the module does."""
         reconciler = Reconciler(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
         (outcome,) = reconcile_all(reconciler, [DesiredAttachment(Attachment(**item), present)], 1)
         return outcome
 
     def ensure_all(self, items: t.Sequence[Json], *, workers: int = 1, **policy: t.Any) -> list[AttachmentResult]:
-        """What the module does for several."""
+        """Do for several items what the module does."""
         reconciler = Reconciler(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
         return reconcile_all(reconciler, [DesiredAttachment(Attachment(**item)) for item in items], workers)
 
@@ -191,7 +191,7 @@ class Engine:
         return dict(self.runtime.add(network, Attachment(**item)).keys)
 
     def record(self, item: Json) -> Record:
-        """As kept, but for the namespace: libcni before 1.2.0 does not keep it and is told each time."""
+        """Return the record with the item's namespace, which libcni before 1.2.0 does not keep."""
         record = self.runtime.records.read(Attachment(**item).key)
         assert record is not None
         assert record.attachment.netns in ("", item["netns"])
@@ -206,14 +206,14 @@ class Engine:
         self.runtime.delete(self.record(item))
 
 
-def told(outcome: AttachmentResult) -> tuple[str, bool, str]:
-    """What was done and why; fails where there was an error."""
+def require_success(outcome: AttachmentResult) -> tuple[str, bool, str]:
+    """Return action, changed and reason; fail on an error."""
     assert outcome.error is None, f"{outcome.reason}: {outcome.error}"
     return outcome.action, outcome.changed, outcome.reason
 
 
 def attachment(network: str, namespace: Namespace, **keys: t.Any) -> Json:
-    """One item for the modules, for the engine and for libcni alike."""
+    """Return an item for the modules, the engine and libcni."""
     item = {"network": network, "container_id": namespace.name, "ifname": "eth0", "netns": str(namespace.path)}
     return {**item, "args": {}, "capability_args": {}, **keys}
 
@@ -223,27 +223,27 @@ def _text(error: Json) -> str:
 
 
 def remove(namespace: Namespace, *, wait: bool = True) -> None:
-    """Until its veths have gone as well, which the kernel takes away when it likes: not before its last user has gone."""
+    """Remove a namespace and wait for the end of its veths: the kernel removes them after its last user."""
     ends = _ends_on_the_node(namespace) if wait else set()
-    # An engine in this process stays in the namespace that it has looked into last, and would keep it.
+    # An engine in this process stays in the namespace that it entered last, and would keep it alive.
     netns.open_inside("/proc/self/ns/net", lambda: None)
     subprocess.run(["ip", "netns", "delete", namespace.name], check=True)
     until(lambda: ends.isdisjoint(link["ifindex"] for link in ip("link", "show")) or None, 60)
 
 
 def _ends_on_the_node(namespace: Namespace) -> set[int]:
-    """Their interface numbers, of which the kernel gives none twice."""
+    """Return the interface numbers of the ends on the node; the kernel does not reuse numbers."""
     numbers = [entry["id"] for entry in ip("netns", "list") if entry["name"] == namespace.name and "id" in entry]
     return {link["ifindex"] for link in ip("link", "show", "type", "veth") if link.get("link_netnsid") in numbers}
 
 
 def replace(namespace: Namespace) -> None:
-    """By an empty one of the same name; the kernel likes to give it the same inode number."""
+    """Replace a namespace by an empty one of the same name, which often gets the same inode number."""
     remove(namespace)
     subprocess.run(["ip", "netns", "add", namespace.name], check=True)
 
 
-def finished(process: subprocess.Popen[str]) -> ModuleRun:
+def wait_for_result(process: subprocess.Popen[str]) -> ModuleRun:
     stdout, stderr = process.communicate(timeout=60)
     assert stderr == ""
     (line,) = stdout.strip().splitlines()

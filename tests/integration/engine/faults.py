@@ -2,9 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A fault at a chosen boundary of a run: right before or right after it changes something outside of itself.
+"""Inject a fault at a chosen boundary of a run: right before or right after an outside change.
 
-As a program it runs a zipped program so: python -I faults.py KIND AT PROGRAM [ARGUMENT...]
+As a program, it runs a zipped program: python -I faults.py KIND AT PROGRAM [ARGUMENT...]
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import typing as t
 
 BASE = "ansible_collections.cni.node.plugins.module_utils."
-# Where something is changed, by the module that does it.
+# The operations that change something, by the module that calls them.
 FILES = ("open", "fsync", "mkdir", "rmdir", "rename", "symlink", "unlink")
 PROCESSES = ("run",)
 MOUNTS = ("mount", "unmount")
@@ -30,7 +30,7 @@ Say = t.Callable[[str], object]
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """What goes wrong, and when.
+    """A fault and its boundary.
 
     `kind` is the name of a signal, or of the error that an operation on a file fails with. `at` counts the boundaries
     that go well before, of the operations that are `among` those counted. The error goes away again, or `stays`.
@@ -47,7 +47,7 @@ class Fault:
 
 
 class Injection:
-    """Counts the boundaries that this process passes; `say` is told of the one where the fault is."""
+    """Count the boundaries that this process passes; `say` receives the one with the fault."""
 
     def __init__(self, fault: Fault, say: Say) -> None:
         self._fault, self._say = fault, say

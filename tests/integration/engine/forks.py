@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs of modules by the hundred: each in a process of its own, forked from one that has imported them all."""
+"""Run modules by the hundred: each in a process forked from one that has imported them all."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ PRELOADED = ("attachments", "gc", "netns", "verify")
 
 
 class Run(t.NamedTuple):
-    """How a forked run ended: its status is negative where a signal ended it; `hit` says where the fault was."""
+    """The end of a forked run. A negative status is a signal's number; `hit` is the boundary of the fault."""
 
     status: int
     stdout: str
     stderr: str
     hit: list[str]
 
-    def done(self) -> ModuleRun:
-        """Of a run that has answered: one line of JSON and nothing else, so no traceback."""
+    def require_result(self) -> ModuleRun:
+        """Return the result of a run that printed one line of JSON and nothing else."""
         assert self.stderr == "", self.stderr
         (line,) = self.stdout.strip().splitlines()
         return ModuleRun(self.status, json.loads(line))
 
 
 class Forks:
-    """The process that they are forked from, in the namespaces of who has started it."""
+    """The process that runs are forked from, in the namespaces of its creator."""
 
     def __init__(self) -> None:
         self._server = subprocess.Popen(
@@ -58,7 +58,7 @@ class Forks:
         self._server.communicate(timeout=60)
 
     def run(self, module: str, arguments: Json, fault: Fault | None = None, *, heard: bool = True) -> Run:
-        """Nobody hears what it prints where its connection is lost."""
+        """Run a module; a lost connection discards its output."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         wanted = {

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The networks of these tests: what the reference plugins offer, in the versions of the specification they speak."""
+"""Networks of the reference plugins, in the versions of the specification that they support."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ def network(*plugins: Json, version: str = "1.0.0", name: str = "net") -> Json:
 
 
 def single(plugin: Json, version: str, name: str = "net") -> Json:
-    """The configuration of one plugin by itself, as it was before 1.0.0."""
+    """Return the configuration of a single plugin, as before 1.0.0."""
     return {"cniVersion": version, "name": name, **copy.deepcopy(plugin)}
 
 
 def full(version: str = "1.0.0") -> Json:
-    """The specification's own example, without its comments."""
+    """Return the specification's own example."""
     return network(bridge(), TUNING, PORTMAP, version=version)
 
 
 def missing_kind(plugins: t.Sequence[Json]) -> str:
-    """Which kind of link the plugins need and this kernel has not, if so; called after `make_uplink`."""
+    """Return the kind of link that the plugins need and this kernel lacks, or an empty string."""
     for kind in {"ipvlan", "macvlan"} & {plugin["type"] for plugin in plugins}:
         made = subprocess.run(["ip", "link", "add", "link", UPLINK, "name", "probe", "type", kind], check=False)
         if made.returncode != 0:
@@ -78,7 +78,7 @@ def missing_kind(plugins: t.Sequence[Json]) -> str:
 
 
 def make_uplink() -> None:
-    """A link that macvlan can sit on and host-device take, and its other end, which is the rest of the world."""
+    """Create a link for macvlan and host-device; its other end stands for the rest of the world."""
     subprocess.run(["ip", "link", "add", UPLINK, "type", "veth", "peer", "name", "world"], check=True)
     subprocess.run(["ip", "address", "add", f"{WORLD}/16", "dev", "world"], check=True)
     for link in (UPLINK, "world"):

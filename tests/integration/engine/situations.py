@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Situations in which a run has work to do on a node, always the same, and what the node looks like after it."""
+"""Reproducible situations in which a run has work to do, and the node's state after it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.booting import LINK, PROGRAM, UNIT
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import LINK, PROGRAM, UNIT
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
     EngineNode,
@@ -27,19 +27,19 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     remove,
     replace,
 )
-from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.state import State, link_lines, tree_lines
 
-# What is made up: the name of a veth's end on the node, MACs, and the file in which tuning keeps the one there was.
+# Random values: names of veths on the node, MACs, and tuning's file with the previous MAC.
 MADE_UP = re.compile(r"(?<=veth)[0-9a-f]{8}|(?:[0-9a-f]{2}:){5}[0-9a-f]{2}|(?<=31 bytes sha256 )[0-9a-f]{16}")
 
 
 class Situation:
-    """A node before a run, and the run; `prepare` brings the node there from wherever it is."""
+    """A node before a run, and the run; `prepare` establishes the node's state from any other."""
 
     module = "attachments"
-    # With a single address for containers: where its lease is leaked, nobody is attached any more.
+    # With a single container address: a leaked lease prevents every further ADD.
     subnet = "10.1.0.0/30"
 
     def __init__(self, node: EngineNode, blue: Namespace) -> None:
@@ -65,21 +65,21 @@ class Situation:
         return {"attachments": [self.item]}
 
     def begun(self) -> str:
-        """The operation that was begun and not completed, as the disk tells it."""
+        """Return the operation that was begun and not completed, read from the disk."""
         intents = [path for path in self.node.intents() if not durable.is_temporary(path.name)]
         commands = {path.name: str(json.loads(path.read_bytes())["cni.node"]["command"]) for path in intents}
         results = self.node.cache_dir / "results"
         return "".join(one for name, one in commands.items() if one == "DEL" or not (results / name).exists())
 
     def check_said(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
-        """What a run says that comes after one that was interrupted."""
+        """Check the report of a run that follows an interrupted one."""
         assert done.result["changed"] == was_wrong
         if begun:
             assert [entry["reason"] for entry in done.entries] == [f"an earlier run was interrupted at {begun}"]
 
 
 class Add(Situation):
-    """Nothing is attached, and an attachment is wanted."""
+    """An attachment is requested and none exists."""
 
 
 class Attached(Situation):
@@ -89,7 +89,7 @@ class Attached(Situation):
 
 
 class Delete(Attached):
-    """The attachment is unwanted."""
+    """An attachment is no longer wanted."""
 
     @property
     def arguments(self) -> Json:
@@ -97,7 +97,7 @@ class Delete(Attached):
 
 
 class DeleteLost(Delete):
-    """The attachment is unwanted, and its namespace is another one."""
+    """An attachment is no longer wanted, and its namespace was replaced."""
 
     def prepare(self) -> None:
         super().prepare()
@@ -105,7 +105,7 @@ class DeleteLost(Delete):
 
 
 class Purge(Attached):
-    """A run wants no attachments and purges."""
+    """A run purges and requests no attachments."""
 
     @property
     def arguments(self) -> Json:
@@ -122,14 +122,14 @@ class Anew(Attached):
 
 
 class Collect(Situation):
-    """One attachment has lost its namespace, one its record as well, and a run was killed while it wrote a file."""
+    """One attachment lost its namespace, one also its record, and a run was killed while writing a file."""
 
     module = "gc"
     subnet = "10.1.0.0/29"
     arguments: t.ClassVar[Json] = {"min_age": 0}
 
     def prepare(self) -> None:
-        shutil.rmtree("/var/lib/cni/networks", ignore_errors=True)  # host-local begins with its first address again
+        shutil.rmtree("/var/lib/cni/networks", ignore_errors=True)  # host-local starts with its first address again
         for name in ("green", "red"):
             subprocess.run(["ip", "netns", "add", name], check=True)
             item = attachment("net", Namespace(name))
@@ -147,7 +147,7 @@ class Collect(Situation):
 
 
 class Last(Situation):
-    """An attachment is wanted that comes back after a reboot."""
+    """An attachment with `persist` is requested."""
 
     def prepare(self) -> None:
         self.node.detach(self.item)
@@ -158,20 +158,20 @@ class Last(Situation):
 
 
 class LastNoMore(Delete):
-    """The only attachment that comes back after a reboot is unwanted."""
+    """The only attachment with `persist` is no longer wanted."""
 
     def prepare(self) -> None:
         self.node.attach({**self.item, "persist": True}, check="never")
 
 
 class Try(Situation):
-    """A network is tried with a throw-away namespace."""
+    """A network is verified in a throw-away namespace."""
 
     module = "verify"
     arguments: t.ClassVar[Json] = {"gateway_timeout": 0}
 
     def begun(self) -> str:
-        """When the run was interrupted."""
+        """Return the time of the interrupted run."""
         is_attached = any((self.node.cache_dir / "results").glob("[!.]*"))
         return f"at {begun}" if (begun := super().begun()) else "before DEL" if is_attached else ""
 
@@ -181,7 +181,7 @@ class Try(Situation):
 
 
 def state_of(situation: Situation) -> State:
-    """Of the node and of the namespace, so that two of them can be compared."""
+    """Return a comparable state of the node and the namespace."""
     node, blue = situation.node, situation.blue
     with inside(blue.path):
         links = link_lines()

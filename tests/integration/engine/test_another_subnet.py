@@ -29,7 +29,9 @@ def test_the_error_says_how_a_bridge_gets_another_subnet(node: EngineNode, blue:
         node.attach(*items)
         node.write(_network("10.9.0.0/16"))
         refused = node.run("attachments", attachments=items)
-        refused.failed("already has an IP address different from 10.9.0.1/16", 'give the plugin "forceAddress": true')
+        refused.require_failure(
+            "already has an IP address different from 10.9.0.1/16", 'give the plugin "forceAddress": true'
+        )
         node.write(_network("10.9.0.0/16", forceAddress=True))
         assert [entry["action"] for entry in node.attach(*items)] == ["recreated", "recreated"]
         assert [entry["action"] for entry in node.attach(*items)] == ["checked", "checked"]
@@ -51,7 +53,7 @@ def test_a_subnet_that_its_bridge_refuses_is_not_written(node: EngineNode, blue:
     node.attach(attachment("net", blue))
     before = (node.conf_dir / "10-net.conflist").read_bytes()
     refused = _write(node, _network("10.9.0.0/16"), check=check)
-    refused.failed("cni0 has the address 10.1.0.1/16", '"forceAddress": true', "(bridge-address-differs)")
+    refused.require_failure("cni0 has the address 10.1.0.1/16", '"forceAddress": true', "(bridge-address-differs)")
     assert (node.conf_dir / "10-net.conflist").read_bytes() == before
     assert [entry["action"] for entry in node.attach(attachment("net", blue))] == ["checked"]
     node.detach(attachment("net", blue))
@@ -87,7 +89,9 @@ def test_an_error_says_that_file_and_attachment_no_longer_agree(node: EngineNode
     node.attach(attachment("net", blue))
     path = node.write(_network("10.9.0.0/16"))
     refused = node.run("attachments", attachments=[attachment("net", blue)])
-    refused.failed("has been added again as it was before", f"{path} has the configuration that could not be attached")
+    refused.require_failure(
+        "has been added again as it was before", f"{path} has the configuration that could not be attached"
+    )
     (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
     assert entry["network_state"] == "changed"
     node.detach(attachment("net", blue))
@@ -102,5 +106,5 @@ def test_a_bridge_that_has_changed_since_does_not_stop_a_run_that_writes_nothing
     assert (done.result["changed"], _codes(done)) == (False, {"bridge-address-differs": "warning"})
     assert "cni0 has the address 10.9.0.1/16" in str(done.result["warnings"])
     refused = _write(node, _network("10.1.0.0/16", mtu=1400), check=check)
-    refused.failed("cni0 has the address 10.9.0.1/16", "(bridge-address-differs)")
+    refused.require_failure("cni0 has the address 10.9.0.1/16", "(bridge-address-differs)")
     assert _codes(refused) == {"bridge-address-differs": "error"}

@@ -123,7 +123,7 @@ def test_conflists_refuses_it_and_the_old_file_stays(node: EngineNode, text: str
     node.write(GOOD)
     before = node.state()
     done = node.run("conflists", conflists=[{"content": TEXT}, {"content": text}])
-    msg = done.failed("conflists[1]", *fragments)
+    msg = done.require_failure("conflists[1]", *fragments)
     assert done.result["error"]["msg"] in msg
     assert before.difference(node.state()) == ""
 
@@ -196,5 +196,5 @@ def test_a_link_to_nowhere_is_named(node: EngineNode, blue: Namespace) -> None:
 )
 def test_conflists_refuses_a_file_name_that_no_runtime_would_read(node: EngineNode, item: Json, fragment: str) -> None:
     before = node.state()
-    node.run("conflists", conflists=[{"config": GOOD, **item}]).failed("conflists[0]", fragment)
+    node.run("conflists", conflists=[{"config": GOOD, **item}]).require_failure("conflists[0]", fragment)
     assert before.difference(node.state()) == ""

@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
-from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import tmpfs
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -102,7 +102,7 @@ def test_conflists_keeps_the_old_file_where_the_new_one_does_not_fit(node: Engin
         node.run("conflists", conflists=[old]).succeeded()
         before = node.state()
         done = node.run("conflists", conflists=[{"config": big}])
-        done.failed("cannot write /etc/cni/net.d/10-net.conflist: No space left on device")
+        done.require_failure("cannot write /etc/cni/net.d/10-net.conflist: No space left on device")
         assert before.without("owned").difference(node.state().without("owned")) == ""
         assert node.run("conflists", conflists=[old]).succeeded().result["changed"] is False
 
@@ -112,5 +112,5 @@ def test_conflists_says_where_it_cannot_write(node: EngineNode, disk: Disk, prob
     with disk(node.conf_dir):
         before = node.state()
         done = node.run("conflists", conflists=[{"config": reference_networks.full()}])
-        done.failed("cannot ", " /etc/cni/net.d/", problem)
+        done.require_failure("cannot ", " /etc/cni/net.d/", problem)
         assert before.difference(node.state()) == ""

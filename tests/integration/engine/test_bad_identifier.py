@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
-from ansible_collections.cni.node.tests.integration.engine.throwaway import mounted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mounted
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -79,13 +79,13 @@ def test_arguments_that_could_not_be_told_apart(node: EngineNode, item: Json) ->
 def test_one_attachment_given_twice_is_refused_before_anything_is_done(node: EngineNode, item: Json) -> None:
     before = node.state()
     done = node.run("attachments", attachments=[item, {**item, "args": {"A": "1"}}])
-    done.failed("attachments[0]: the attachment of blue (eth0) to network net is given twice")
+    done.require_failure("attachments[0]: the attachment of blue (eth0) to network net is given twice")
     assert before.difference(node.state()) == ""
 
 
 def test_one_bad_item_does_not_stop_the_others(node: EngineNode, item: Json) -> None:
     done = node.run("attachments", attachments=[{**item, "ifname": "a/b"}, item])
-    done.failed("CNI_IFNAME: 'a/b' is not an interface name")
+    done.require_failure("CNI_IFNAME: 'a/b' is not an interface name")
     assert [entry["action"] for entry in done.entries] == ["failed", "added"]
     assert done.result["changed"] is True
 
@@ -142,7 +142,7 @@ def test_a_namespaces_name_that_is_none(node: EngineNode, item: Json, state: str
 @pytest.mark.parametrize("name", ["../x", "a b"])
 def test_no_namespace_is_made_under_a_name_that_is_none(node: EngineNode, name: str) -> None:
     before = node.state()
-    node.run("netns", names=["fine", name]).failed(
+    node.run("netns", names=["fine", name]).require_failure(
         f"{name!r} is no name of a network namespace", "expected: a file name"
     )
     assert before.difference(node.state()) == ""
@@ -178,5 +178,5 @@ def _until_inside(path: str, namespace: Namespace) -> None:
 )
 def test_options_that_make_no_sense(node: EngineNode, item: Json, arguments: Json, fragment: str) -> None:
     before = node.state()
-    node.run("attachments", attachments=[item], **arguments).failed(fragment)
+    node.run("attachments", attachments=[item], **arguments).require_failure(fragment)
     assert before.difference(node.state()) == ""

@@ -13,7 +13,12 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment, finished
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    EngineNode,
+    Json,
+    attachment,
+    wait_for_result,
+)
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, busy
 from ansible_collections.cni.node.tests.support.until import until
@@ -115,7 +120,7 @@ def test_one_that_fails_on_a_new_bridge_is_in_nobody_s_way(node: EngineNode, blu
     node.plugins.write("odd", ADD=[ScriptedAnswer(error={"code": 102, "msg": "not today"}), gives])
     node.write(reference_networks.network(reference_networks.bridge(ipam={"type": "odd"})))
     item = attachment("net", blue)
-    node.run("attachments", attachments=[item]).failed("not today", UNDONE)
+    node.run("attachments", attachments=[item]).require_failure("not today", UNDONE)
     assert node.attach(item)[0]["action"] == "added"
 
 
@@ -152,14 +157,16 @@ def test_one_that_is_not_executable_is_named(node: EngineNode, item: Json) -> No
 def test_one_for_another_machine_is_said_not_to_start(node: EngineNode, item: Json) -> None:
     (node.plugins.path / "odd").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(64))
     done = node.run("attachments", attachments=[item])
-    done.failed(f"plugin {ODD} cannot be started for ADD: Exec format error", "is it built for this machine")
+    done.require_failure(f"plugin {ODD} cannot be started for ADD: Exec format error", "is it built for this machine")
 
 
 def test_one_that_stays_busy_is_said_to_be(node: EngineNode, item: Json) -> None:
     """libcni takes this for a success of DEL, and forgets the attachment."""
     with busy(node.plugins.path / "odd"):
         done = node.run("attachments", attachments=[item], timeout=5)
-        done.failed(f"plugin {ODD} cannot be started for ADD: Text file busy", "is nobody still writing it?", "DEL")
+        done.require_failure(
+            f"plugin {ODD} cannot be started for ADD: Text file busy", "is nobody still writing it?", "DEL"
+        )
         assert node.plugins.calls() == []
     assert node.attach(item)[0]["action"] == "recreated"
     assert len(node.leases("net")) == 1
@@ -169,7 +176,7 @@ def test_one_that_is_busy_for_a_while_is_waited_for(node: EngineNode, item: Json
     with busy(node.plugins.path / "odd"):
         running = node.start("attachments", attachments=[item])
         until(lambda: node.leases("net") or None)
-    assert finished(running).succeeded().entries[0]["action"] == "added"
+    assert wait_for_result(running).succeeded().entries[0]["action"] == "added"
     assert [call.command for call in node.plugins.calls()] == ["ADD", "CHECK"]
 
 
@@ -194,7 +201,9 @@ def test_a_failed_delete_is_reported_and_the_others_are_run(node: EngineNode, it
     node.attach(item)
     node.plugins.write("odd", DEL=ScriptedAnswer(stdout="", signal=signal.SIGSEGV))
     done = node.run("attachments", attachments=[{**item, "state": "absent"}])
-    done.failed("DEL of the attachment of blue (eth0) to network net: plugin odd failed (DEL): killed by SIGSEGV")
+    done.require_failure(
+        "DEL of the attachment of blue (eth0) to network net: plugin odd failed (DEL): killed by SIGSEGV"
+    )
     assert (node.leases("net"), node.record_of(item).exists()) == ([], True)
     node.plugins.write("odd")
     assert node.detach(item)[0]["action"] == "removed"
@@ -207,7 +216,7 @@ def test_a_failed_delete_after_a_failed_add_is_repeated_by_the_next_run(node: En
         "odd", ADD=[ScriptedAnswer(error=error), ScriptedAnswer()], DEL=[ScriptedAnswer(error=error), ScriptedAnswer()]
     )
     done = node.run("attachments", attachments=[item])
-    done.failed(
+    done.require_failure(
         "plugin odd failed (ADD): not now", "the DEL that followed failed too and will be repeated by the next run"
     )
     (entry,) = node.attach(item)
@@ -266,5 +275,5 @@ def test_conflists_writes_no_network_whose_plugin_cannot_do_it(
         node.plugins.write("odd", VERSION=answer)
     before = node.state()
     configuration = reference_networks.network(reference_networks.bridge(), {"type": "odd"})
-    node.run("conflists", conflists=[{"config": configuration}], timeout=5).failed("10-net.conflist", fragment)
+    node.run("conflists", conflists=[{"config": configuration}], timeout=5).require_failure("10-net.conflist", fragment)
     assert before.difference(node.state()) == ""

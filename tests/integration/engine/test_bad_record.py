@@ -14,7 +14,13 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment, told
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    Engine,
+    EngineNode,
+    Json,
+    attachment,
+    require_success,
+)
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 from ansible_collections.cni.node.tests.support.state import State
 
@@ -87,13 +93,13 @@ def test_the_attachment_is_made_anew(
 ) -> None:
     item, before, record = attached
     damage(record)
-    action, dummy, reason = told(engine.ensure(item))
+    action, dummy, reason = require_success(engine.ensure(item))
     assert action == "recreated"
     assert reason.startswith(f"its record is broken: {record}")
     assert problem in reason
     assert len(node.leases("net")) == 1
-    assert told(engine.ensure(item)) == ("checked", False, "")
-    assert told(engine.ensure(item, present=False)) == ("removed", True, "")
+    assert require_success(engine.ensure(item)) == ("checked", False, "")
+    assert require_success(engine.ensure(item, present=False)) == ("removed", True, "")
     assert before.difference(node.state()) == ""
 
 
@@ -103,7 +109,7 @@ def test_the_attachment_is_deleted(
 ) -> None:
     item, before, record = attached
     damage(record)
-    action, dummy, reason = told(engine.ensure(item, present=False))
+    action, dummy, reason = require_success(engine.ensure(item, present=False))
     assert action == "removed"
     assert problem in reason
     assert before.difference(node.state()) == ""
@@ -117,7 +123,7 @@ def test_a_recorded_configuration_that_is_none_is_survived(
     """Today's file stands in for it."""
     item, before, record = attached
     _keys(config=base64.b64encode(content).decode())(record)
-    assert told(engine.ensure(item, present=present))[0] == ("recreated" if present else "removed")
+    assert require_success(engine.ensure(item, present=present))[0] == ("recreated" if present else "removed")
     engine.ensure(item, present=False)
     assert before.difference(node.state()) == ""
 
@@ -176,7 +182,7 @@ def test_a_broken_intent_is_survived(node: EngineNode, engine: Engine, attached:
     """What was begun is not known: the attachment is not taken for whole."""
     item, before, record = attached
     node.cache_dir.joinpath("cni.node", "intents", record.name).write_bytes(content)
-    assert told(engine.ensure(item, check="never"))[0] == "recreated"
+    assert require_success(engine.ensure(item, check="never"))[0] == "recreated"
     assert (node.intents(), len(node.leases("net"))) == ([], 1)
     engine.ensure(item, present=False)
     assert before.difference(node.state()) == ""
@@ -192,5 +198,5 @@ def test_an_intent_that_was_left_beside_its_whole_record_is_forgotten(
     node.cache_dir.joinpath("cni.node", "intents", attached.record.name).write_text(
         json.dumps(intent), encoding="utf-8"
     )
-    assert told(engine.ensure(attached.item)) == ("checked", False, "")
+    assert require_success(engine.ensure(attached.item)) == ("checked", False, "")
     assert node.intents() == []

@@ -12,7 +12,12 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment, finished
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    Engine,
+    EngineNode,
+    attachment,
+    wait_for_result,
+)
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
@@ -26,7 +31,7 @@ def test_of_several_processes_one_adds_and_the_others_check(node: EngineNode, bl
     node.write(reference_networks.network(reference_networks.bridge(), SLOW))
     item = attachment("net", blue)
     running = [node.start("attachments", attachments=[item]) for dummy in range(4)]
-    entries = [finished(process).succeeded().entries[0] for process in running]
+    entries = [wait_for_result(process).succeeded().entries[0] for process in running]
     assert sorted(entry["action"] for entry in entries) == ["added", "checked", "checked", "checked"]
     assert len({str(entry["result"]) for entry in entries}) == 1
     assert len(node.plugins.calls("slow", "ADD")) == 1
@@ -39,7 +44,7 @@ def test_two_processes_with_the_same_list_share_the_work(node: EngineNode, engin
         items = [attachment("net", one) for one in made]
         before = node.come_and_go(items[0])
         running = [node.start("attachments", attachments=one) for one in (items, items[::-1])]
-        first, second = (finished(process).succeeded().entries for process in running)
+        first, second = (wait_for_result(process).succeeded().entries for process in running)
         for one, other in zip(first, second[::-1]):
             assert {one["action"], other["action"]} == {"added", "checked"}
             assert one["result"] == other["result"]
@@ -47,7 +52,7 @@ def test_two_processes_with_the_same_list_share_the_work(node: EngineNode, engin
         running = [
             node.start("attachments", attachments=[{**item, "state": "absent"} for item in items]) for dummy in range(2)
         ]
-        first, second = (finished(process).succeeded().entries for process in running)
+        first, second = (wait_for_result(process).succeeded().entries for process in running)
         for one, other in zip(first, second):
             assert {one["action"], other["action"]} == {"removed", "unchanged"}
         assert before.difference(node.state()) == ""
@@ -64,11 +69,11 @@ def test_a_container_in_use_is_waited_for_and_then_said(node: EngineNode, blue: 
         for network in ("net", "other"):
             same = {**item, "network": network, "ifname": "eth1" if network == "other" else "eth0"}
             done = node.run("attachments", attachments=[same], timeout=0.2)
-            done.failed(
+            done.require_failure(
                 "container blue is in use by another process for longer than 0.2 s", "the lock is /var/lib/cni/"
             )
             assert done.entries[0]["error"]["code"] == 11
-    assert finished(first).succeeded().entries[0]["action"] == "added"
+    assert wait_for_result(first).succeeded().entries[0]["action"] == "added"
     assert len(node.plugins.calls("slow", "ADD")) == 1
     assert node.attach(item)[0]["action"] == "checked"
 
@@ -83,7 +88,7 @@ def test_other_containers_are_worked_on_meanwhile(node: EngineNode) -> None:
         node.plugins.wait_for_held(4)
         until_all_held.close()
         for process in running:
-            assert [entry["action"] for entry in finished(process).succeeded().entries] == ["added", "added"]
+            assert [entry["action"] for entry in wait_for_result(process).succeeded().entries] == ["added", "added"]
 
 
 def test_one_container_is_never_worked_on_twice_at_once(node: EngineNode, blue: Namespace) -> None:
@@ -112,7 +117,7 @@ def test_a_namespace_is_made_and_removed_by_one_of_several_processes(node: Engin
     names = [f"n{number}" for number in range(40)]
     for state in ("present", "absent"):
         running = [node.start("netns", names=names, state=state) for dummy in range(3)]
-        changed = [name for process in running for name in finished(process).succeeded().result["changed_names"]]
+        changed = [name for process in running for name in wait_for_result(process).succeeded().result["changed_names"]]
         assert sorted(changed) == sorted(names)
         mounts = pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").split()
         is_present = state == "present"

@@ -11,9 +11,15 @@ import json
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.booting import RESTORES, boot, inside, item, make
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import (
+    RESTORES,
+    boot,
+    interface_addresses,
+    item,
+    make,
+)
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
-from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -62,7 +68,7 @@ def test_what_cannot_be_had_is_an_error_and_the_attachment_is_put_back(node: Eng
     one = attachment("net", blue, config_args={"ips": ["10.1.0.77"]})
     node.attach(one)
     wrong = {**one, "config_args": {"ips": ["10.9.0.77"]}}
-    node.run("attachments", attachments=[wrong]).failed("10.9.0.77", "has been added again as it was before")
+    node.run("attachments", attachments=[wrong]).require_failure("10.9.0.77", "has been added again as it was before")
     assert node.leases("net") == ["10.1.0.77"]
     assert [entry["action"] for entry in node.attach(one)] == ["checked"]
 
@@ -89,6 +95,6 @@ class TestReboot:
         node.attach(wanted)
         with rebooted():
             assert boot() == "recreated: the attachment of blue (eth0) to network net, 10.1.0.77\n"
-            assert inside("blue") == ["10.1.0.77/16"]
+            assert interface_addresses("blue") == ["10.1.0.77/16"]
             assert _mac(Namespace("blue")) == MACS[0]
             assert node.attach(wanted)[0]["action"] == "checked"

@@ -15,7 +15,13 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment, told
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    Engine,
+    EngineNode,
+    Json,
+    attachment,
+    require_success,
+)
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -84,16 +90,16 @@ def test_what_has_drifted_is_named_and_mended_without_a_plugin_being_asked(
     )
     node.write(reference_networks.network(bridge))
     item = attachment("net", blue)
-    told(engine.ensure(item, check="drift"))
+    require_success(engine.ensure(item, check="drift"))
     for command, inside, said in SPOILED.values():
         host = _host_end(engine.result(item))
-        assert told(engine.ensure(item, check="drift")) == ("checked", False, "")
+        assert require_success(engine.ensure(item, check="drift")) == ("checked", False, "")
         argv = command.format(host=host).split()
         blue.run(*argv) if inside else subprocess.run(argv, check=True)
         failed = engine.ensure(item, check="drift", on_drift="fail")
         assert (failed.action, failed.changed) == ("failed", False)
         assert said.format(host=host) in str(failed.error)
-        action, changed, reason = told(engine.ensure(item, check="drift"))
+        action, changed, reason = require_success(engine.ensure(item, check="drift"))
         assert (action, changed, said.format(host=host) in reason) == ("recreated", True, True)
 
 
@@ -112,7 +118,7 @@ def test_the_gateway_link_of_a_vlan_is_no_port_itself(node: EngineNode, engine: 
     record = json.loads(path.read_text(encoding="utf-8"))
     record["result"]["interfaces"].append({"name": "cni0.100"})
     path.write_text(json.dumps(record), encoding="utf-8")
-    assert told(engine.ensure(item)) == ("checked", False, "")
+    assert require_success(engine.ensure(item)) == ("checked", False, "")
     subprocess.run(["ip", "link", "set", "port100", "nomaster"], check=True)
     failed = engine.ensure(item, check="drift", on_drift="fail")
     assert "interface cni0.100 of the node does not lead to a port of cni0" in str(failed.error)
@@ -126,7 +132,7 @@ def test_a_false_alarm_does_not_hide_what_is_gone(node: EngineNode, engine: Engi
     subprocess.run(["ip", "link", "set", "cni0", "address", "02:00:00:00:00:01"], check=True)
     assert [alarm.code for alarm in engine.ensure(item).false_alarms] == [999]
     blue.run("ip", "link", "delete", "eth0")
-    action, dummy, reason = told(engine.ensure(item))
+    action, dummy, reason = require_success(engine.ensure(item))
     assert (action, reason.startswith("interface eth0 is gone")) == ("recreated", True)
 
 
@@ -173,7 +179,7 @@ def mapped(node: EngineNode, engine: Engine, blue: Namespace) -> Json:
     bridge = reference_networks.bridge(ipMasq=True, ipam={"type": "host-local", "ranges": RANGES})
     node.write(reference_networks.network(bridge, reference_networks.PORTMAP))
     item = attachment("net", blue, capability_args={"portMappings": PORTS})
-    assert told(engine.ensure(item, check="drift")) == ("added", True, "")
+    assert require_success(engine.ensure(item, check="drift")) == ("added", True, "")
     return item
 
 
@@ -200,15 +206,15 @@ def test_rules_that_are_gone_are_named_and_made_again(
     engine: Engine, mapped: Json, commands: list[str], said: list[str]
 ) -> None:
     known = _addresses(engine, mapped)
-    assert told(engine.ensure(mapped, check="drift")) == ("checked", False, "")
+    assert require_success(engine.ensure(mapped, check="drift")) == ("checked", False, "")
     _spoil(commands, **known)
     expected = "; ".join(said).format(**known)
     failed = engine.ensure(mapped, check="drift", on_drift="fail")
     assert (failed.action, failed.changed) == ("failed", False)
     assert expected in str(failed.error)
-    action, changed, reason = told(engine.ensure(mapped, check="drift"))
+    action, changed, reason = require_success(engine.ensure(mapped, check="drift"))
     assert (action, changed, expected in reason) == ("recreated", True, True)
-    assert told(engine.ensure(mapped, check="drift")) == ("checked", False, "")
+    assert require_success(engine.ensure(mapped, check="drift")) == ("checked", False, "")
     engine.ensure(mapped, present=False)
     left = subprocess.run("iptables-save; ip6tables-save", shell=True, check=True, capture_output=True, text=True)
     assert "blue" not in left.stdout
@@ -223,9 +229,9 @@ def test_rules_that_only_the_other_iptables_sees_are_not_missed(engine: Engine, 
         if subprocess.run([f"{tool}-legacy-restore"], input=rules, check=False).returncode != 0:
             pytest.skip("the kernel has no tables of the old kind")
     _spoil(["iptables -F", "iptables -X", "ip6tables -F", "ip6tables -X"])
-    assert told(engine.ensure(mapped, check="drift")) == ("checked", False, "")
+    assert require_success(engine.ensure(mapped, check="drift")) == ("checked", False, "")
     subprocess.run(["iptables-legacy", "-t", "nat", "-F", PORTS_CHAIN], check=True)
-    assert told(engine.ensure(mapped, check="drift"))[2].startswith(
+    assert require_success(engine.ensure(mapped, check="drift"))[2].startswith(
         "the rule that maps host port 8080/tcp to 10.1.0.2:80"
     )
 
@@ -293,9 +299,9 @@ def _move_to_nftables(engine: Engine, item: Json) -> None:
 
 def test_rules_of_nftables_will_do_as_well(engine: Engine, mapped: Json) -> None:
     _move_to_nftables(engine, mapped)
-    assert told(engine.ensure(mapped, check="drift")) == ("checked", False, "")
+    assert require_success(engine.ensure(mapped, check="drift")) == ("checked", False, "")
     subprocess.run(["nft", "flush", "chain", "ip6", "cni_hostport", "hostports"], check=True)
-    reason = told(engine.ensure(mapped, check="drift"))[2]
+    reason = require_success(engine.ensure(mapped, check="drift"))[2]
     assert reason.startswith("the rule that maps host port 8080/tcp to [fd00:1::2]:80 is gone; looked for")
 
 
@@ -335,7 +341,7 @@ def test_rules_of_nftables_that_nothing_leads_to_are_missed(
     item = attachment("net", blue, capability_args={"portMappings": PORTS})
     engine.ensure(item)
     _move_to_nftables(engine, item)
-    assert told(engine.ensure(item, check="drift", on_drift="fail")) == ("checked", False, "")
+    assert require_success(engine.ensure(item, check="drift", on_drift="fail")) == ("checked", False, "")
     subprocess.run(["nft", "-f", "-"], check=True, input="\n".join(commands), text=True)
     failed = engine.ensure(item, check="drift", on_drift="fail")
     assert str(failed.error) == f"{said}; looked for in the node's firewall"
@@ -354,11 +360,11 @@ def test_the_check_of_macs_is_missed_and_made_again(node: EngineNode, engine: En
     item = attachment("net", blue)
     engine.ensure(item)
     for command, said in UNCHECKED.values():
-        assert told(engine.ensure(item, check="drift")) == ("checked", False, "")
+        assert require_success(engine.ensure(item, check="drift")) == ("checked", False, "")
         subprocess.run(["nft", *command.split()], check=True)
-        action, changed, reason = told(engine.ensure(item, check="drift"))
+        action, changed, reason = require_success(engine.ensure(item, check="drift"))
         assert (action, changed, reason.startswith(said)) == ("recreated", True, True)
-    assert told(engine.ensure(item, check="drift")) == ("checked", False, "")
+    assert require_success(engine.ensure(item, check="drift")) == ("checked", False, "")
     engine.ensure(item, present=False)
     left = subprocess.run(["nft", "list", "ruleset"], check=True, capture_output=True, text=True).stdout
     assert "blue" not in left
@@ -375,8 +381,10 @@ def test_attachments_that_are_made_again_side_by_side_are_not_missed(node: Engin
             items.append(attachment("net", spaces, capability_args={"portMappings": [port]}))
         engine.ensure_all(items[:6], check="drift")
         _spoil(["iptables -F"])
-        told_all = [told(outcome)[:2] for outcome in engine.ensure_all(items, check="drift", workers=4)]
+        told_all = [require_success(outcome)[:2] for outcome in engine.ensure_all(items, check="drift", workers=4)]
         assert told_all == [("recreated", True)] * 6 + [("added", True)] * 2
-        assert {told(outcome) for outcome in engine.ensure_all(items, check="drift")} == {("checked", False, "")}
+        assert {require_success(outcome) for outcome in engine.ensure_all(items, check="drift")} == {
+            ("checked", False, "")
+        }
         for item in items:
             engine.delete(item)

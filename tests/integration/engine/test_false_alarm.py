@@ -11,7 +11,13 @@ import subprocess
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment, told
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    Engine,
+    EngineNode,
+    Json,
+    attachment,
+    require_success,
+)
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
@@ -94,10 +100,10 @@ def test_routes_that_no_plugin_finds_are_not_missed_and_lost_ones_are(
         pytest.skip(f"this kernel has no {missing}")
     node.write(reference_networks.network({**plugin, "ipam": ipam}, *behind))
     item = attachment("net", blue)
-    assert told(engine.ensure(item)) == ("added", True, "")
+    assert require_success(engine.ensure(item)) == ("added", True, "")
     before = engine.result(item)["ips"]
     again = engine.ensure(item)
-    assert (told(again), engine.result(item)["ips"]) == (("checked", False, ""), before)
+    assert (require_success(again), engine.result(item)["ips"]) == (("checked", False, ""), before)
     (alarm,) = again.false_alarms or [None]
     if alarm is None:
         pytest.skip("no false alarm here: the plugins are newer")
@@ -120,13 +126,13 @@ def test_an_ipv4_address_without_a_network_has_no_route_to_be_missed(
     ipam = {"type": "static", "addresses": [{"address": "10.1.0.2/32"}]}
     node.write(reference_networks.network({**plugin, "isGateway": False, "ipam": ipam}))
     item = attachment("net", blue)
-    assert told(engine.ensure(item)) == ("added", True, "")
-    assert told(engine.ensure(item)) == ("checked", False, "")
+    assert require_success(engine.ensure(item)) == ("added", True, "")
+    assert require_success(engine.ensure(item)) == ("checked", False, "")
 
 
 def test_an_address_that_is_gone_is_missed_behind_sbr(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), SBR))
     moved = attachment("net", blue)
-    assert told(engine.ensure(moved)) == ("added", True, "")
+    assert require_success(engine.ensure(moved)) == ("added", True, "")
     blue.run("ip", "address", "flush", "dev", "eth0")
-    assert told(engine.ensure(moved))[0] == "recreated"
+    assert require_success(engine.ensure(moved))[0] == "recreated"

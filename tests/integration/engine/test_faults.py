@@ -12,7 +12,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.engine.booting import REQUIRES_SYSTEMD
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import REQUIRES_SYSTEMD
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.faults import FILES, PROCESSES, Fault
 from ansible_collections.cni.node.tests.integration.engine.forks import Forks, Run
@@ -52,7 +52,7 @@ class Trial:
         self._situation, self._forks = situation, forks
         for dummy in range(2):  # the first leaves behind what is meant to stay: a bridge, and chains that are empty
             situation.prepare()
-            self._run().done().succeeded()
+            self._run().require_result().succeeded()
         self._wanted = self._state()
 
     def _run(self, fault: Fault | None = None, *, heard: bool = True) -> Run:
@@ -69,7 +69,7 @@ class Trial:
             self._situation.prepare()
             run = self._run(Fault(kind, len(suffered), **options))
             if not run.hit:
-                run.done().succeeded()
+                run.require_result().succeeded()
                 LOG.info("%s: %d times %s", type(self._situation).__name__, len(suffered), kind)
                 return suffered
             self._check_end(run, kind)
@@ -83,14 +83,14 @@ class Trial:
 
     def _check_end(self, run: Run, kind: str) -> None:
         if kind in PROBLEMS:
-            done = run.done()
+            done = run.require_result()
             assert not done.status or PROBLEMS[kind] in done.msg, run.hit
         else:
             assert run.status == -getattr(signal, kind), run
 
     def _mend(self, where: str) -> None:
         begun, found = self._situation.begun(), self._state().without("^intents/")
-        done = self._run().done().succeeded()
+        done = self._run().require_result().succeeded()
         difference = self._wanted.difference(self._state())
         assert not difference, f"{where}\n{difference}"
         self._situation.check_said(begun, bool(begun or self._wanted.difference(found)), done)

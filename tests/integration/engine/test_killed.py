@@ -21,9 +21,9 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     EngineNode,
     Json,
     attachment,
-    finished,
     remove,
     replace,
+    wait_for_result,
 )
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedCall
@@ -165,7 +165,7 @@ def test_a_plugin_that_outlives_its_run_is_waited_for(node: EngineNode, item: Js
         until(lambda: _is_locked(lock) or None)
         _until_it_has_looked_again_and_again(running.pid)
         let_go = time.monotonic()
-    assert finished(running).succeeded().entries[0]["action"] == "removed"
+    assert wait_for_result(running).succeeded().entries[0]["action"] == "removed"
     add, delete = node.plugins.calls("stall")
     assert (add.command, delete.command, delete.started > let_go) == ("ADD", "DEL", True)
     assert before.difference(node.state()) == ""
@@ -219,7 +219,7 @@ def test_of_two_runs_one_begins_an_add_anew_and_the_other_checks(node: EngineNod
         node.plugins.write("stall", ADD=ScriptedAnswer(hold=gate))
         running = [node.start("attachments", attachments=[item]) for dummy in range(2)]
         node.plugins.wait_for_held(1)
-    entries = [finished(process).succeeded().entries[0] for process in running]
+    entries = [wait_for_result(process).succeeded().entries[0] for process in running]
     assert sorted(entry["action"] for entry in entries) == ["checked", "recreated"]
     assert [call.command for call in node.plugins.calls("stall")] == ["DEL", "ADD", "CHECK", "CHECK"]
     node.detach(item)

@@ -13,8 +13,14 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment, told
-from ansible_collections.cni.node.tests.integration.engine.throwaway import inside
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    Engine,
+    EngineNode,
+    Json,
+    attachment,
+    require_success,
+)
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, links, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -96,16 +102,16 @@ def test_the_whole_life_of_an_attachment(node: EngineNode, engine: Engine, blue:
     node.write(reference_networks.network(*job.plugins, version=job.version))
     item = attachment("net", blue, **job.keys)
     before, inside_before = node.come_and_go(item), sorted(blue.links())
-    assert told(engine.ensure(item)) == ("added", True, "")
+    assert require_success(engine.ensure(item)) == ("added", True, "")
     blue.run("ping", "-c1", "-W5", job.reaches)
-    assert told(engine.ensure(item)) == ("checked", False, "")
+    assert require_success(engine.ensure(item)) == ("checked", False, "")
     job.drift(blue)
     drifted = engine.ensure(item, on_drift="report")
     assert (drifted.action, drifted.changed, bool(drifted.error)) == ("checked", False, True)
-    action, changed, reason = told(engine.ensure(item))
+    action, changed, reason = require_success(engine.ensure(item))
     assert (action, changed, reason.endswith(str(drifted.error))) == ("recreated", True, True)
     blue.run("ping", "-c1", "-W5", job.reaches)
-    assert told(engine.ensure(item, present=False)) == ("removed", True, "")
+    assert require_success(engine.ensure(item, present=False)) == ("removed", True, "")
     assert before.difference(node.state()) == ""
     assert sorted(blue.links()) == inside_before
 

@@ -15,9 +15,9 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
     EngineNode,
     attachment,
-    finished,
     remove,
-    told,
+    require_success,
+    wait_for_result,
 )
 from ansible_collections.cni.node.tests.support.namespaces import namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
@@ -37,11 +37,11 @@ def test_rules_of_others_are_no_obstacle(node: EngineNode, engine: Engine) -> No
         subprocess.run(["iptables", "-t", "nat", "-A", "POSTROUTING", *words, "-j", "ACCEPT"], check=True)
     with namespace("lost") as lost:
         item = attachment("net", lost)
-        assert told(engine.ensure(item, check="drift"))[0] == "added"
-        assert told(engine.ensure(item, check="drift"))[0] == "checked"
+        assert require_success(engine.ensure(item, check="drift"))[0] == "added"
+        assert require_success(engine.ensure(item, check="drift"))[0] == "checked"
         remove(lost)
         assert 'id: \\"lost\\"' in _nat()
-        assert told(engine.ensure(item, present=False))[0] == "removed"
+        assert require_success(engine.ensure(item, present=False))[0] == "removed"
     assert ("lost" in _nat(), _nat().count("-j ACCEPT")) == (False, len(FOREIGN))
 
 
@@ -53,7 +53,7 @@ def test_an_add_that_fails_when_its_namespace_has_gone_leaves_no_rule(node: Engi
         node.plugins.wait_for_held(1)
         assert 'id: \\"lost\\"' in _nat()
         remove(lost, wait=False)  # the run has looked into it and may still be there
-    finished(running).failed("plugin stall failed (ADD): no", "nothing is left behind")
+    wait_for_result(running).require_failure("plugin stall failed (ADD): no", "nothing is left behind")
     assert "lost" not in _nat()
 
 

@@ -30,7 +30,9 @@ def test_where_it_cannot_be_moved_it_is_where_it_was(node: EngineNode, blue: Nam
     (node.conf_dir / "10-net.conflist").unlink()
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), {"type": "odd"}, name=name))
     done = node.run("attachments", attachments=[attachment(name, blue)], purge=True)
-    done.failed("not today", "the attachment of blue (eth0) to network net has been added again as it was before")
+    done.require_failure(
+        "not today", "the attachment of blue (eth0) to network net has been added again as it was before"
+    )
     assert (_records(node), len(node.leases("net")), node.intents()) == (["net-blue-eth0"], 1, [])
     node.plugins.write("odd")
     done = node.run("attachments", attachments=[attachment(name, blue)], purge=True)

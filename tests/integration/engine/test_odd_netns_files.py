@@ -16,9 +16,15 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.booting import REQUIRES_SYSTEMD, boot, item, make, swept
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import (
+    REQUIRES_SYSTEMD,
+    boot,
+    item,
+    make,
+    without_boot_files,
+)
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
-from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
 from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -61,7 +67,7 @@ def kinds() -> dict[str, str]:
 @pytest.fixture
 def net(node: EngineNode) -> t.Iterator[EngineNode]:
     node.write(reference_networks.network(reference_networks.bridge(), version="0.4.0"))
-    with swept(node):
+    with without_boot_files(node):
         yield node
 
 

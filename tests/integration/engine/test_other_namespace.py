@@ -20,9 +20,9 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     attachment,
     remove,
     replace,
-    told,
+    require_success,
 )
-from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 from ansible_collections.cni.node.tests.support.until import until
@@ -83,7 +83,7 @@ def test_another_namespace_of_the_same_name_is_attached_anew(
     engine.add(item)
     for dummy in range(3):
         replace(blue)
-        assert told(engine.ensure(item, check=check)) == ("recreated", True, ANOTHER)
+        assert require_success(engine.ensure(item, check=check)) == ("recreated", True, ANOTHER)
         blue.run("ping", "-c1", "-W5", "10.1.0.1")
         assert len(node.leases("net")) == 1
     engine.ensure(item, present=False)
@@ -123,8 +123,8 @@ def test_what_was_attached_at_a_path_that_is_no_more_is_attached_anew_at_the_oth
     engine.add({**item, "netns": str(path)})
     subprocess.run(["umount", path], check=True)
     path.unlink()
-    assert told(engine.ensure(item)) == ("recreated", True, "its network namespace has another path now")
-    assert told(engine.ensure(item)) == ("checked", False, "")
+    assert require_success(engine.ensure(item)) == ("recreated", True, "its network namespace has another path now")
+    assert require_success(engine.ensure(item)) == ("checked", False, "")
     blue.run("ping", "-c1", "-W5", "10.1.0.1")
     assert len(node.leases("net")) == 1
 
@@ -137,7 +137,7 @@ def test_libcnis_attachment_of_another_namespace_is_attached_anew(
     before = node.come_and_go(item)
     assert libcni.run("ADD", [item]).results[0]
     replace(blue)
-    action, dummy, reason = told(engine.ensure(item))
+    action, dummy, reason = require_success(engine.ensure(item))
     assert action == "recreated"
     assert reason.startswith("interface eth0 is gone")
     assert len(node.leases("net")) == 1

@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.booting import (
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import (
     DNS,
     FILES,
     LINK,
@@ -25,14 +25,14 @@ from ansible_collections.cni.node.tests.integration.engine.booting import (
     addresses,
     boot,
     command,
-    inside,
+    interface_addresses,
     item,
     make,
     records,
     stalling,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
-from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
@@ -66,8 +66,8 @@ def test_attachments_come_back_with_their_namespaces_and_addresses(clean: Engine
         assert addresses(node) == had
         assert {name: node.leases(name) for name in ("net", "nat")} == leases
         assert node.intents() == []
-        assert set(had["nat-blue-eth1"]) <= set(inside("blue", "eth1"))
-        assert inside("green") == had["net-green-eth0"]
+        assert set(had["nat-blue-eth1"]) <= set(interface_addresses("blue", "eth1"))
+        assert interface_addresses("green") == had["net-green-eth0"]
         assert not pathlib.Path("/run/netns/red").exists()
         Namespace("blue").run("ping", "-c1", "-W5", "10.1.0.1")
         assert [line.partition(":")[0] for line in boot().splitlines()] == ["unchanged"] * 3
@@ -102,13 +102,13 @@ def test_every_plugin_lets_go_of_what_is_gone(clean: EngineNode, plugins: list[J
     node.write(reference_networks.network(*plugins))
     make(node, "blue")
     node.attach(item())
-    had, leases = inside("blue"), node.leases("net")
+    had, leases = interface_addresses("blue"), node.leases("net")
     with rebooted():
         if late:
             subprocess.run(command(), check=False, stdout=subprocess.DEVNULL)
         reference_networks.make_uplink()
         boot()
-        assert (inside("blue"), node.leases("net"), node.intents()) == (had, leases, [])
+        assert (interface_addresses("blue"), node.leases("net"), node.intents()) == (had, leases, [])
         assert node.attach(item())[0]["action"] in ("checked", "unchanged")
         node.detach(item())
         assert node.leases("net") == []
@@ -124,7 +124,7 @@ def test_an_address_that_another_has_by_now_is_given_up(clean: EngineNode) -> No
         told = "recreated: the attachment of blue (eth0) to network net, 10.1.0.3, which was 10.1.0.2 before\n"
         assert boot() == told
         assert node.leases("net") == ["10.1.0.2", "10.1.0.3"]
-        assert inside("blue") == ["10.1.0.3/16"]
+        assert interface_addresses("blue") == ["10.1.0.3/16"]
 
 
 def test_what_fails_does_not_stop_the_others_and_is_not_forgotten(clean: EngineNode) -> None:
@@ -183,7 +183,7 @@ def test_between_reboot_and_restoration_nothing_of_it_is_garbage(clean: EngineNo
         assert (addresses(node), node.leases("net")) == (had, ["10.1.0.2"])
         boot()
         node.run("gc", min_age=0).succeeded()
-        assert inside("blue") == had["net-blue-eth0"]
+        assert interface_addresses("blue") == had["net-blue-eth0"]
 
 
 def test_name_servers_of_the_results_are_the_namespaces(clean: EngineNode) -> None:

@@ -15,21 +15,21 @@ import subprocess
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import faults, reference_networks
-from ansible_collections.cni.node.tests.integration.engine.booting import (
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import (
     DNS,
     RESOLV_CONF,
     RESTORES,
     addresses,
-    begun,
     boot,
     command,
-    inside,
+    interface_addresses,
     item,
     make,
     stalling,
+    unfinished_intents,
 )
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
-from ansible_collections.cni.node.tests.integration.engine.throwaway import rebooted
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -64,7 +64,7 @@ def test_a_restoration_that_is_killed_is_finished_by_the_next_with_the_same_addr
         killed_in(node, held)
         assert "blue" in boot()
         assert (addresses(node), node.leases("net"), node.intents()) == (had, leases, [])
-        assert inside("blue") == had["net-blue-eth0"]
+        assert interface_addresses("blue") == had["net-blue-eth0"]
     with rebooted():
         boot()
         assert (addresses(node), node.leases("net")) == (had, leases)
@@ -87,9 +87,9 @@ def test_whenever_restorations_are_killed_nothing_is_lost(clean: EngineNode) -> 
                 running.kill()
                 running.wait()
             boot()
-            assert (node.leases("net"), begun(node)) == (leases, [])
+            assert (node.leases("net"), unfinished_intents(node)) == (leases, [])
             assert addresses(node) == had
-            assert [inside(name) for name in names] == [had[f"net-{name}-eth0"] for name in names]
+            assert [interface_addresses(name) for name in names] == [had[f"net-{name}-eth0"] for name in names]
 
 
 def test_at_whichever_boundary_a_restoration_is_killed_the_next_has_all_as_it_was(clean: EngineNode) -> None:
@@ -108,8 +108,12 @@ def test_at_whichever_boundary_a_restoration_is_killed_the_next_has_all_as_it_wa
             killed = subprocess.run(beset, check=False, capture_output=True)
             assert killed.returncode in (0, -signal.SIGKILL), killed.stderr
             boot()
-            assert (addresses(node), node.leases("net"), inside("blue")) == (had, ["10.1.0.2"], had["net-blue-eth0"])
-            assert begun(node) == []
+            assert (addresses(node), node.leases("net"), interface_addresses("blue")) == (
+                had,
+                ["10.1.0.2"],
+                had["net-blue-eth0"],
+            )
+            assert unfinished_intents(node) == []
             assert RESOLV_CONF.read_bytes() == resolv_conf
         if killed.returncode == 0:
             break

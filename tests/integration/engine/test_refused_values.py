@@ -59,7 +59,7 @@ def test_what_a_refused_value_has_spoiled_can_be_ended(
     item = attachment("net", blue)
     before = node.come_and_go(item)
     spoiled = node.run("attachments", attachments=[{**item, **wrong}])
-    spoiled.failed("the DEL that followed failed too and will be repeated by the next run")
+    spoiled.require_failure("the DEL that followed failed too and will be repeated by the next run")
     assert len(node.intents()) == 1
     if way == "corrected":
         assert [entry["action"] for entry in node.attach(item)] == ["recreated"]
@@ -78,7 +78,7 @@ def test_what_a_refused_configuration_has_spoiled_ends_with_the_corrected_one(
     wrong = reference_networks.network(reference_networks.bridge(isGateway="yes"), reference_networks.TUNING)
     path = node.write(wrong)
     item = attachment("net", blue)
-    node.run("attachments", attachments=[item]).failed("the DEL that followed failed too")
+    node.run("attachments", attachments=[item]).require_failure("the DEL that followed failed too")
     path.write_text(
         json.dumps(reference_networks.network(reference_networks.bridge(), reference_networks.TUNING)), encoding="utf-8"
     )

@@ -143,7 +143,7 @@ def test_after_a_del_that_failed_it_stays_as_well(node: EngineNode, blue: Namesp
     node.attach(item)
     _do(blue, DEEDS["renamed and put in the place of"])
     for dummy in range(2):
-        node.run("attachments", attachments=[{**item, "state": "absent"}]).failed("not today")
+        node.run("attachments", attachments=[{**item, "state": "absent"}]).require_failure("not today")
     node.plugins.write("odd")
     node.detach(item)
     assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo", "eth0"}, [], [])

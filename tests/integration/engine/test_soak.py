@@ -15,7 +15,12 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment, finished
+from ansible_collections.cni.node.tests.integration.engine.engine_node import (
+    EngineNode,
+    Json,
+    attachment,
+    wait_for_result,
+)
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespaces
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -64,7 +69,7 @@ class Disorder:
 
     def _end(self, process: subprocess.Popen[str], killer: threading.Timer | None) -> None:
         if killer is None:
-            finished(process)
+            wait_for_result(process)
         else:
             process.communicate(timeout=60)
             killer.cancel()

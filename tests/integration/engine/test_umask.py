@@ -16,9 +16,9 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.booting import DNS, REQUIRES_SYSTEMD, item, make
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import DNS, REQUIRES_SYSTEMD, item, make
 from ansible_collections.cni.node.tests.integration.engine.engine_node import PLUGIN_DIRS, EngineNode
-from ansible_collections.cni.node.tests.integration.engine.throwaway import tmpfs
+from ansible_collections.cni.node.tests.integration.engine.throwaway_node import tmpfs
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins, REQUIRES_SYSTEMD]
 

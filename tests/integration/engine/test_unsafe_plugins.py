@@ -13,7 +13,13 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.booting import REQUIRES_SYSTEMD, boot, item, make, swept
+from ansible_collections.cni.node.tests.integration.engine.boot_restoration import (
+    REQUIRES_SYSTEMD,
+    boot,
+    item,
+    make,
+    without_boot_files,
+)
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
@@ -29,7 +35,7 @@ def lab(node: EngineNode) -> t.Iterator[EngineNode]:
     for name in ("lab", "delegated"):
         node.plugins.write(name, ADD=ScriptedAnswer(result=RESULT))
     node.write(reference_networks.network(LAB, version="1.1.0"))
-    with swept(node):
+    with without_boot_files(node):
         yield node
 
 
@@ -56,14 +62,14 @@ def test_what_every_user_can_replace_is_refused_before_anything_is_done(lab: Eng
         before = lab.state()
         for check_mode in (True, False):
             options = {"_ansible_check_mode": check_mode}
-            lab.run("attachments", attachments=[red()], **options).failed("attachments: 1 failed", *fragments)
-            lab.run("verify", **options).failed(*fragments)
+            lab.run("attachments", attachments=[red()], **options).require_failure("attachments: 1 failed", *fragments)
+            lab.run("verify", **options).require_failure(*fragments)
         assert (commands(lab), before.difference(lab.state())) == ([], "")
         lab.attach(red(), **ALLOWED)
         for check_mode in (True, False):
             options = {"_ansible_check_mode": check_mode}
             gone = lab.run("attachments", attachments=[{**red(), "state": "absent"}], **options)
-            gone.failed("attachments: 1 failed", *fragments)
+            gone.require_failure("attachments: 1 failed", *fragments)
             assert not gone.result["changed"]
         assert ("DEL" in commands(lab), lab.intents()) == (False, [])
         lab.detach(red(), **ALLOWED)
@@ -90,11 +96,13 @@ def test_what_a_plugin_runs_itself_is_refused_before_anything_is_done(lab: Engin
     fragments = (f"plugin {nested} is not run", "every user can write it", "allow_world_writable_plugins")
     for check_mode in (True, False):
         options = {"_ansible_check_mode": check_mode}
-        lab.run("attachments", attachments=[red()], **options).failed("attachments: 1 failed", *fragments)
-        lab.run("verify", **options).failed(*fragments)
+        lab.run("attachments", attachments=[red()], **options).require_failure("attachments: 1 failed", *fragments)
+        lab.run("verify", **options).require_failure(*fragments)
     assert commands(lab) == []
     lab.attach(red(), **ALLOWED, check="never")
-    lab.run("attachments", attachments=[{**red(), "state": "absent"}]).failed("attachments: 1 failed", *fragments)
+    lab.run("attachments", attachments=[{**red(), "state": "absent"}]).require_failure(
+        "attachments: 1 failed", *fragments
+    )
     assert ("DEL" in commands(lab), lab.intents()) == (False, [])
     nested.unlink()
     lab.detach(red())
@@ -122,7 +130,7 @@ def test_check_runs_nothing_whose_ipam_plugin_every_user_can_replace(lab: Engine
     exposed.chmod(0o757)
     for check_mode in (True, False):
         refused = lab.run("attachments", attachments=[red()], _ansible_check_mode=check_mode)
-        refused.failed("attachments: 1 failed", f"plugin {exposed} is not run", "allow_world_writable_plugins")
+        refused.require_failure("attachments: 1 failed", f"plugin {exposed} is not run", "allow_world_writable_plugins")
         assert not refused.result["changed"]
     assert commands(lab) == []
 
@@ -136,7 +144,7 @@ def test_gc_runs_nothing_that_every_user_can_replace(lab: EngineNode, check_mode
     exposed = lab.plugins.path / "delegated"
     exposed.chmod(0o757)
     done = lab.run("gc", _ansible_check_mode=check_mode)
-    done.failed(f"plugin {exposed} is not run", "every user can write it", "allow_world_writable_plugins")
+    done.require_failure(f"plugin {exposed} is not run", "every user can write it", "allow_world_writable_plugins")
     (finding,) = (one for one in done.result["findings"] if one["kind"] == "record")
     assert (finding["action"], done.result["changed"], commands(lab)) == ("failed", False, [])
     allowed = lab.run("gc", **ALLOWED, _ansible_check_mode=check_mode).succeeded()
@@ -150,7 +158,7 @@ def test_it_is_found_by_what_looks_at_plugins(lab: EngineNode) -> None:
     assert codes(lab.run("node_info").succeeded().result["findings"]) == {path: "unsafe-plugin"}
     for levels in ([], ["node"]):
         refused = lab.run("conflists", **conflists, validate={"levels": levels})
-        refused.failed("unsafe-plugin", path)
+        refused.require_failure("unsafe-plugin", path)
         assert codes(refused.result["findings"]) == {path: "unsafe-plugin"}
     assert commands(lab) == []
     assert codes(lab.run("conflists", **conflists, **ALLOWED).succeeded().result["findings"]) == {

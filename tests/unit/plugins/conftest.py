@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 
-# How long an example takes says more about the machine than about the collection.
+# The time of an example depends on the machine, so there is no deadline.
 hypothesis.settings.register_profile(
     "unit", deadline=None, max_examples=60, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )

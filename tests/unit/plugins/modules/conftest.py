@@ -16,7 +16,7 @@ from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner impor
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path) -> ModuleRunner:
-    """A file passes for a namespace: a real one cannot be had without root. Other runtimes have no records."""
+    """Return a runner: a file stands for a network namespace, and other runtimes have no records."""
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
     return ModuleRunner(monkeypatch, capsys)

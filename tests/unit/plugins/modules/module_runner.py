@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Runs a module in this process as Ansible would in another one."""
+"""Run a module in this process as Ansible would in another one."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class ModuleExit(t.NamedTuple):
         assert self.status == 0, self.result
         return self.result
 
-    def refused(self) -> str:
-        """The message of a module that failed and has changed nothing."""
+    def require_refusal(self) -> str:
+        """Return the message of a module that failed and changed nothing."""
         assert (self.status, self.result["failed"], self.result.get("changed", False)) == (1, True, False)
         assert "exception" not in self.result
         return str(self.result["msg"])
 
 
 def outcome(result: Json) -> Json:
-    """What check mode predicts of a result: all but what was given, and the tense of its message."""
+    """Return the part of a result that check mode predicts: without the arguments and the tense of the message."""
     return {**result, "invocation": None, "msg": result["msg"].replace("would be ", "")}
 
 
@@ -46,10 +46,10 @@ class ModuleRunner:
     def __call__(self, module: str, *, check_mode: bool = False, **arguments: t.Any) -> ModuleExit:
         given = {"ANSIBLE_MODULE_ARGS": {**arguments, "_ansible_check_mode": check_mode}}
         self._monkeypatch.setattr(basic, "_ANSIBLE_ARGS", json.dumps(given).encode())
-        # Since ansible-core 2.19, the form in which arguments come has a name.
+        # ansible-core 2.19 names the serialisation profile of the arguments.
         self._monkeypatch.setattr(basic, "_ANSIBLE_PROFILE", "legacy", raising=False)
         warnings: list[str] = []
-        # Ansible keeps them for the whole process, and elsewhere where it is a controller's.
+        # Ansible keeps warnings for the whole process, and elsewhere on a controller.
         self._monkeypatch.setattr(basic.AnsibleModule, "warn", lambda module, warning: warnings.append(warning))
         with pytest.raises(SystemExit) as ended:
             importlib.import_module(f"{PACKAGE}.{module}").main()

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module attachments: how its arguments become attachments, and how outcomes become its result."""
+"""The module attachments: arguments become attachments, and outcomes become its result."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def ensure(
     return lambda *items, **options: run("attachments", **{"attachments": list(items), **fixed, **options})
 
 
-def test_an_entry_has_all_that_is_promised_and_defaults_follow_from_the_namespace(
-    ensure: Ensure, tmp_path: pathlib.Path
-) -> None:
+def test_an_entry_has_every_documented_key_and_defaults_from_the_netns(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     done = ensure({"network": "net", "netns": "blue"}).ok()
     (entry,) = done["attachments"]
     assert entry.pop("seconds") > entry.pop("plugin_seconds") > 0
@@ -69,7 +67,7 @@ def test_an_entry_has_all_that_is_promised_and_defaults_follow_from_the_namespac
     assert done["diff"] == {"before": {name: "absent"}, "after": {name: "attached"}}
 
 
-def test_what_is_given_reaches_the_plugin(ensure: Ensure, plugins: ScriptedPlugins, tmp_path: pathlib.Path) -> None:
+def test_arguments_reach_the_plugin(ensure: Ensure, plugins: ScriptedPlugins, tmp_path: pathlib.Path) -> None:
     item = {
         "network": "net",
         "netns": str(tmp_path / "netns" / "red"),
@@ -96,7 +94,7 @@ def test_what_is_given_reaches_the_plugin(ensure: Ensure, plugins: ScriptedPlugi
 
 
 @pytest.mark.parametrize("verbosity", [0, 2, 3, 4])
-def test_what_a_plugin_that_succeeds_complains_of_is_shown_to_who_asks_for_details(
+def test_stderr_of_a_successful_plugin_is_shown_at_higher_verbosity(
     ensure: Ensure, plugins: ScriptedPlugins, verbosity: int
 ) -> None:
     plugins.write("lab", ADD=ScriptedAnswer(result=RESULT, stderr="no IPv6\x1b[2J\n"), CHECK=ScriptedAnswer())
@@ -105,7 +103,7 @@ def test_what_a_plugin_that_succeeds_complains_of_is_shown_to_who_asks_for_detai
     assert entry.get("stderr") == (shown if verbosity >= 3 else None)
 
 
-def test_there_is_a_warning_where_not_all_of_it_has_room(ensure: Ensure, plugins: ScriptedPlugins) -> None:
+def test_truncated_stderr_causes_a_warning(ensure: Ensure, plugins: ScriptedPlugins) -> None:
     plugins.write(
         "lab",
         ADD=ScriptedAnswer(result=RESULT, stderr_bytes=1024 * 1024),
@@ -118,7 +116,7 @@ def test_there_is_a_warning_where_not_all_of_it_has_room(ensure: Ensure, plugins
     assert warning.endswith("more plugin calls is not shown, because the log is full")
 
 
-def test_check_mode_says_what_will_be_and_warns_of_what_is_missing(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_check_mode_predicts_actions_and_warns_of_missing_prerequisites(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     items = [
         {"network": "net", "netns": "blue"},
         {"network": "later", "netns": "red"},
@@ -134,7 +132,7 @@ def test_check_mode_says_what_will_be_and_warns_of_what_is_missing(ensure: Ensur
     assert not (tmp_path / "cache").exists()
 
 
-def test_the_diff_says_why_something_is_made_anew(ensure: Ensure) -> None:
+def test_the_diff_has_the_reason_for_recreation(ensure: Ensure) -> None:
     ensure({"network": "net", "netns": "blue"}).ok()
     done = ensure({"network": "net", "netns": "blue", "args": {"A": "1"}}).ok()
     name = "attachment of blue (eth0) to network net"
@@ -145,7 +143,7 @@ def test_the_diff_says_why_something_is_made_anew(ensure: Ensure) -> None:
     assert done["attachments"][0]["reason"] == "its arguments have changed"
 
 
-def test_a_capability_that_no_plugin_declares_is_warned_of(ensure: Ensure) -> None:
+def test_an_undeclared_capability_causes_a_warning(ensure: Ensure) -> None:
     args = {"mac": "02:00:00:00:00:01", "portMappings": []}
     items = [{"network": "net", "netns": name, "capability_args": args} for name in ("blue", "red")]
     assert ensure(*items).warnings == [
@@ -153,7 +151,7 @@ def test_a_capability_that_no_plugin_declares_is_warned_of(ensure: Ensure) -> No
     ]
 
 
-def test_a_failed_item_is_in_the_message_and_the_others_are_done(ensure: Ensure) -> None:
+def test_a_failed_item_is_reported_and_the_others_are_processed(ensure: Ensure) -> None:
     items = [
         {"network": "none", "netns": "blue"},
         {"network": "net", "netns": "a b"},
@@ -170,7 +168,7 @@ def test_a_failed_item_is_in_the_message_and_the_others_are_done(ensure: Ensure)
     assert third.startswith("attachment of a b (eth0) to network net: 'a b' is no name of a network namespace; ")
 
 
-def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugins: ScriptedPlugins) -> None:
+def test_the_diff_of_a_half_failed_item_shows_the_actual_state(ensure: Ensure, plugins: ScriptedPlugins) -> None:
     name = "attachment of blue (eth0) to network net"
     plugins.write("lab", ADD=ScriptedAnswer(result=RESULT), CHECK=ScriptedAnswer(error={"code": 100, "msg": "no"}))
     attached = ensure({"network": "net", "netns": "blue"})
@@ -220,15 +218,15 @@ def test_the_diff_of_what_failed_half_way_is_what_is_there(ensure: Ensure, plugi
         ),
     ],
 )
-def test_arguments_that_are_none_are_refused_before_anything_is_done(
+def test_invalid_arguments_are_refused_before_any_change(
     ensure: Ensure, plugins: ScriptedPlugins, tmp_path: pathlib.Path, options: Json, message: str
 ) -> None:
     done = ensure({"network": "net", "netns": "blue"}, **options)
-    assert message in done.refused()
+    assert message in done.require_refusal()
     assert (plugins.calls(), (tmp_path / "cache").exists()) == ([], False)
 
 
-def test_purge_says_what_it_leaves_for_nobody_can_tell_whose_it_is(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_purge_reports_unreadable_records_that_it_keeps(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure({"network": "net", "netns": "blue"}, {"network": "net", "netns": "red"}).ok()
     (tmp_path / "cache" / "results" / "net-other-eth0").write_bytes(b"")
     ran = ensure({"network": "net", "netns": "red"}, purge=True)
@@ -242,7 +240,7 @@ def test_purge_says_what_it_leaves_for_nobody_can_tell_whose_it_is(ensure: Ensur
     assert (tmp_path / "cache" / "results" / "net-other-eth0").exists()
 
 
-def test_a_call_that_takes_too_long_leaves_the_rest_to_the_next(ensure: Ensure, plugins: ScriptedPlugins) -> None:
+def test_a_long_call_leaves_the_remaining_items_to_the_next(ensure: Ensure, plugins: ScriptedPlugins) -> None:
     ensure({"network": "net", "netns": "red", "container_id": "old"}, check="never").ok()
     items = [{"network": "net", "netns": name} for name in ("blue", "red")]
     options = {"purge": True, "workers": 1, "progress": 0.0001}
@@ -258,13 +256,13 @@ def test_a_call_that_takes_too_long_leaves_the_rest_to_the_next(ensure: Ensure, 
 
 
 @pytest.mark.parametrize("options", [{}, {"_controller": {}, "progress": 0}], ids=["nobody asks again", "no progress"])
-def test_without_a_controller_that_shows_progress_one_call_does_all(ensure: Ensure, options: Json) -> None:
+def test_without_progress_one_call_processes_all_items(ensure: Ensure, options: Json) -> None:
     items = [{"network": "net", "netns": name} for name in ("blue", "red")]
     done = ensure(*items, workers=1, **{"progress": 0.0001, **options}).ok()
     assert (done["summary"], "_controller" in done) == ({"added": 2}, False)
 
 
-def test_time_is_told_apart_by_where_it_went(ensure: Ensure) -> None:
+def test_timing_separates_plugins_from_the_engine(ensure: Ensure) -> None:
     timing = ensure({"network": "net", "netns": "blue"}, workers=3).ok()["timing"]
     assert (timing["workers"], timing["slowest"]["type"]) == (1, "lab")
     assert timing["total"] > timing["plugins"] > timing["slowest"]["seconds"] > 0
@@ -273,6 +271,6 @@ def test_time_is_told_apart_by_where_it_went(ensure: Ensure) -> None:
     assert again["msg"] == "attachments: 1 unchanged"
 
 
-def test_nothing_asked_for_is_nothing_done(ensure: Ensure) -> None:
+def test_an_empty_list_changes_nothing(ensure: Ensure) -> None:
     done = ensure().ok()
     assert (done["msg"], done["changed"], done["summary"], done["attachments"]) == ("attachments: none", False, {}, [])

@@ -31,7 +31,7 @@ def ensure(run: ModuleRunner, tmp_path: pathlib.Path) -> Ensure:
     return lambda *items, **options: run("conflists", conflists=list(items), **{**places, **options})
 
 
-def test_it_writes_and_says_so_once(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_a_second_run_reports_no_change(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "net.d" / "10-net.conflist")
     predicted = ensure({"config": CONFIG}, check_mode=True).ok()
     assert predicted["msg"] == "1 of 1 network configurations would be changed"
@@ -53,14 +53,14 @@ def test_it_writes_and_says_so_once(ensure: Ensure, tmp_path: pathlib.Path) -> N
     assert json.loads(removed["conflists"][0]["content"]) == CONFIG
 
 
-def test_a_change_of_mode_can_be_seen(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_the_diff_shows_a_changed_mode(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure({"config": CONFIG}).ok()
     path = tmp_path / "net.d" / "10-net.conflist"
     (diff,) = ensure({"config": CONFIG}, mode="0600").ok()["diff"]
     assert diff == {"before": {"path": str(path), "mode": "0644"}, "after": {"path": str(path), "mode": "0600"}}
 
 
-def test_a_change_of_mode_can_be_seen_beside_that_of_content(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_the_diff_shows_a_changed_mode_beside_changed_content(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure({"config": CONFIG}).ok()
     path = tmp_path / "net.d" / "10-net.conflist"
     (diff,) = ensure({"config": {**CONFIG, "disableCheck": True}}, mode="0600").ok()["diff"]
@@ -69,7 +69,7 @@ def test_a_change_of_mode_can_be_seen_beside_that_of_content(ensure: Ensure, tmp
 
 
 @pytest.mark.parametrize("is_link", [True, False])
-def test_that_a_file_without_content_goes_can_be_seen(ensure: Ensure, tmp_path: pathlib.Path, is_link: bool) -> None:
+def test_the_diff_shows_the_removal_of_an_empty_file(ensure: Ensure, tmp_path: pathlib.Path, is_link: bool) -> None:
     path = tmp_path / "net.d" / "10-net.conflist"
     path.parent.mkdir()
     path.symlink_to("nowhere") if is_link else path.touch()
@@ -78,13 +78,13 @@ def test_that_a_file_without_content_goes_can_be_seen(ensure: Ensure, tmp_path: 
 
 
 @pytest.mark.parametrize("mode", [0o640, "0640", "640"], ids=repr)
-def test_a_mode_without_quotes_is_the_one_that_is_written(ensure: Ensure, tmp_path: pathlib.Path, mode: object) -> None:
+def test_an_unquoted_mode_is_read_as_octal(ensure: Ensure, tmp_path: pathlib.Path, mode: object) -> None:
     """YAML makes the number 416 of 0640."""
     ensure({"config": CONFIG}, mode=mode).ok()
     assert (tmp_path / "net.d" / "10-net.conflist").stat().st_mode & 0o7777 == 0o640
 
 
-def test_text_is_written_as_it_is_and_shown_as_well_as_can_be(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_undecodable_text_is_written_unchanged_and_shown_escaped(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     (tmp_path / "net.d").mkdir()
     (tmp_path / "net.d" / "10-net.conflist").write_bytes(b"\xff old")
     done = ensure({"content": json.dumps(CONFIG) + "\n\n"}).ok()
@@ -92,7 +92,7 @@ def test_text_is_written_as_it_is_and_shown_as_well_as_can_be(ensure: Ensure, tm
     assert (tmp_path / "net.d" / "10-net.conflist").read_text(encoding="utf-8") == json.dumps(CONFIG) + "\n\n"
 
 
-def test_it_warns_of_files_that_define_the_same_network(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_files_that_define_the_same_network_cause_a_warning(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     (tmp_path / "net.d").mkdir()
     (tmp_path / "net.d" / "00-net.conflist").write_text(json.dumps(CONFIG), encoding="utf-8")
     ran = ensure({"config": CONFIG})
@@ -103,27 +103,27 @@ def test_it_warns_of_files_that_define_the_same_network(ensure: Ensure, tmp_path
     assert (finding["level"], finding["code"], finding["path"]) == ("node", "shadowed-network", "/name")
 
 
-def test_what_stops_is_returned_with_what_does_not(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_errors_are_returned_together_with_warnings(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     (tmp_path / "net.d").mkdir()
     (tmp_path / "net.d" / "00-net.conflist").write_text(json.dumps(CONFIG), encoding="utf-8")
     two = {**CONFIG, "plugins": [{"type": "none"}, {"type": "lab"}, {"type": "neither"}]}
     ran = ensure({"config": two})
-    assert ran.refused().startswith("2 errors in network configurations; ")
+    assert ran.require_refusal().startswith("2 errors in network configurations; ")
     codes = [one["code"] for one in ran.result["findings"]]
     assert codes == ["missing-plugin", "missing-plugin", "shadowed-network"]
     assert len(ran.warnings) == 1
 
 
-def test_strictness_and_levels_reach_the_node(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_strictness_and_levels_apply_on_the_node(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     (tmp_path / "net.d").mkdir()
     (tmp_path / "net.d" / "00-net.conflist").write_text(json.dumps(CONFIG), encoding="utf-8")
-    assert "(shadowed-network)" in ensure({"config": CONFIG}, validate={"strict": True}).refused()
+    assert "(shadowed-network)" in ensure({"config": CONFIG}, validate={"strict": True}).require_refusal()
     assert ensure({"config": CONFIG}, validate={"levels": ["schema"], "strict": True}).ok()["findings"] == []
 
 
 @pytest.fixture
 def overtake(monkeypatch: pytest.MonkeyPatch) -> t.Callable[[t.Callable[[], object]], None]:
-    """Have something happen right after the next run has decided what to do."""
+    """Return a function that lets another run change something after the next run has decided."""
     make_plan = plan.make_plan
 
     def after_the_next_plan(happens: t.Callable[[], object]) -> None:
@@ -141,7 +141,7 @@ def overtake(monkeypatch: pytest.MonkeyPatch) -> t.Callable[[t.Callable[[], obje
 Overtake = t.Callable[[t.Callable[[], object]], None]
 
 
-def test_what_two_runs_write_at_once_is_known_to_be_ours(
+def test_files_of_two_simultaneous_runs_are_both_owned(
     ensure: Ensure, tmp_path: pathlib.Path, overtake: Overtake
 ) -> None:
     overtake(lambda: ensure({"config": {**CONFIG, "name": "other"}}).ok())
@@ -150,28 +150,28 @@ def test_what_two_runs_write_at_once_is_known_to_be_ours(
     assert os.listdir(tmp_path / "net.d") == []
 
 
-def test_what_another_run_has_just_written_is_no_change(ensure: Ensure, overtake: Overtake) -> None:
+def test_a_file_that_another_run_just_wrote_is_no_change(ensure: Ensure, overtake: Overtake) -> None:
     overtake(lambda: ensure({"config": CONFIG}).ok())
     done = ensure({"config": CONFIG}).ok()
     assert (done["changed"], done["conflists"][0]["action"]) == (False, "unchanged")
 
 
-def test_what_came_between_is_looked_at_before_anything_is_written(
+def test_a_change_by_another_run_is_checked_before_writing(
     ensure: Ensure, tmp_path: pathlib.Path, overtake: Overtake
 ) -> None:
     (tmp_path / "net.d").mkdir()
     other = tmp_path / "net.d" / "00-net.conflist"
     overtake(lambda: other.write_text(json.dumps(CONFIG), encoding="utf-8"))
-    assert "(shadowed-network)" in ensure({"config": CONFIG}, validate={"strict": True}).refused()
+    assert "(shadowed-network)" in ensure({"config": CONFIG}, validate={"strict": True}).require_refusal()
     assert os.listdir(tmp_path / "net.d") == [other.name]
 
 
-def test_a_run_waits_for_another_only_where_something_is_to_be_changed(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_a_run_waits_for_the_lock_only_if_it_changes_something(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure({"config": CONFIG}).ok()
     with hold_lock(str(tmp_path / "net.d" / ".cni.node.lock"), exclusive=True, timeout=0, what="it"):
         assert not ensure({"config": CONFIG}).ok()["changed"]
         assert ensure({"config": CONFIG, "priority": 20}, check_mode=True).ok()["changed"]
-        refused = ensure({"config": CONFIG, "priority": 20}, timeout=0.01, probe=False).refused()
+        refused = ensure({"config": CONFIG, "priority": 20}, timeout=0.01, probe=False).require_refusal()
     assert refused.startswith(f"{tmp_path}/net.d is in use by another process for longer than 0.01 s")
     assert sorted(os.listdir(tmp_path / "net.d")) == [".cni.node.owned", "10-net.conflist"]
 
@@ -217,38 +217,38 @@ REFUSED: dict[str, tuple[Json, Json, str]] = {
 
 
 @pytest.mark.parametrize(("item", "options", "message"), REFUSED.values(), ids=REFUSED)
-def test_it_refuses_and_writes_nothing(
+def test_a_refused_run_writes_nothing(
     ensure: Ensure, tmp_path: pathlib.Path, item: Json, options: Json, message: str
 ) -> None:
     ScriptedPlugins(tmp_path / "bin").write("old", versions=["0.4.0"])
     for check_mode in (True, False):
-        assert message in ensure(item, **options, check_mode=check_mode).refused()
+        assert message in ensure(item, **options, check_mode=check_mode).require_refusal()
     assert os.listdir(tmp_path) == ["bin"]
 
 
-def test_a_missing_plugin_is_refused_but_in_check_mode_where_it_may_come_yet(ensure: Ensure) -> None:
+def test_a_missing_plugin_is_refused_except_in_check_mode(ensure: Ensure) -> None:
     message = "10-net.conflist: /plugins/0/type: plugin 'lab' is not installed"
-    assert message in ensure({"config": CONFIG}, plugin_dirs=["/none"]).refused()
+    assert message in ensure({"config": CONFIG}, plugin_dirs=["/none"]).require_refusal()
     ran = ensure({"config": CONFIG}, plugin_dirs=["/none"], check_mode=True)
     assert ran.ok()["changed"]
     assert message in ran.warnings[0]
 
 
-def test_without_a_probe_no_plugin_is_needed_and_none_is_asked(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_without_a_probe_no_plugin_runs(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     assert ensure({"config": {**CONFIG, "plugins": [{"type": "nowhere"}]}}, probe=False).ok()["changed"]
     assert ensure({"config": CONFIG}, probe=False).ok()["changed"]
     assert ScriptedPlugins(tmp_path / "bin").calls() == []
 
 
-def test_what_stays_is_probed_too(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_unchanged_networks_are_probed_too(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure({"config": CONFIG}).ok()
     (tmp_path / "bin" / "lab").unlink()
-    assert "plugin 'lab' is not installed" in ensure({"config": CONFIG}).refused()
+    assert "plugin 'lab' is not installed" in ensure({"config": CONFIG}).require_refusal()
     assert ensure({"name": "net", "state": "absent"}).ok()["changed"]
 
 
-def test_a_list_of_files_that_cannot_be_read_is_not_guessed_at(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_an_unreadable_ownership_list_is_an_error(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure({"config": CONFIG}).ok()
     (tmp_path / "net.d" / ".cni.node.owned").write_bytes(b"")
-    assert ".cni.node.owned is not valid JSON: it is empty" in ensure(purge=True).refused()
+    assert ".cni.node.owned is not valid JSON: it is empty" in ensure(purge=True).require_refusal()
     assert (tmp_path / "net.d" / "10-net.conflist").exists()

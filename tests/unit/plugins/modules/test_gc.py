@@ -83,4 +83,4 @@ def test_every_kind_of_leak_is_documented() -> None:
     ],
 )
 def test_invalid_arguments_are_refused(collect: Collect, options: dict[str, t.Any], message: str) -> None:
-    assert message in collect(**options).refused()
+    assert message in collect(**options).require_refusal()

@@ -43,7 +43,9 @@ def ensure(kernel: ToyKernel, run: ModuleRunner, tmp_path: pathlib.Path, monkeyp
     return lambda **options: run("kernel", cache_dir=str(tmp_path / "cache"), **options)
 
 
-def test_it_does_as_it_foretold_and_puts_all_back(kernel: ToyKernel, ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_a_run_matches_its_prediction_and_absent_restores_everything(
+    kernel: ToyKernel, ensure: Ensure, tmp_path: pathlib.Path
+) -> None:
     items = [{"config": CONFIG}, {"name": "gone", "state": "absent"}]
     predicted = ensure(conflists=items, check_mode=True).ok()
     assert predicted["msg"].startswith(
@@ -73,14 +75,14 @@ def test_it_does_as_it_foretold_and_puts_all_back(kernel: ToyKernel, ensure: Ens
     assert ensure(state="absent").ok()["changed"] is False
 
 
-def test_a_program_is_named_with_its_place(kernel: ToyKernel, ensure: Ensure) -> None:
+def test_a_missing_program_is_named_with_the_plugin_that_needs_it(kernel: ToyKernel, ensure: Ensure) -> None:
     path = kernel.write("sbin/nft", "")
     path.chmod(0o755)
     (command,) = ensure(conflists=[{"content": json.dumps(CONFIG)}]).ok()["commands"]
     assert command["path"] == str(path)
 
 
-def test_what_is_given_and_what_is_derived_are_one(ensure: Ensure) -> None:
+def test_given_and_derived_settings_are_merged(ensure: Ensure) -> None:
     done = ensure(conflists=[{"config": CONFIG}], modules=["veth"], sysctls={"net/ipv4/ip_forward": "1"}).ok()
     assert [entry["reasons"][-1] for entry in done["modules"] if entry["name"] == "veth"] == ["given in modules"]
     assert [entry["reasons"][-1] for entry in done["sysctls"]] == ["given in sysctls"]
@@ -116,10 +118,10 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("options", "fragments"), REFUSED.values(), ids=REFUSED)
-def test_what_is_wrong_is_said_and_nothing_is_done(
+def test_invalid_arguments_are_refused_before_any_change(
     kernel: ToyKernel, ensure: Ensure, options: Json, fragments: tuple[str, ...], tmp_path: pathlib.Path
 ) -> None:
-    message = ensure(**options).refused()
+    message = ensure(**options).require_refusal()
     for fragment in fragments:
         assert fragment in message
     assert (kernel.loaded(), kernel.setting("net/ipv4/ip_forward")) == ([], "0")
@@ -127,18 +129,16 @@ def test_what_is_wrong_is_said_and_nothing_is_done(
     assert not (tmp_path / "run").exists()
 
 
-def test_absent_looks_at_nothing_else(ensure: Ensure) -> None:
+def test_absent_ignores_all_other_options(ensure: Ensure) -> None:
     assert (
         ensure(state="absent", modules=["a/b"], sysctls={"x": 1}, conflists=[{"content": "{"}]).ok()["changed"] is False
     )
 
 
-def test_who_changes_something_waits_for_the_other_run(
-    kernel: ToyKernel, ensure: Ensure, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changing_run_waits_for_the_lock(kernel: ToyKernel, ensure: Ensure, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_settings, "LOCK_TIMEOUT", 0.1)
     with hold_lock(boot_files.LOCK, exclusive=True, timeout=0, what="all"):
-        message = ensure(sysctls={FORWARD: 1}).refused()
+        message = ensure(sysctls={FORWARD: 1}).require_refusal()
         assert message.startswith("what the kernel is set to is in use by another process for longer than 0.1 s")
         assert ensure(sysctls={FORWARD: 1}, check_mode=True).ok()["changed"] is True
         assert ensure(state="absent").ok()["changed"] is False
@@ -147,6 +147,6 @@ def test_who_changes_something_waits_for_the_other_run(
     assert kernel.setting("net/ipv4/ip_forward") == "1"
 
 
-def test_check_mode_makes_no_lock(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_check_mode_creates_no_lock_file(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure(sysctls={FORWARD: 1}, check_mode=True).ok()
     assert not (tmp_path / "run").exists()

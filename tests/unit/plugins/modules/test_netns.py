@@ -21,7 +21,7 @@ def directory(tmp_path: pathlib.Path, run: ModuleRunner, monkeypatch: pytest.Mon
     return tmp_path
 
 
-def test_check_mode_says_what_would_be_made(run: ModuleRunner, directory: pathlib.Path) -> None:
+def test_check_mode_predicts_creation(run: ModuleRunner, directory: pathlib.Path) -> None:
     done = run("netns", names=["red", "new", "other", "new"], check_mode=True).ok()
     assert (done["changed"], done["changed_names"]) == (True, ["new", "other"])
     assert done["diff"] == {"before": {"names": ["red"]}, "after": {"names": ["new", "other", "red"]}}
@@ -29,7 +29,7 @@ def test_check_mode_says_what_would_be_made(run: ModuleRunner, directory: pathli
     assert sorted(path.name for path in directory.iterdir()) == ["blue", "red"]
 
 
-def test_check_mode_says_what_would_be_removed(run: ModuleRunner, directory: pathlib.Path) -> None:
+def test_check_mode_predicts_removal(run: ModuleRunner, directory: pathlib.Path) -> None:
     done = run("netns", names=["red", "nobody"], state="absent", check_mode=True).ok()
     assert (done["changed"], done["changed_names"]) == (True, ["red"])
     assert done["diff"] == {"before": {"names": ["red"]}, "after": {"names": []}}
@@ -37,7 +37,7 @@ def test_check_mode_says_what_would_be_removed(run: ModuleRunner, directory: pat
     assert (directory / "red").exists()
 
 
-def test_what_is_as_wanted_is_no_change(run: ModuleRunner, directory: pathlib.Path) -> None:
+def test_an_existing_namespace_is_no_change(run: ModuleRunner, directory: pathlib.Path) -> None:
     wanted: list[dict[str, t.Any]] = [{"names": ["red"]}, {"names": ["nobody"], "state": "absent"}, {"names": []}]
     for arguments in wanted:
         done = run("netns", **arguments).ok()
@@ -45,11 +45,11 @@ def test_what_is_as_wanted_is_no_change(run: ModuleRunner, directory: pathlib.Pa
         assert done["diff"]["before"] == done["diff"]["after"]
 
 
-def test_a_name_that_is_none_is_one_sentence(run: ModuleRunner, directory: pathlib.Path) -> None:
+def test_an_invalid_name_is_refused_in_one_sentence(run: ModuleRunner, directory: pathlib.Path) -> None:
     done = run("netns", names=["new", "../x"])
-    assert done.refused().startswith("'../x' is no name of a network namespace; expected: ")
+    assert done.require_refusal().startswith("'../x' is no name of a network namespace; expected: ")
     assert done.result["error"]["code"] == 4
 
 
-def test_names_are_needed(run: ModuleRunner) -> None:
-    assert run("netns").refused() == "missing required arguments: names"
+def test_names_are_required(run: ModuleRunner) -> None:
+    assert run("netns").require_refusal() == "missing required arguments: names"

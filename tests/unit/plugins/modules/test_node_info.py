@@ -34,9 +34,7 @@ def test_an_empty_node_is_no_error(look: Look, tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_what_was_not_asked_for_is_not_returned_and_no_plugin_is_run_for_it(
-    look: Look, tmp_path: pathlib.Path, section: str
-) -> None:
+def test_unrequested_parts_are_not_returned_and_run_no_plugin(look: Look, tmp_path: pathlib.Path, section: str) -> None:
     plugins = ScriptedPlugins(tmp_path / "bin")
     plugins.write("lab")
     done = look(gather=[section]).ok()
@@ -44,7 +42,7 @@ def test_what_was_not_asked_for_is_not_returned_and_no_plugin_is_run_for_it(
     assert len(plugins.calls(command="VERSION")) == (section == "plugins")
 
 
-def test_nothing_may_be_asked_for(look: Look) -> None:
+def test_an_empty_subset_returns_nothing(look: Look) -> None:
     assert look(gather=[]).ok()["msg"] == "nothing asked for"
 
 
@@ -58,11 +56,11 @@ def test_nothing_may_be_asked_for(look: Look) -> None:
         ),
     ],
 )
-def test_arguments_that_are_none_are_refused(look: Look, options: dict[str, t.Any], message: str) -> None:
-    assert message in look(**options).refused()
+def test_invalid_arguments_are_refused(look: Look, options: dict[str, t.Any], message: str) -> None:
+    assert message in look(**options).require_refusal()
 
 
-def test_a_broken_file_is_data_and_hides_nothing(look: Look, tmp_path: pathlib.Path) -> None:
+def test_a_broken_file_is_reported_as_data_and_hides_no_other(look: Look, tmp_path: pathlib.Path) -> None:
     for name in ("net.d/10-a.conflist", "cache/results/x-y-eth0", "cache/cni.node/intents/x-z-eth0"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_bytes(b"")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A path with a control character is refused by every module, before it gets into a file that is read by lines."""
+"""Every module refuses a path with a control character, which would corrupt files that are read by lines."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def test_a_path_with_a_control_character_is_refused(
     key, others = option
     path = f"{tmp_path}/a{character}ExecStartPre=b"
     given = [str(tmp_path), path] if key == "plugin_dirs" else path
-    said = run(name.partition(":")[0], check_mode=True, **{**others, key: given}).refused()
+    said = run(name.partition(":")[0], check_mode=True, **{**others, key: given}).require_refusal()
     where = "plugin_dirs[1]" if key == "plugin_dirs" else key
     assert said.startswith(f"{where}: {path!r} has a control character")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_inside_of_an_item_is_named_with_its_place(run: ModuleRunner) -> None:
+def test_a_bad_path_inside_an_item_is_named_with_its_index(run: ModuleRunner) -> None:
     planned = [{"path": path, "action": "unchanged"} for path in ("/a", "/b\nc")]
-    said = run("attachments", attachments=[], planned_conflists=planned).refused()
+    said = run("attachments", attachments=[], planned_conflists=planned).require_refusal()
     assert said.startswith("planned_conflists[1].path: '/b\\nc' has a control character")
 
 
-def test_other_letters_are_none(run: ModuleRunner, tmp_path: pathlib.Path) -> None:
+def test_other_non_ascii_characters_are_accepted(run: ModuleRunner, tmp_path: pathlib.Path) -> None:
     assert run("node_info", conf_dir=str(tmp_path / 'größe 日本 $%"\\'), gather=["networks"]).ok()["networks"] == []

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module plugins: its arguments, what it returns, and labels on a node that has such."""
+"""The module plugins: arguments, result, and SELinux labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner impor
 
 Json = dict[str, t.Any]
 Ensure = t.Callable[..., ModuleExit]
-# What this machine has needs no plugin here.
+# The attachments and networks of this machine are ignored.
 NETWORKS: Json = {"conf_dir": "/proc/none"}
 
 
@@ -45,7 +45,7 @@ def ensure(run: ModuleRunner, tmp_path: pathlib.Path, source: pathlib.Path) -> E
     )
 
 
-def test_it_installs_and_says_so_once_and_leaves_nothing_behind(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_a_second_run_reports_no_change_and_no_file_is_left(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     predicted = ensure(check_mode=True).ok()
     assert predicted["msg"] == "plugins 1: 2 would be installed"
     assert os.listdir(tmp_path) == ["source"]
@@ -70,7 +70,7 @@ def test_it_installs_and_says_so_once_and_leaves_nothing_behind(ensure: Ensure, 
     assert os.listdir(tmp_path) == ["source"]
 
 
-def test_what_is_left_is_told(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_kept_files_are_reported(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure().ok()
     (tmp_path / "opt" / "bin" / "ptp").write_text("of a package", encoding="ascii")
     told = [f"{tmp_path}/opt/bin/ptp is not as it was installed: it stays, as somebody else's"]
@@ -79,7 +79,7 @@ def test_what_is_left_is_told(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     assert os.listdir(tmp_path / "opt" / "bin") == ["ptp"]
 
 
-def test_what_is_left_is_told_with_what_is_kept_for_it(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_kept_files_are_reported_with_their_rollback_release(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "opt" / "bin" / "ptp"
     path.parent.mkdir(parents=True)
     path.write_text("my own", encoding="ascii")
@@ -95,12 +95,12 @@ def test_what_is_left_is_told_with_what_is_kept_for_it(ensure: Ensure, tmp_path:
         assert aside.read_text(encoding="ascii") == "my own"
 
 
-def test_an_empty_list_is_no_choice(ensure: Ensure) -> None:
+def test_an_empty_list_of_plugins_is_refused(ensure: Ensure) -> None:
     assert len(ensure(only=[]).ok()["plugins"]) == 2
 
 
 @pytest.mark.parametrize("checksum", [None, "sha256:" + "0" * 64])
-def test_check_mode_can_do_without_what_an_earlier_task_would_bring(
+def test_check_mode_accepts_a_source_that_an_earlier_task_would_create(
     run: ModuleRunner, tmp_path: pathlib.Path, checksum: str | None
 ) -> None:
     given: Json = {"source": "/nowhere/x.tgz", "remote_src": True, "version": "1", "checksum": checksum}
@@ -108,41 +108,37 @@ def test_check_mode_can_do_without_what_an_earlier_task_would_bring(
     ran = run("plugins", **given, **places, check_mode=True)
     assert (ran.ok()["changed"], ran.ok()["plugins"], ran.ok()["version"]) == (True, [], "1")
     assert ran.warnings == ["/nowhere/x.tgz is not on the node yet: what it holds cannot be told before"]
-    assert "cannot read /nowhere/x.tgz" in run("plugins", **given, **places).refused()
+    assert "cannot read /nowhere/x.tgz" in run("plugins", **given, **places).require_refusal()
 
 
 @pytest.mark.parametrize("name", ["none", "empty"])
-def test_a_source_that_cannot_be_read_is_told_with_its_machine(
-    run: ModuleRunner, tmp_path: pathlib.Path, name: str
-) -> None:
+def test_an_unreadable_source_is_named_with_its_machine(run: ModuleRunner, tmp_path: pathlib.Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     path = tmp_path / name
     problem = {"none": f"cannot read {path}: No such file or directory", "empty": f"{path} has no plugin; "}[name]
-    message = run("plugins", source=str(path), remote_src=True, **places).refused()
+    message = run("plugins", source=str(path), remote_src=True, **places).require_refusal()
     assert message.startswith(f"source on the node: {problem}")
     assert "for one on the controller, set remote_src to false (cni_plugins_remote_src or" in message
 
 
 def test_a_failure_leaves_no_directory_behind(ensure: Ensure, tmp_path: pathlib.Path) -> None:
-    assert "the release has no plugin tap" in ensure(only=["tap"]).refused()
+    assert "the release has no plugin tap" in ensure(only=["tap"]).require_refusal()
     assert os.listdir(tmp_path) == ["source"]
 
 
-def test_a_slash_at_the_end_makes_no_other_directory(ensure: Ensure, run: ModuleRunner, tmp_path: pathlib.Path) -> None:
+def test_a_trailing_slash_names_the_same_directory(ensure: Ensure, run: ModuleRunner, tmp_path: pathlib.Path) -> None:
     ensure().ok()
     gone = run("plugins", state="absent", bin_dir=f"{tmp_path}/opt/bin/", cache_dir=str(tmp_path / "var"), **NETWORKS)
     assert gone.ok()["msg"] == "plugins: 2 removed"
 
 
-def test_a_source_on_the_controller_cannot_be_seen_from_the_node(run: ModuleRunner, tmp_path: pathlib.Path) -> None:
+def test_a_controller_source_is_not_read_from_the_node(run: ModuleRunner, tmp_path: pathlib.Path) -> None:
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
-    assert "a source on the controller reached the node" in run("plugins", source="/x.tgz", **places).refused()
+    assert "a source on the controller reached the node" in run("plugins", source="/x.tgz", **places).require_refusal()
 
 
-def test_what_the_controller_has_is_asked_for_only_where_it_is_needed(
-    run: ModuleRunner, tmp_path: pathlib.Path
-) -> None:
+def test_the_controllers_content_is_requested_only_if_needed(run: ModuleRunner, tmp_path: pathlib.Path) -> None:
     given: Json = {"source": "x", "bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     digest = {"digest": "sha256:" + "0" * 64}
     assert run("plugins", **given, _controller=digest).ok()["needed"] == "content"
@@ -153,7 +149,7 @@ def test_what_the_controller_has_is_asked_for_only_where_it_is_needed(
     assert predicted["version"] == "sha256:000000000000"
 
 
-def test_plugins_get_the_label_that_the_nodes_policy_has_for_them(
+def test_plugins_get_the_selinux_label_of_the_nodes_policy(
     ensure: Ensure, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels: dict[int, list[str]] = {}
@@ -194,11 +190,11 @@ REFUSED: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
-def test_it_refuses_and_changes_nothing(run: ModuleRunner, tmp_path: pathlib.Path, options: Json, message: str) -> None:
+def test_a_refused_run_changes_nothing(run: ModuleRunner, tmp_path: pathlib.Path, options: Json, message: str) -> None:
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     given = options if set(options) & {"state", "version"} or not options else {"version": "1.9.1", **options}
     for check_mode in (True, False):
-        assert message in run("plugins", check_mode=check_mode, **{**places, **given}).refused()
+        assert message in run("plugins", check_mode=check_mode, **{**places, **given}).require_refusal()
     assert os.listdir(tmp_path) == []
 
 
@@ -210,7 +206,7 @@ def pack(path: pathlib.Path, content: bytes) -> pathlib.Path:
     return path
 
 
-def test_only_the_bytes_that_were_digested_are_unpacked(
+def test_only_verified_bytes_are_unpacked(
     run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, evil = pack(tmp_path / "good.tar", b"good"), pack(tmp_path / "evil.tar", b"evil")
@@ -227,7 +223,7 @@ def test_only_the_bytes_that_were_digested_are_unpacked(
     assert (tmp_path / "bin" / "bridge").read_bytes() == b"good"
 
 
-def test_a_directory_that_is_changed_while_it_is_read_is_refused(
+def test_a_directory_that_changes_during_reading_is_refused(
     ensure: Ensure, tmp_path: pathlib.Path, source: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take = plugin_listing.identity_of
@@ -237,11 +233,11 @@ def test_a_directory_that_is_changed_while_it_is_read_is_refused(
         return take(listing)
 
     monkeypatch.setattr(plugin_sources, "identity_of", swapped)
-    assert f"{source}/ptp was changed while it was read" in ensure().refused()
+    assert f"{source}/ptp was changed while it was read" in ensure().require_refusal()
     assert os.listdir(tmp_path) == ["source"]
 
 
-def test_a_plugin_of_a_directory_is_no_link_by_the_time_it_is_read(
+def test_a_plugin_replaced_by_a_link_before_reading_is_refused(
     ensure: Ensure, tmp_path: pathlib.Path, source: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "secret").write_text("ptp", encoding="ascii")
@@ -253,26 +249,28 @@ def test_a_plugin_of_a_directory_is_no_link_by_the_time_it_is_read(
         return take(listing)
 
     monkeypatch.setattr(plugin_sources, "identity_of", swapped)
-    assert f"cannot read {source}/ptp" in ensure().refused()
+    assert f"cannot read {source}/ptp" in ensure().require_refusal()
 
 
-def test_a_directory_of_the_controller_is_what_it_was_when_it_was_listed(
+def test_a_controller_directory_that_changes_after_listing_is_refused(
     run: ModuleRunner, tmp_path: pathlib.Path
 ) -> None:
     archive = pack(tmp_path / "sent.tar", b"evil")
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     listed = "files:" + "0" * 64
-    refused = run("plugins", source="mine", _controller={"digest": listed, "archive": str(archive)}, **places).refused()
+    refused = run(
+        "plugins", source="mine", _controller={"digest": listed, "archive": str(archive)}, **places
+    ).require_refusal()
     assert f"the plugins are not those that were listed: expected {listed}, found files:" in refused
     assert os.listdir(tmp_path) == ["sent.tar"]
 
 
 @pytest.mark.parametrize("remote", ["/dev/zero", "pipe"])
-def test_a_source_that_is_no_file_is_not_waited_for(run: ModuleRunner, tmp_path: pathlib.Path, remote: str) -> None:
+def test_a_source_that_is_a_pipe_is_not_waited_for(run: ModuleRunner, tmp_path: pathlib.Path, remote: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     path = str(tmp_path / remote)
     assert (
         f"cannot read {path}: it is not a regular file"
-        in run("plugins", source=path, remote_src=True, **places).refused()
+        in run("plugins", source=path, remote_src=True, **places).require_refusal()
     )

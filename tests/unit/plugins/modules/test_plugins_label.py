@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module plugins gives no release a version that its plugins contradict."""
+"""The module plugins does not label a release with a version that its plugins contradict."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_contradicted_version_is_refused(
     place.put("bridge", plugin("bridge", own, protocols))
     source = place.pack() if kind == "archive" else str(place.source)
     before = sorted(os.listdir(place.directory))
-    message = place.ensure(version, source=source, check_mode=check_mode).refused()
+    message = place.ensure(version, source=source, check_mode=check_mode).require_refusal()
     assert message.startswith(f"version: {version.strip('v')} is not the release's: {reason}")
     assert "correct the version or the source" in message
     assert sorted(os.listdir(place.directory)) == before
@@ -107,7 +107,9 @@ AGREEING = {
 
 @pytest.mark.parametrize("check_mode", [True, False])
 @pytest.mark.parametrize(("version", "own", "protocols"), AGREEING.values(), ids=AGREEING)
-def test_any_other_version_is_a_name(place: Place, version: str, own: str, protocols: str, check_mode: bool) -> None:
+def test_a_label_that_is_no_version_is_accepted(
+    place: Place, version: str, own: str, protocols: str, check_mode: bool
+) -> None:
     place.put("bridge", plugin("bridge", own, protocols))
     done = place.ensure(version, check_mode=check_mode).ok()
     assert done["version"].startswith(version)
@@ -125,21 +127,21 @@ def test_any_other_version_is_a_name(place: Place, version: str, own: str, proto
     ],
     ids=["no program", "failing", "killed", "no interpreter", "of another name", "no reference plugin"],
 )
-def test_what_says_nothing_of_a_release_contradicts_nothing(place: Place, name: str, content: bytes) -> None:
+def test_a_plugin_without_a_release_string_contradicts_no_label(place: Place, name: str, content: bytes) -> None:
     place.put(name, content)
     assert place.ensure("1.9.1").ok()["version"] == "1.9.1"
 
 
-def test_a_plugin_that_does_not_end_is_not_waited_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_plugin_is_not_waited_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugin_label, "_TIMEOUT", 0.2)
     place.put("bridge", b"#!/bin/sh\nsleep 60\n")
     place.ensure("1.9.1").ok()
 
 
-def test_one_plugin_of_another_release_is_enough_and_those_left_out_do_not_count(place: Place) -> None:
+def test_one_contradicting_plugin_suffices_and_excluded_ones_do_not_count(place: Place) -> None:
     place.put("bridge", plugin("bridge", "v1.9.1", NEW))
     place.put("ptp", plugin("ptp", "v1.8.0", NEW))
-    assert "its plugin ptp says that it is 1.8.0" in place.ensure("1.9.1").refused()
+    assert "its plugin ptp says that it is 1.8.0" in place.ensure("1.9.1").require_refusal()
     place.ensure("1.9.1", only=["bridge"]).ok()
 
 
@@ -147,12 +149,12 @@ def test_one_plugin_of_another_release_is_enough_and_those_left_out_do_not_count
 def test_the_name_of_an_installed_release_does_not_become_a_contradicted_one(place: Place, check_mode: bool) -> None:
     place.put("bridge", plugin("bridge", "v1.8.0", NEW))
     place.ensure("1.8.0").ok()
-    assert "its plugin bridge says that it is 1.8.0" in place.ensure("1.9.1", check_mode=check_mode).refused()
+    assert "its plugin bridge says that it is 1.8.0" in place.ensure("1.9.1", check_mode=check_mode).require_refusal()
     assert place.ensure("1.8.0").ok()["changed"] is False
     assert place.ensure("mine", check_mode=check_mode).ok()["version"] == "mine"
 
 
-def test_a_converged_run_asks_no_plugin(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_converged_run_runs_no_plugin(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.put("bridge", plugin("bridge", "v1.9.1", NEW))
     place.ensure("1.9.1").ok()
     monkeypatch.setattr(plugin_label, "_about", None)
@@ -160,20 +162,20 @@ def test_a_converged_run_asks_no_plugin(place: Place, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_an_archive_whose_digest_is_known_has_one_version(
+def test_an_archive_with_a_known_digest_has_one_version(
     place: Place, check_mode: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.put("bridge", plugin("bridge", UNKNOWN, NEW))
     archive = place.pack()
     digest = hashlib.sha256(pathlib.Path(archive).read_bytes()).hexdigest()
     monkeypatch.setitem(PINNED, "1.8.0", {"amd64": digest})
-    message = place.ensure("1.9.1", source=archive, check_mode=check_mode).refused()
+    message = place.ensure("1.9.1", source=archive, check_mode=check_mode).require_refusal()
     assert message.startswith("version: 1.9.1 is not the release's: the digest of its archive is that of 1.8.0")
     monkeypatch.setattr(plugin_label, "_about", None)
     place.ensure("1.8.0", source=archive, check_mode=check_mode).ok()
 
 
-def test_check_mode_wants_the_content_of_the_controller_only_to_ask_it(place: Place) -> None:
+def test_check_mode_requests_the_controllers_content_only_for_its_version(place: Place) -> None:
     sent: Json = {
         "source": "x",
         "remote_src": False,

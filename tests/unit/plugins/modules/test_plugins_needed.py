@@ -30,7 +30,7 @@ NAMES = ("bridge", "host-local", "ptp", "tuning")
 
 
 class Place:
-    """A node's directories below a temporary one, with a release installed that has all plugins of the network."""
+    """A node's directories below a temporary one, with a release that has all plugins of the network."""
 
     def __init__(self, run: ModuleRunner, directory: pathlib.Path) -> None:
         self._run = run
@@ -87,7 +87,7 @@ WHO = {
 
 
 def make(place: Place, kind: str) -> Json:
-    """Have something that needs plugins; return the options that tell of it."""
+    """Create something that needs plugins, and return the options that refer to it."""
     if kind == "file":
         place.write(NETWORK)
     elif kind != "given":
@@ -99,7 +99,7 @@ def make(place: Place, kind: str) -> Json:
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: Place, kind: str, check_mode: bool) -> None:
     options = make(place, kind)
-    message = place.ensure(only=["bridge"], check_mode=check_mode, **options).refused()
+    message = place.ensure(only=["bridge"], check_mode=check_mode, **options).require_refusal()
     assert message.startswith(f"{place.bin_dir}: 3 plugins that are needed would be removed: host-local, by ")
     assert message.count(WHO[kind].replace("net.d", str(place.conf_dir))) == 3
     assert "; ptp, by " in message
@@ -110,32 +110,32 @@ def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: Place, kind: 
 
 @pytest.mark.parametrize("kind", ["file", "record", "intent"])
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_the_whole_is_not_removed_while_a_plugin_is_needed(place: Place, kind: str, check_mode: bool) -> None:
+def test_a_release_is_not_removed_while_a_plugin_is_needed(place: Place, kind: str, check_mode: bool) -> None:
     make(place, kind)
-    assert "would be removed: host-local, by " in place.ensure(state="absent", check_mode=check_mode).refused()
+    assert "would be removed: host-local, by " in place.ensure(state="absent", check_mode=check_mode).require_refusal()
     assert place.installed() == sorted(NAMES)
 
 
 @pytest.mark.parametrize("kind", WHO)
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_release_is_not_rolled_back_to_that_lacks_a_needed_plugin(place: Place, kind: str, check_mode: bool) -> None:
+def test_a_rollback_to_a_release_without_a_needed_plugin_is_refused(place: Place, kind: str, check_mode: bool) -> None:
     place.ensure_older().ok()
     place.ensure().ok()
     options = make(place, kind)
-    refused = place.ensure(state="rolled_back", check_mode=check_mode, **options).refused()
+    refused = place.ensure(state="rolled_back", check_mode=check_mode, **options).require_refusal()
     assert "would be removed: host-local, by " in refused
     assert place.installed() == sorted(NAMES)
 
 
-def test_another_release_is_refused_that_lacks_a_needed_plugin_and_nothing_of_it_is_kept(place: Place) -> None:
+def test_an_upgrade_to_a_release_without_a_needed_plugin_is_refused_and_not_kept(place: Place) -> None:
     place.record()
     before = sorted(map(str, place.cache_dir.rglob("*")))
-    assert "would be removed: host-local, by " in place.ensure_older().refused()
+    assert "would be removed: host-local, by " in place.ensure_older().require_refusal()
     assert sorted(map(str, place.cache_dir.rglob("*"))) == before
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_the_user_can_go_ahead_and_is_told(place: Place, check_mode: bool) -> None:
+def test_the_refusal_can_be_overridden_and_becomes_a_warning(place: Place, check_mode: bool) -> None:
     place.record()
     done = place.ensure(only=["bridge"], remove_needed=True, check_mode=check_mode)
     removed = {one["name"] for one in done.ok()["plugins"] if one["action"] == "removed"}
@@ -146,44 +146,44 @@ def test_the_user_can_go_ahead_and_is_told(place: Place, check_mode: bool) -> No
     ]
 
 
-def test_what_is_not_needed_goes(place: Place) -> None:
+def test_an_unneeded_plugin_is_removed(place: Place) -> None:
     place.record()
     place.ensure(only=[name for name in NAMES if name != "bridge"]).ok()
     assert place.installed() == ["host-local", "ptp", "tuning"]
 
 
-def test_a_plugin_that_another_directory_has_is_not_missed(place: Place) -> None:
+def test_a_plugin_of_another_directory_satisfies_the_need(place: Place) -> None:
     place.record()
     put(place.elsewhere, "host-local", "ptp")
-    assert "1 plugin that is needed would be removed: tuning, by " in place.ensure(only=["bridge"]).refused()
+    assert "1 plugin that is needed would be removed: tuning, by " in place.ensure(only=["bridge"]).require_refusal()
     (place.elsewhere / "tuning").write_text("tuning", encoding="ascii")
-    assert "tuning, by " in place.ensure(only=["bridge"]).refused(), "a file that cannot be run"
+    assert "tuning, by " in place.ensure(only=["bridge"]).require_refusal(), "a file that cannot be run"
     (place.elsewhere / "tuning").chmod(0o755)
     place.ensure(only=["bridge"]).ok()
 
 
-def test_a_link_to_the_same_directory_is_not_another_one(place: Place) -> None:
+def test_a_link_to_the_same_directory_is_not_another_directory(place: Place) -> None:
     place.record()
     place.elsewhere.symlink_to(place.bin_dir)
-    assert "3 plugins that are needed" in place.ensure(only=["bridge"]).refused()
+    assert "3 plugins that are needed" in place.ensure(only=["bridge"]).require_refusal()
 
 
-def test_of_many_that_need_a_plugin_some_are_named(place: Place) -> None:
+def test_only_some_of_many_users_of_a_plugin_are_named(place: Place) -> None:
     store = RecordStore.of_records(str(place.cache_dir))
     for number in range(9):
         store.write(Record(Attachment("pods", f"c{number}", "eth0"), json.dumps(NETWORK).encode(), version="1.0.0"))
-    message = place.ensure(only=["bridge"]).refused()
+    message = place.ensure(only=["bridge"]).require_refusal()
     assert (
         "ptp, by the attachment of c0 (eth0) to network pods, the attachment of c1 (eth0) to network pods, " in message
     )
     assert message.count(" and 6 more") == 3
 
 
-def test_what_is_given_as_absent_needs_nothing(place: Place) -> None:
+def test_items_given_as_absent_need_no_plugin(place: Place) -> None:
     place.ensure(only=["bridge"], conflists=[{"name": "pods", "state": "absent"}]).ok()
 
 
-def test_check_mode_takes_what_earlier_tasks_would_remove_for_gone(place: Place) -> None:
+def test_check_mode_treats_items_that_earlier_tasks_would_remove_as_removed(place: Place) -> None:
     place.write(NETWORK)
     place.record()
     path = str(place.conf_dir / "10-pods.conflist")
@@ -194,11 +194,14 @@ def test_check_mode_takes_what_earlier_tasks_would_remove_for_gone(place: Place)
     place.ensure(state="absent", check_mode=True, **gone).ok()
     for kept in gone:
         planned = {name: value for name, value in gone.items() if name != kept}
-        assert "would be removed: host-local, by " in place.ensure(state="absent", check_mode=True, **planned).refused()
-    assert "would be removed: host-local, by " in place.ensure(state="absent", **gone).refused()
+        assert (
+            "would be removed: host-local, by "
+            in place.ensure(state="absent", check_mode=True, **planned).require_refusal()
+        )
+    assert "would be removed: host-local, by " in place.ensure(state="absent", **gone).require_refusal()
 
 
-def test_what_cannot_be_read_stands_in_nobodys_way(place: Place) -> None:
+def test_unreadable_files_do_not_block_removal(place: Place) -> None:
     place.record()
     (path,) = (place.cache_dir / "results").iterdir()
     path.write_bytes(b"{")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the tests of a reboot have in common: the files that bring attachments back, and the command that does it."""
+"""Helpers of the reboot tests: the files that restore attachments, and the command that runs at boot."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ RESOLV_CONF = pathlib.Path("/etc/netns/blue/resolv.conf")
 FILES = [UNIT, PROGRAM, LINK]
 DNS = {"nameservers": ["10.1.0.1"], "search": ["example.org"]}
 REQUIRES_SYSTEMD = pytest.mark.skipif(not pathlib.Path("/usr/lib/systemd/systemd").exists(), reason="install systemd")
-# Of each test that restores.
+# For each test that restores.
 RESTORES = (pytest.mark.requires_root, pytest.mark.requires_plugins, REQUIRES_SYSTEMD)
 
 
 @contextlib.contextmanager
-def swept(node: EngineNode) -> t.Iterator[EngineNode]:
-    """What an attachment with `persist` puts outside of the directories of CNI goes, whatever becomes of the test."""
+def without_boot_files(node: EngineNode) -> t.Iterator[EngineNode]:
+    """Remove the files that `persist` writes outside CNI's directories, whatever the test's outcome."""
     try:
         yield node
     finally:
@@ -49,7 +49,7 @@ def item(name: str = "blue", network: str = "net", **keys: t.Any) -> Json:
 
 
 def boot(*, status: int = 0) -> str:
-    """What the unit's command prints, run as systemd runs it."""
+    """Run the unit's command as systemd does, and return its output."""
     done = subprocess.run(command(), check=False, capture_output=True, text=True, timeout=60, cwd="/", env={})
     assert (done.returncode, done.stderr) == (status, ""), done.stdout
     return done.stdout
@@ -75,18 +75,18 @@ def records(node: EngineNode) -> list[pathlib.Path]:
     return sorted((node.cache_dir / "results").glob("[!.]*"))
 
 
-def begun(node: EngineNode) -> list[str]:
-    """What is not finished; half-written files of killed runs are for gc."""
+def unfinished_intents(node: EngineNode) -> list[str]:
+    """Return the unfinished intents; gc removes half-written files of killed runs."""
     return [path.name for path in node.intents() if path.name[0] != "."]
 
 
-def inside(name: str, ifname: str = "eth0") -> list[str]:
-    """The addresses of an interface, as the kernel has them."""
+def interface_addresses(name: str, ifname: str = "eth0") -> list[str]:
+    """Return the addresses of an interface from the kernel."""
     found = Namespace(name)
     return sorted(found.addresses(ifname)) if ifname in found.links() else []
 
 
 def stalling(node: EngineNode, **answers: t.Any) -> None:
-    """The network of bridge and a plugin that can be held."""
+    """Return the network of bridge and a plugin that can be held."""
     node.plugins.write("stall", **answers)
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))

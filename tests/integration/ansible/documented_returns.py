@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a module returns is what its documentation says: no key is missing, none is there beside."""
+"""Compare what a module returns with its documentation: no key is missing, and none is undocumented."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ansible_collections.cni.node.tests.integration.ansible import documentation
 Json = dict[str, t.Any]
 
 PREFIX = "cni.node."
-# What every module may return, and what Ansible adds.
+# Keys that every module may return or Ansible adds.
 COMMON = {"changed", "msg", "diff", "failed", "warnings", "deprecations", "invocation", "exception"}
-# What Ansible says of a module that was lost, and of one that ran in the background.
+# Keys of a module that was lost and of one that ran in the background.
 LOST = {"module_stdout", "module_stderr", "rc"}
-# What Ansible says of a task that says itself when it has failed; the module may have failed nevertheless.
+# The key of a task with `failed_when`; the module itself may have failed nevertheless.
 JUDGED = "failed_when_result"
 IN_BACKGROUND = {
     *("ansible_job_id", "results_file", "started", "finished"),
@@ -34,7 +34,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 
 
 def problems(module: str, status: str, result: Json) -> list[str]:
-    """What is not as documented; nothing is expected of other modules, of a loop as a whole and of what is not logged."""
+    """Return differences from the documentation; other modules, whole loops and unlogged results are skipped."""
     if not module.startswith(PREFIX) or status == "skipped" or {"results", "censored"} & result.keys():
         return []
     documented = documentation.block(module[len(PREFIX) :], "RETURN")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A node for one test: network interfaces, firewall, and the directories that runtimes and modules write to begin empty."""
+"""A node for one test: interfaces, firewall, and the directories of runtimes and modules start empty."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def empty_node() -> t.Iterator[None]:
 
 @contextlib.contextmanager
 def rebooted() -> t.Iterator[None]:
-    """Only what is on disk is as before: no interface, no namespace, no firewall, and the kernel's boot id is new."""
+    """Yield a node as after a reboot: only the disk is kept, and the kernel's boot id is new."""
     with own_network(), tmpfs("/run"):
         boot_id = pathlib.Path("/run/boot_id")
         boot_id.write_text(f"{uuid.uuid4()}\n", encoding="ascii")
@@ -41,7 +41,7 @@ def rebooted() -> t.Iterator[None]:
 
 @contextlib.contextmanager
 def own_network() -> t.Iterator[None]:
-    """This thread, and what it starts, is in a new network namespace."""
+    """Put this thread and its children into a new network namespace."""
     with coming_back():
         syscall.unshare(syscall.CLONE_NEWNET)
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -50,13 +50,13 @@ def own_network() -> t.Iterator[None]:
 
 
 def spare_duplicate_address_detection() -> None:
-    """In this network namespace; plugins wait for its end."""
+    """Turn off duplicate address detection in this namespace; plugins wait for it."""
     pathlib.Path("/proc/sys/net/ipv6/conf/default/accept_dad").write_text("0\n", encoding="ascii")
 
 
 @contextlib.contextmanager
 def inside(namespace: pathlib.Path) -> t.Iterator[None]:
-    """This thread, and what it starts, is in a network namespace; a socket made there stays there."""
+    """Run the block in a network namespace; a socket created there stays there."""
     with coming_back():
         with namespace.open("rb") as opened:
             enter(opened.fileno())
@@ -73,7 +73,7 @@ def coming_back() -> t.Iterator[None]:
 
 
 def enter(namespace: int) -> None:
-    # The engine asks once which namespaces are the node's own: no process but a test's goes from one to the other.
+    # The engine reads the node's own namespaces once: only processes of tests move between them.
     netns._own_namespaces.cache_clear()
     if ctypes.CDLL(None, use_errno=True).setns(namespace, syscall.CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), "setns")
@@ -88,7 +88,7 @@ def tmpfs(directory: str | os.PathLike[str], options: str = "mode=755") -> t.Ite
 
 @contextlib.contextmanager
 def mounted(*arguments: str) -> t.Iterator[None]:
-    """The last argument is the mount point. What is mounted below it goes with it."""
+    """Mount for the block; the last argument is the mount point. Mounts below it are unmounted with it."""
     subprocess.run(["mount", *arguments], check=True)
     try:
         yield

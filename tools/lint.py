@@ -22,7 +22,26 @@ DOCS = (
 READMES = ("--no-defaults", "--template-readme", "tools/role-readme.md.j2")
 # Directories and files that keep the rules of tools/style. The list grows to all of them, which is ("."),
 # once the last docstring has been rewritten.
-STYLED = ("Makefile", "demo", "meta", "playbooks", "plugins/test", "tests/unit/tools", "tools")
+STYLED = (
+    "CONTRIBUTING.md",
+    "Makefile",
+    "README.md",
+    "changelogs",
+    "demo",
+    "docs",
+    "galaxy.yml",
+    "meta",
+    "playbooks",
+    "plugins/module_utils/_base",
+    "plugins/plugin_utils/schemas",
+    "plugins/test",
+    "requirements",
+    "roles",
+    "tests/README.md",
+    "tests/interop",
+    "tests/unit/tools",
+    "tools",
+)
 
 
 def suite() -> report.SuiteResult:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from tools import imports
@@ -72,7 +73,7 @@ def draw(files: t.Mapping[str, set[str]]) -> str:
         WIDTH, "Floors and rooms of plugins/", "Arrows are imports. An import that others imply has none."
     )
     floors = reduce(collapse(files, floor_of))
-    rooms = {house: reduce(collapse(files, lambda name, house=house: room_of(name, house))) for house in HOUSES}
+    rooms = {house: reduce(collapse(files, functools.partial(room_of, house=house))) for house in HOUSES}
     top, boxes = MARGIN, dict[str, Box]()
     for level in list_levels(floors):
         heights = [_height(rooms.get(floor, {})) for floor in level]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module attachments: the main job, and every reason to do something again."""
+"""The module attachments: ADD, CHECK and DEL of real attachments, and every reason for a recreation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ansible_collections.cni.node.tests.support.namespaces import namespace, nam
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 
-def test_real_attachments_come_and_go(node: EngineNode, project: Project) -> None:
+def test_attachments_are_added_checked_and_removed(node: EngineNode, project: Project) -> None:
     node.write({**reference_networks.full(), "name": "db"})
     node.write({**reference_networks.network(reference_networks.PTP), "name": "nat"})
     items: list[Json] = [
@@ -48,7 +48,7 @@ def test_real_attachments_come_and_go(node: EngineNode, project: Project) -> Non
             assert inside.addresses(one["ifname"]) == addresses
             assert 0 < one["seconds"] < 60
         assert blue.links()["eth0"]["address"] == reference_networks.MAC
-        # Debian's portmap looks for rules of a family that the attachment has no address of.
+        # Debian's portmap expects rules of a family of which the attachment has no address.
         assert all("ipv6 dnat" in text for text in done.entries[1]["false_alarms"])
         assert [one["result"] for one in played["attach, again"].entries] == [one["result"] for one in done.entries]
         assert [one["result"] for one in played["attach, predicted"].entries] == [{}, {}, {}, {}]
@@ -61,7 +61,7 @@ def test_real_attachments_come_and_go(node: EngineNode, project: Project) -> Non
         assert before.difference(node.state()) == ""
 
 
-def test_mapped_ports_are_of_tcp_unless_they_say_otherwise_and_may_be_text(node: EngineNode, project: Project) -> None:
+def test_mapped_ports_default_to_tcp_and_may_be_text(node: EngineNode, project: Project) -> None:
     node.write({**reference_networks.full(), "name": "db"})
     port = {"hostPort": str(reference_networks.HOST_PORT), "containerPort": str(reference_networks.CONTAINER_PORT)}
     ways: list[t.Any] = [[port], [{**port, "protocol": "TCP"}], json.dumps([port])]
@@ -80,7 +80,7 @@ def test_mapped_ports_are_of_tcp_unless_they_say_otherwise_and_may_be_text(node:
 
 
 def _complete(items: list[Json]) -> list[Json]:
-    """As the module completes them."""
+    """Return the mappings with the module's defaults."""
     done = []
     for item in items:
         netns = item["netns"] if item["netns"].startswith("/") else f"/run/netns/{item['netns']}"
@@ -94,7 +94,7 @@ def _complete(items: list[Json]) -> list[Json]:
     ]
 
 
-def test_whatever_has_changed_since_add_makes_it_anew_by_del_as_it_was(node: EngineNode, project: Project) -> None:
+def test_a_change_since_add_recreates_and_del_uses_the_recorded_values(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     first: Json = {
         "network": "lab",
@@ -148,12 +148,12 @@ def test_whatever_has_changed_since_add_makes_it_anew_by_del_as_it_was(node: Eng
         None,
     ]
     assert [call.request.get("mtu") for call in deleted] == [None, None, None, None, 1400]
-    # The namespace of the last one is not the attachment's any more.
+    # The last attachment's namespace was replaced.
     assert [call.env["CNI_NETNS"] for call in deleted] == [*["/run/netns/red"] * 4, ""]
     assert all(call.request["prevResult"]["ips"] == RESULT["ips"] for call in deleted)
 
 
-def test_absent_needs_neither_namespace_nor_configuration(node: EngineNode, project: Project) -> None:
+def test_absent_requires_neither_namespace_nor_configuration(node: EngineNode, project: Project) -> None:
     for name in ("one", "two"):
         open_network(node, name)
     items = [{"network": name, "netns": name} for name in ("one", "two")]
@@ -222,7 +222,7 @@ def test_an_attachment_that_fails_does_not_stop_the_others(node: EngineNode, pro
     assert "the DEL that followed succeeded; nothing is left behind" in failed[-1]["error"]["details"]
 
 
-def test_purge_removes_what_this_collection_made_and_nothing_else(node: EngineNode, project: Project) -> None:
+def test_purge_removes_attachments_of_this_collection_only(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     foreign = {
         "kind": "cniCacheV1",
@@ -261,7 +261,7 @@ def _identity(path: pathlib.Path) -> tuple[bytes, int, int, int]:
 
 
 def test_options_reach_the_engine(node: EngineNode, project: Project) -> None:
-    """Directories, the time limit and the number of workers, each of which changes what happens."""
+    """Change directories, the time limit and the number of workers, and expect another result each time."""
     node.plugins.write("lab-lab", ADD=ScriptedAnswer(hang="yes"))
     own = pathlib.Path("/etc/cni/mine")
     own.mkdir()
@@ -286,7 +286,7 @@ def test_options_reach_the_engine(node: EngineNode, project: Project) -> None:
 
 
 def _attach_with(workers: int, node: EngineNode, project: Project, wanted: Json) -> None:
-    """As many plugins as there are workers run at a time, and no more."""
+    """Attach with a number of workers, which is the number of plugins that run at a time."""
     node.plugins.forget()
     anew = {**wanted, "attachments": [{**item, "args": {"N": str(workers)}} for item in wanted["attachments"]]}
     with concurrent.futures.ThreadPoolExecutor() as pool:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module attachments: when CHECK is run, and what a failed CHECK leads to."""
+"""The module attachments: when CHECK runs, and the consequences of a failed CHECK."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _calls(node: EngineNode, name: str) -> list[str]:
     return [call.command for call in node.plugins.calls(f"lab-{name}") if call.command != "VERSION"]
 
 
-def test_a_failed_check_of_what_is_there(node: EngineNode, project: Project) -> None:
-    """It fails twice: in check mode and in the run that follows."""
+def test_a_failed_check_of_an_existing_attachment(node: EngineNode, project: Project) -> None:
+    """CHECK fails twice: in check mode and in the run that follows."""
     always, others = [f"always-{drift}" for drift in DRIFTS], [f"{check}-fail" for check in CHECKS[1:]]
     for name in (*always, *others):
         open_network(node, name, CHECK=[COMPLAINS, COMPLAINS, WORKS])
@@ -91,7 +91,7 @@ def test_a_failed_check_right_after_add(node: EngineNode, project: Project) -> N
             )
 
 
-def test_what_has_no_check_is_not_asked(node: EngineNode, project: Project) -> None:
+def test_check_is_skipped_if_disabled_or_unknown_to_the_version(node: EngineNode, project: Project) -> None:
     open_network(node, "disabled", CHECK=COMPLAINS)
     node.write({**_written(node, "disabled"), "disableCheck": True})
     open_network(node, "older", CHECK=COMPLAINS)

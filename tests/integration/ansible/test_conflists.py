@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module conflists: what it writes, where, and in which form."""
+"""The module conflists: the files that it writes, their place and form."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ def named(name: str, *plugins: Json, **keys: object) -> Json:
     return {**reference_networks.network(*(plugins or (LOOPBACK,)), name=name), **keys}
 
 
-def test_a_network_is_given_as_data_or_as_text_and_for_one_plugin_as_before_1_0_0(
-    node: EngineNode, project: Project
-) -> None:
+def test_a_network_may_be_data_text_or_a_single_plugin(node: EngineNode, project: Project) -> None:
     text = '{"cniVersion": "1.0.0",   "name": "raw", "plugins": [{"type": "loopback", "big": 9007199254740993}]}'
     items: list[Json] = [
         {"config": reference_networks.full() | {"name": "db"}},
@@ -52,7 +50,7 @@ def test_a_network_is_given_as_data_or_as_text_and_for_one_plugin_as_before_1_0_
     assert set(played["write" + ", again"].files.values()) == {"unchanged"}
 
 
-def test_priority_moves_a_file_and_content_changes_in_its_place(node: EngineNode, project: Project) -> None:
+def test_priority_moves_a_file_and_content_is_replaced_in_place(node: EngineNode, project: Project) -> None:
     changed = named("a", {"type": "loopback", "mtu": 1400})
     steps: dict[str, Json] = {
         "write": {"config": named("a")},
@@ -71,7 +69,7 @@ def test_priority_moves_a_file_and_content_changes_in_its_place(node: EngineNode
     assert [path.name for path in node.conf_dir.iterdir() if path.name[0] != "."] == ["zz.conflist"]
 
 
-def test_the_mode_is_kept_right_in_a_directory_of_ones_own(node: EngineNode, project: Project) -> None:
+def test_the_mode_is_repaired_in_a_custom_directory(node: EngineNode, project: Project) -> None:
     directory = pathlib.Path("/etc/cni/mine/net.d")
     wanted: Json = {"conflists": [{"config": named("a")}], "conf_dir": str(directory), "mode": "0600"}
     path = directory / "10-a.conflist"
@@ -83,7 +81,7 @@ def test_the_mode_is_kept_right_in_a_directory_of_ones_own(node: EngineNode, pro
     assert "0666" in played.output, "the diff does not show what has changed"
 
 
-def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: EngineNode, project: Project) -> None:
+def test_a_network_is_removed_by_name_and_a_file_by_filename(node: EngineNode, project: Project) -> None:
     node.write(named("b"), "20-by-somebody-else.conflist")
     node.write(reference_networks.single(LOOPBACK, "0.4.0", "b"), "30-b.conf")
     node.write(named("c"))
@@ -111,7 +109,7 @@ def test_a_network_is_removed_by_its_name_and_a_file_by_its_own(node: EngineNode
     assert '-  "name": "a",' in played.output
 
 
-def test_purge_removes_only_what_this_collection_wrote_and_nobody_changed(node: EngineNode, project: Project) -> None:
+def test_purge_removes_only_unchanged_files_of_this_collection(node: EngineNode, project: Project) -> None:
     node.write(named("foreign"), "00-foreign.conflist")
     (node.conf_dir / "README").write_text("keep me\n", encoding="utf-8")
     same = node.write(named("same"), "10-same.conflist")
@@ -144,7 +142,7 @@ def test_purge_removes_only_what_this_collection_wrote_and_nobody_changed(node: 
     ]
 
 
-def test_a_moved_file_that_somebody_has_changed_stays_and_one_is_told(node: EngineNode, project: Project) -> None:
+def test_an_edited_file_stays_when_its_network_moves_and_causes_a_warning(node: EngineNode, project: Project) -> None:
     node.run("conflists", conflists=[{"config": named("a")}]).succeeded()
     old = node.conf_dir / "10-a.conflist"
     old.write_text(json.dumps(named("a", disableCheck=True)), encoding="utf-8")

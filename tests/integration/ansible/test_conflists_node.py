@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module conflists holds networks against a node that has links, addresses, routes, plugins and files of its own."""
+"""The module conflists compares networks with a node that has links, addresses, routes, plugins and files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def on_lan(name: str, plugin_type: str = "macvlan", **keys: t.Any) -> Json:
 
 
 def codes(result: Json, level: str = "node") -> dict[str, str]:
-    """By file, code and place of each finding, its severity."""
+    """Return the severity of each finding by file, code and place."""
     return {
         f"{one['file'].rpartition('/')[2]} {one['code']} {one['path']}".strip(): one["severity"]
         for one in result["findings"]
@@ -88,7 +88,7 @@ def litter(node: EngineNode) -> None:
     (node.conf_dir / ".ansible_tmpx1y2z3-net.conflist").write_text("", encoding="utf-8")
 
 
-def test_all_that_is_wrong_on_a_node_is_found_in_one_run_and_nothing_is_written(node: EngineNode) -> None:
+def test_all_findings_of_a_node_are_reported_in_one_run_and_nothing_is_written(node: EngineNode) -> None:
     prepare()
     litter(node)
     items = [{"config": config} for config in (*WRONG.values(), *SUSPICIOUS.values())]
@@ -105,7 +105,7 @@ def test_all_that_is_wrong_on_a_node_is_found_in_one_run_and_nothing_is_written(
     assert codes(predicted.result) == {**codes(done.result), **dict.fromkeys(may_come, "warning")}
 
 
-def test_warnings_are_shown_once_beside_those_of_the_controller(node: EngineNode, project: Project) -> None:
+def test_node_warnings_are_shown_once_beside_the_controllers(node: EngineNode, project: Project) -> None:
     prepare()
     litter(node)
     odd = named("j", {"type": "loopback", "colour": "red"})
@@ -142,7 +142,7 @@ def _told(done: TaskRun) -> int:
     return len(done.warnings)
 
 
-def test_what_networks_have_made_themselves_is_no_fault(node: EngineNode) -> None:
+def test_a_networks_own_interfaces_and_routes_are_no_finding(node: EngineNode) -> None:
     prepare()
     ptp = named("ptp", {**reference_networks.PTP, "ipMasq": False})
     device = named("device", {"type": "host-device", "device": "spare0"})

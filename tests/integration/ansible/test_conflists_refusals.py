@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module conflists: nothing is written that is not right as a whole."""
+"""The module conflists writes nothing unless every item is valid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import En
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 
-def test_plugins_are_asked_before_a_file_is_written(node: EngineNode, project: Project) -> None:
+def test_plugins_are_probed_before_a_file_is_written(node: EngineNode, project: Project) -> None:
     node.plugins.write("old", versions=["0.3.1", "0.4.0"])
     node.plugins.write("hanging", VERSION=ScriptedAnswer(hang="yes"))
     node.plugins.write("broken", VERSION=ScriptedAnswer(stdout="hello", exit=3))
@@ -64,7 +64,7 @@ def test_plugins_are_asked_before_a_file_is_written(node: EngineNode, project: P
     assert played["one of its versions"].ok().changed
 
 
-def test_one_bad_item_and_nothing_is_written(project: Project) -> None:
+def test_one_invalid_item_prevents_all_writing(project: Project) -> None:
     good = {"config": named("good")}
     bad: dict[str, tuple[Json, str]] = {
         "text": (
@@ -91,7 +91,7 @@ def test_one_bad_item_and_nothing_is_written(project: Project) -> None:
         played[name].require_no_change().require_failure(fragment)
 
 
-def test_text_from_a_variable_or_a_file_is_text(node: EngineNode, project: Project) -> None:
+def test_text_may_come_from_a_variable_or_a_file(node: EngineNode, project: Project) -> None:
     text = '{"cniVersion": "1.0.0", "name": "a", "plugins": [{"type": "loopback", "flag": true}]}'
     project.write("files/b.conflist", text.replace('"a"', '"b"'))
     items = [{"content": "{{ text }}"}, {"content": "{{ lookup('ansible.builtin.file', 'b.conflist') }}"}]
@@ -118,7 +118,7 @@ PLAYBOOK = """\
 """
 
 
-def test_a_value_from_a_vault_is_written_as_it_was(node: EngineNode, project: Project) -> None:
+def test_a_value_from_a_vault_is_written_decrypted(node: EngineNode, project: Project) -> None:
     password = project.write("password", "secret\n")
     encrypted = VaultLib([("default", VaultSecret(b"secret"))]).encrypt("hunter2").decode()
     playbook = project.write("vault.yml", PLAYBOOK + textwrap.indent(encrypted, " " * 20))

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Templates of the module conflists: found and rendered as ansible.builtin.template does, and checked before they travel."""
+"""Templates of conflists are found and rendered as by ansible.builtin.template, and validated on the controller."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def variables(who: str) -> Json:
     return {"name": f"{who}net", "mtus": [1400, 1500]}
 
 
-def test_it_is_found_and_rendered_as_ansible_does(node: EngineNode, project: Project) -> None:
+def test_a_template_is_found_and_rendered_as_by_ansible(node: EngineNode, project: Project) -> None:
     """Beside the playbook, in its templates, in the role's own before both, and by an absolute path."""
     beside = project.write("beside.j2", TEMPLATE.replace("{{ place }}", "beside"))
     for directory in ("templates", "roles/lab/templates"):
@@ -84,7 +84,7 @@ def _comment(node: EngineNode, filename: str) -> str:
     return str(plugins[0]["comment"])
 
 
-def test_the_vars_of_an_item_win_and_end_with_it(node: EngineNode, project: Project) -> None:
+def test_the_vars_of_an_item_take_precedence_and_end_with_it(node: EngineNode, project: Project) -> None:
     project.write("templates/net.j2", TEMPLATE)
     items = [
         {"template": "net.j2", "vars": {"name": "a", "place": "of the item"}},
@@ -97,7 +97,7 @@ def test_the_vars_of_an_item_win_and_end_with_it(node: EngineNode, project: Proj
     assert _comment(node, "10-b.conflist") == "of the task: é é node"
 
 
-def test_what_cannot_be_rendered_or_read_reaches_no_node(project: Project) -> None:
+def test_a_template_that_cannot_be_rendered_reaches_no_node(project: Project) -> None:
     broken = project.write("templates/broken.j2", '{\n  "cniVersion": "1.0.0",\n  "name": {{ name }}\n  oops\n}\n')
     typed = project.write("templates/typed.j2", '{"cniVersion": "1.0.0", "name": "a", "plugins": [{"type": "a/b"}]}')
     project.write("templates/undefined.j2", '{"name": "{{ no_such_variable }}"}')

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The examples of every module's documentation, run as they are."""
+"""Run the examples of every module's documentation unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ansible_collections.cni.node.tests.integration.engine import reference_netw
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import namespace
 
-# An example by its number or several by a slice, so that each finds what it works on.
+# Examples by number or slice, in an order in which each finds its prerequisites.
 ORDER: list[tuple[str, slice]] = [
     ("kernel", slice(None)),
     ("plugins", slice(4, 5)),
@@ -28,7 +28,7 @@ ORDER: list[tuple[str, slice]] = [
     ("netns", slice(1, None)),
     ("plugins", slice(6, None)),
 ]
-# Those that need what is not here: the internet, an archive of upstream's, a release to return to.
+# Examples that need the internet, an upstream archive or a previous release.
 ELSEWHERE: list[tuple[str, slice]] = [("plugins", slice(4)), ("plugins", slice(5, 6))]
 TEMPLATE = """\
 {
@@ -71,7 +71,7 @@ def test_the_examples_run_one_after_the_other(node: EngineNode, project: Project
     assert last["namespaces"] == ["green", "red"]
 
 
-def test_the_example_that_changes_nothing_does_not_attach_either(node: EngineNode, project: Project) -> None:
+def test_the_example_that_changes_nothing_adds_no_attachment(node: EngineNode, project: Project) -> None:
     (example,) = [task for task in documentation.examples("attachments") if "change nothing" in task["name"]]
     node.write(reference_networks.network(reference_networks.bridge(), name="dbnet"))
     with namespace("red") as red:

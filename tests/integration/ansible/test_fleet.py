@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nodes on one LAN give out no address twice: what would is refused before any node is changed."""
+"""Nodes on one LAN never allocate the same address: overlaps are refused before any node is changed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _network(ipam: object) -> Json:
 
 
 def _lan(project: Project, ipam: object, **hosts: Json) -> Json:
-    """Write an inventory of three nodes on one LAN, and return what the command line has beside."""
+    """Write an inventory of three nodes on one LAN, and return the extra variables."""
     ip("link", "add", "lan0", "type", "veth", "peer", "name", "lan1")
     ip("link", "set", "lan1", "up")
     ip("link", "set", "lan0", "up")
@@ -63,7 +63,7 @@ def _refused_once(played: PlaybookRun) -> str:
 
 @pytest.mark.parametrize("playbook", [PROVISION, VERIFY])
 @pytest.mark.parametrize("options", [[], ["--limit", "two"], ["-e", "cni_node_serial=1"], ["--check"]], ids=str)
-def test_addresses_that_nodes_share_are_refused_before_any_is_changed(
+def test_shared_addresses_are_refused_before_any_node_is_changed(
     project: Project, playbook: str, options: list[str]
 ) -> None:
     variables = _lan(project, {"subnet": "192.168.77.0/24"})
@@ -72,7 +72,7 @@ def test_addresses_that_nodes_share_are_refused_before_any_is_changed(
         assert f"of the network 'lan' on {other} overlaps with 192.168.77.1 to 192.168.77.254 on {node} " in said
 
 
-def test_nodes_that_share_addresses_can_be_cleaned(project: Project) -> None:
+def test_remove_works_on_nodes_that_share_addresses(project: Project) -> None:
     variables = _lan(project, {"subnet": "192.168.77.0/24"})
     project.run(REMOVE, **variables, cni_node_confirm=True, cni_node_serial=1).succeeded()
 
@@ -82,7 +82,7 @@ def test_the_addresses_of_a_node_out_of_reach_are_compared(project: Project) -> 
     _refused_once(project.run(PROVISION, **variables))
 
 
-def test_a_variable_that_cannot_be_evaluated_here_is_named_and_stops_nothing(project: Project) -> None:
+def test_a_variable_that_cannot_be_evaluated_is_named_and_does_not_fail_the_play(project: Project) -> None:
     later = {"cni_node_conflists": [_network({"subnet": "{{ ansible_facts['lan'] }}"})]}
     variables = _lan(project, {"subnet": "192.168.77.0/24", "rangeStart": "192.168.77.9"}, two=later, three=later)
     played = project.run(PROVISION, "--check", "--limit", "one", **variables).succeeded()
@@ -91,7 +91,7 @@ def test_a_variable_that_cannot_be_evaluated_here_is_named_and_stops_nothing(pro
     assert second.startswith("two: ")
 
 
-def test_three_nodes_on_a_lan_give_out_addresses_of_their_own(node: EngineNode, project: Project) -> None:
+def test_three_nodes_on_a_lan_allocate_distinct_addresses(node: EngineNode, project: Project) -> None:
     variables = _lan(project, CUT)
     kept = project.path / "inventory" / ASSIGNED
     project.run(PROVISION, "--check", **variables).succeeded()
@@ -103,7 +103,7 @@ def test_three_nodes_on_a_lan_give_out_addresses_of_their_own(node: EngineNode, 
         (entry,) = played["Attach the network namespaces"].entries
         given.append(entry["result"]["ips"][0]["address"])
         project.run(VERIFY, "--limit", name, **variables, cni_node_gateway_timeout=0).succeeded()
-        # What one node has given out, another one does not know.
+        # Nodes do not know each other's leases.
         shutil.rmtree(leases)
     assert len(set(given)) == len(NODES), given
     (assigned,) = json.loads(kept.read_text(encoding="utf-8")).values()

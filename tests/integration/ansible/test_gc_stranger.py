@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module gc on a node where others have network namespaces of their own, with links of any name the kernel takes."""
+"""The module gc on a node with foreign network namespaces and links of any name that the kernel accepts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import En
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import inside
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip, links, namespaces, rename_link
 
-# No ASCII, no UTF-8, what JSON escapes, and what Python takes for the end of a line.
+# Non-ASCII, invalid UTF-8, characters that JSON escapes, and line ends in Python's sense.
 ODD = ("é".encode(), b"caf\xe9", b'quo"te\\', b"\x1b[2J", b"a\x85b", b"c\xc2\x85d")
 
 
@@ -36,9 +36,7 @@ def strange_links(stranger: Namespace) -> None:
                 subprocess.run([b"ip", b"link", b"set", b"dev", end, b"up"], check=True)
 
 
-def test_links_of_any_name_in_namespaces_of_others_keep_nothing_from_being_collected(
-    node: EngineNode, project: Project
-) -> None:
+def test_odd_link_names_in_foreign_namespaces_do_not_stop_collection(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespaces("stranger", "lost", "unrecorded") as (stranger, lost, unrecorded):
         strange_links(stranger)
@@ -59,8 +57,8 @@ def test_links_of_any_name_in_namespaces_of_others_keep_nothing_from_being_colle
 
 
 @pytest.mark.parametrize("name", [*ODD, b"it's"])
-def test_links_of_the_node_of_any_name_keep_no_link_of_bandwidth(node: EngineNode, name: bytes) -> None:
-    """tc prints some of these names as no JSON."""
+def test_odd_link_names_on_the_node_do_not_protect_links_of_bandwidth(node: EngineNode, name: bytes) -> None:
+    """Collect although tc prints invalid JSON for some of these names."""
     node.write(reference_networks.network(reference_networks.bridge(), reference_networks.BANDWIDTH))
     with namespaces("blue", "lost"):
         node.attach(*({"network": "net", "netns": one} for one in ("blue", "lost")))

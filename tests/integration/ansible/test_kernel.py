@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module kernel and its role on this machine's own kernel, as far as a network namespace goes."""
+"""The module kernel and its role on this machine's kernel, as far as a network namespace reaches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ net.ipv4.tcp_rmem = 4096 131072 6291456
 
 @pytest.fixture(autouse=True)
 def etc(node: EngineNode) -> t.Iterator[None]:
-    """Both directories begin empty, as the network namespace does."""
+    """Return both directories, empty as the network namespace is."""
     with contextlib.ExitStack() as stack:
         for path in (FILE, MODULES_FILE):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def actions(done: TaskRun, what: str) -> dict[str, str]:
     return {entry["name"]: entry["action"] for entry in done.result[what]}
 
 
-def test_settings_are_made_kept_and_put_back(project: Project) -> None:
+def test_settings_are_applied_persisted_and_restored_by_absent(project: Project) -> None:
     wanted: Json = {"conflists": [{"config": NETWORK}], "sysctls": {"net/ipv4/tcp_rmem": "4096  131072\t6291456"}}
     played = project.play(thrice("prepare", KERNEL, wanted), "--diff").succeeded()
     done = played.require_converged("prepare")
@@ -80,7 +80,7 @@ def test_settings_are_made_kept_and_put_back(project: Project) -> None:
     assert done.msg == "0 modules loaded, 1 setting changed, 1 file changed"
     assert setting(FORWARD) == "1"
     assert FILE.read_text(encoding="utf-8") == WRITTEN
-    # What is built in is nothing to load at the next boot.
+    # A built-in module need not be loaded at boot.
     assert not MODULES_FILE.exists()
     assert played.output.count("+net.ipv4.ip_forward = 1") == 2
     assert played.output.count(f'-        "{FORWARD}": "0"') == 2
@@ -89,7 +89,7 @@ def test_settings_are_made_kept_and_put_back(project: Project) -> None:
     assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("0", [])
 
 
-def test_what_the_kernel_resets_with_another_setting_is_as_asked_for(project: Project) -> None:
+def test_a_setting_that_another_one_resets_has_the_requested_value(project: Project) -> None:
     set_to(REDIRECTS, "1")
     played = project.play(
         [
@@ -115,7 +115,7 @@ def test_drift_is_repaired(node: EngineNode, project: Project) -> None:
     assert (setting(FORWARD), "net.ipv4.ip_forward = 1\n" in FILE.read_text(encoding="ascii")) == ("1", True)
 
 
-def test_what_somebody_else_has_set_since_is_left(node: EngineNode) -> None:
+def test_absent_keeps_a_value_that_was_changed_since(node: EngineNode) -> None:
     node.run("kernel", sysctls={"net.ipv4.conf.all.arp_ignore": 1}).succeeded()
     set_to("net.ipv4.conf.all.arp_ignore", "2")
     left = node.run("kernel", state="absent").succeeded().result["sysctls"]
@@ -123,7 +123,7 @@ def test_what_somebody_else_has_set_since_is_left(node: EngineNode) -> None:
     assert setting("net.ipv4.conf.all.arp_ignore") == "2"
 
 
-def test_without_files_only_the_running_kernel_is_changed(project: Project) -> None:
+def test_without_persist_only_the_running_kernel_is_changed(project: Project) -> None:
     wanted: Json = {"sysctls": {FORWARD: 1}, "persist": False}
     project.play(thrice("prepare", KERNEL, wanted)).succeeded().require_converged("prepare")
     assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("1", [])
@@ -134,7 +134,7 @@ def test_without_files_only_the_running_kernel_is_changed(project: Project) -> N
 @pytest.mark.skipif(
     pathlib.Path("/proc/modules").exists(), reason="this kernel loads modules, so that it may have what is missing here"
 )
-def test_all_that_the_kernel_lacks_is_said_at_once_with_the_reasons(node: EngineNode, project: Project) -> None:
+def test_everything_that_the_kernel_lacks_is_reported_at_once_with_reasons(node: EngineNode, project: Project) -> None:
     plugins = [{"type": "ipvlan", "master": "eth0"}, {"type": "vrf", "vrfname": "red"}]
     wanted = {
         "conflists": [{"config": NETWORK}, {"config": reference_networks.network(*plugins, name="lan")}],
@@ -154,8 +154,8 @@ def test_all_that_the_kernel_lacks_is_said_at_once_with_the_reasons(node: Engine
     assert (setting(FORWARD), list(FILE.parent.iterdir()), list(node.cache_dir.iterdir())) == ("0", [], [])
 
 
-def test_a_value_that_the_kernel_refuses_leaves_all_settings_as_they_were(node: EngineNode) -> None:
-    """Routing is set before, and the kernel finds out only then."""
+def test_a_value_that_the_kernel_refuses_rolls_back_all_settings(node: EngineNode) -> None:
+    """Roll back the earlier settings: the kernel refuses a value only when it is written."""
     done = node.run("kernel", sysctls={FORWARD: 1, "net.ipv4.ip_local_port_range": "5000 1000"})
     done.require_failure(
         "cannot write '5000 1000' to /proc/sys/net/ipv4/ip_local_port_range: Invalid argument; expected: integers, as the "
@@ -170,7 +170,7 @@ def test_a_value_that_the_kernel_refuses_leaves_all_settings_as_they_were(node: 
     assert (setting(FORWARD), setting("net.ipv4.conf.all.arp_ignore"), FILE.exists()) == ("0", "0", False)
 
 
-def test_a_word_for_a_number_is_refused_in_check_mode_as_in_the_run(project: Project) -> None:
+def test_a_non_numeric_value_is_refused_in_check_mode_too(project: Project) -> None:
     wanted = {"sysctls": {FORWARD: "yes", "net.ipv4.conf.all.arp_ignore": 1}}
     played = project.play(thrice("prepare", KERNEL, wanted))
     for name in ("prepare, predicted", "prepare"):
@@ -181,8 +181,8 @@ def test_a_word_for_a_number_is_refused_in_check_mode_as_in_the_run(project: Pro
     assert setting("net.ipv4.conf.all.arp_ignore") == "0"
 
 
-def test_where_settings_cannot_be_written_nothing_is_and_what_is_right_already_is_no_problem(node: EngineNode) -> None:
-    """As in a container: /proc/sys is read-only there."""
+def test_on_a_read_only_sysctl_tree_only_needed_changes_are_errors(node: EngineNode) -> None:
+    """Use a read-only /proc/sys, as a container has."""
     with mounted("--bind", "/proc/sys/net/ipv4", "/proc/sys/net/ipv4"):
         subprocess.run(["mount", "--options", "bind,remount,ro", "/proc/sys/net/ipv4"], check=True)
         node.run("kernel", conflists=[{"config": NETWORK}]).require_failure(
@@ -200,7 +200,7 @@ def test_a_template_is_rendered_on_the_controller(project: Project) -> None:
     assert done.result["sysctls"][0]["reasons"] == ["network dbnet, plugins[0] bridge: isGateway"]
 
 
-def test_all_is_put_back_without_the_templates_of_the_networks(project: Project) -> None:
+def test_absent_needs_no_template_of_the_networks(project: Project) -> None:
     absent = {"state": "{{ 'absent' }}", "conflists": [{"template": "gone.j2"}]}
     played = project.play([task("prepare", KERNEL, {"sysctls": {FORWARD: 1}}), task("put back", KERNEL, absent)])
     assert actions(played.succeeded()["put back"], "sysctls") == {FORWARD: "restored"}
@@ -210,12 +210,12 @@ class TestRole:
     ROLE = "cni.node.cni_kernel"
 
     def play(self, project: Project, *options: str, **variables: t.Any) -> list[TaskRun]:
-        """What it did, without what is only a look at variables."""
+        """Return the results of the role's own tasks, without checks of variables."""
         played = project.play([], *options, roles=[self.ROLE], vars=variables, ignore_errors=False).succeeded()
         looks = {f"ansible.builtin.{name}" for name in ("validate_argument_spec", "assert", "include_tasks")}
         return [one for one in played.tasks if one.module not in looks]
 
-    def test_a_node_that_has_its_programs_is_asked_once(self, project: Project) -> None:
+    def test_a_node_with_all_programs_gets_one_remote_call(self, project: Project) -> None:
         items = [{"config": reference_networks.network(BRIDGE, {"type": "firewall"}, name="db")}]
         predicted = self.play(project, "--check", cni_kernel_conflists=items)
         done = self.play(project, cni_kernel_conflists=items)
@@ -226,7 +226,7 @@ class TestRole:
         assert self.play(project, cni_kernel_state="absent")[0].changed
         assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("0", [])
 
-    def test_a_survey_gives_text(self, project: Project) -> None:
+    def test_options_may_be_text_from_a_survey(self, project: Project) -> None:
         text = {
             "cni_kernel_conflists": json.dumps([{"config": NETWORK}]),
             "cni_kernel_modules": "vxlan\nbridge\n",
@@ -250,19 +250,19 @@ class TestRole:
             '{"net.ipv4.conf.all.arp_ignore": 1}',
         ],
     )
-    def test_settings_as_text_may_have_comments_and_may_be_yaml(self, project: Project, text: str) -> None:
+    def test_sysctls_may_be_text_with_comments_or_yaml(self, project: Project, text: str) -> None:
         done = self.play(project, "--check", cni_kernel_sysctls=text)[0]
         assert actions(done, "sysctls") == {"net.ipv4.conf.all.arp_ignore": "set"}
 
     @pytest.mark.parametrize(
         "text", ["net.ipv4.conf.all.arp_ignore 1", "net.ipv4.ip_forward=1\nnet.ipv4.conf.all.arp_ignore 1"]
     )
-    def test_a_line_that_is_no_setting_is_named(self, project: Project, text: str) -> None:
+    def test_an_invalid_sysctl_line_is_named(self, project: Project, text: str) -> None:
         played = project.play([], roles=[self.ROLE], vars={"cni_kernel_sysctls": text}, ignore_errors=False)
         played["Prepare the kernel"].require_failure("'net.ipv4.conf.all.arp_ignore 1'", "expected: key=value")
 
-    def test_check_mode_says_which_packages_a_node_lacks(self, project: Project, tmp_path: pathlib.Path) -> None:
-        """nft is taken away, by an empty file that nobody may execute."""
+    def test_check_mode_reports_missing_packages(self, project: Project, tmp_path: pathlib.Path) -> None:
+        """Hide nft behind an empty file without execute permission."""
         guarded = reference_networks.network({"type": "bridge", "macspoofchk": True}, name="db")
         empty = tmp_path / "empty"
         empty.touch(0o644)

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.tests.support.namespaces import links, namespa
 NETNS = "cni.node.netns"
 
 
-def test_namespaces_come_and_go(project: Project) -> None:
+def test_namespaces_are_created_and_removed(project: Project) -> None:
     played = project.play(
         [
             *thrice("make", NETNS, {"names": ["red", "blue", "red"]}),
@@ -45,7 +45,7 @@ def test_namespaces_come_and_go(project: Project) -> None:
     assert {name: link["operstate"] for name, link in links("blue").items()} == {"lo": "DOWN"}
 
 
-def test_what_an_interrupted_run_left_behind_is_taken_over_or_removed(project: Project) -> None:
+def test_a_file_of_an_interrupted_run_is_reused_or_removed(project: Project) -> None:
     directory = pathlib.Path("/run/netns")
     directory.mkdir()
     for name in ("red", "blue"):
@@ -60,7 +60,7 @@ def test_what_an_interrupted_run_left_behind_is_taken_over_or_removed(project: P
     assert list(links("red")) == ["lo"]
 
 
-def test_what_is_mounted_more_than_once_is_removed_in_one_go(project: Project) -> None:
+def test_a_namespace_mounted_several_times_is_removed_in_one_run(project: Project) -> None:
     with namespaces("blue", "red"):
         subprocess.run(["mount", "--bind", "/run/netns/blue", "/run/netns/red"], check=True)
         played = project.play(thrice("remove", NETNS, {"names": ["red"], "state": "absent"})).succeeded()
@@ -69,7 +69,7 @@ def test_what_is_mounted_more_than_once_is_removed_in_one_go(project: Project) -
     assert done.after.sections["namespaces"] == ["blue"]
 
 
-def test_a_name_that_is_none_is_refused_before_anything_is_made(project: Project) -> None:
+def test_an_invalid_name_is_refused_before_any_namespace_is_created(project: Project) -> None:
     tasks = [task(name, NETNS, {"names": ["good", name]}) for name in ("a b",)]
     tasks.append(task("..", NETNS, {"names": ["good", ".."], "state": "absent"}))
     for one in project.play(tasks).tasks:
@@ -77,7 +77,7 @@ def test_a_name_that_is_none_is_refused_before_anything_is_made(project: Project
         assert one.result["error"]["code"] == 4
 
 
-def test_a_link_is_removed_and_what_it_leads_to_stays(project: Project) -> None:
+def test_a_symbolic_link_is_removed_and_its_target_stays(project: Project) -> None:
     subprocess.run(["ip", "netns", "add", "abc"], check=True)
     other = pathlib.Path("/run/docker/netns/abc")
     other.parent.mkdir(parents=True)
@@ -92,7 +92,7 @@ def test_a_link_is_removed_and_what_it_leads_to_stays(project: Project) -> None:
     assert is_namespace(str(other))
 
 
-def test_a_link_that_leads_to_no_namespace_is_replaced_and_its_target_left_alone(project: Project) -> None:
+def test_a_symbolic_link_to_another_file_is_replaced_and_its_target_stays(project: Project) -> None:
     target = pathlib.Path("/run/docker/notes")
     target.parent.mkdir()
     target.write_text("notes", encoding="ascii")
@@ -120,7 +120,7 @@ NO_NAMESPACES: dict[str, t.Callable[[pathlib.Path], object]] = {
 
 
 @pytest.mark.parametrize(("what", "make"), NO_NAMESPACES.items(), ids=NO_NAMESPACES)
-def test_what_is_no_namespace_and_no_leftover_of_one_is_refused_by_its_name(
+def test_an_unrelated_file_under_the_name_is_refused(
     node: EngineNode, project: Project, what: str, make: t.Callable[[pathlib.Path], object]
 ) -> None:
     path = pathlib.Path("/run/netns/odd")
@@ -144,7 +144,7 @@ def test_what_is_no_namespace_and_no_leftover_of_one_is_refused_by_its_name(
     assert played["look"].ok().result["netns"] == []
 
 
-def test_entering_what_is_a_pipe_waits_for_nobody() -> None:
+def test_a_pipe_under_the_name_does_not_block() -> None:
     path = pathlib.Path("/run/netns/odd")
     path.parent.mkdir(exist_ok=True)
     os.mkfifo(path)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module node_info: a node as data, whatever is broken on it."""
+"""The module node_info returns a node as data, even if parts of it are broken."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INFO = "cni.node.node_info"
 SECTIONS = ("plugins", "networks", "attachments", "leases", "netns")
 
 
-def test_an_empty_node_and_each_part_by_itself(project: Project) -> None:
+def test_each_part_can_be_gathered_alone_on_an_empty_node(project: Project) -> None:
     nowhere = {"conf_dir": "/etc/cni/none", "cache_dir": "/var/lib/cni/none", "plugin_dirs": ["/opt/cni/none"]}
     tasks = [task("all", INFO, nowhere), task("two", INFO, {"gather": ["netns", "networks"], **nowhere})]
     played = project.play([*tasks, task("in check mode", INFO, nowhere, check_mode=True)]).succeeded()
@@ -34,7 +34,7 @@ def test_an_empty_node_and_each_part_by_itself(project: Project) -> None:
     assert played["in check mode"].plan() == played["all"].plan()
 
 
-def test_plugins_say_what_they_speak_or_why_not(node: EngineNode, project: Project) -> None:
+def test_plugins_have_their_versions_or_an_error(node: EngineNode, project: Project) -> None:
     node.plugins.write("bridge", versions=["0.4.0"])
     node.plugins.write("silent", VERSION=ScriptedAnswer(exit=4, stderr="no\n"))
     (node.plugins.path / "README").write_text("not a plugin\n", encoding="utf-8")
@@ -64,9 +64,7 @@ def test_plugins_say_what_they_speak_or_why_not(node: EngineNode, project: Proje
 NOT_READY = {50: "unavailable", 51: "limited"}
 
 
-def test_networks_say_whether_their_plugins_are_ready_where_that_is_asked_for(
-    node: EngineNode, project: Project
-) -> None:
+def test_networks_have_their_status_if_requested(node: EngineNode, project: Project) -> None:
     for code in NOT_READY:
         node.plugins.write(f"lab-{code}", STATUS=ScriptedAnswer(error={"code": code, "msg": f"the agent says {code}"}))
         node.write(reference_networks.network({"type": f"lab-{code}"}, version="1.1.0", name=f"net{code}"))
@@ -100,7 +98,7 @@ def _files(directory: str) -> list[str]:
     return [os.path.join(directory, name) for name in os.listdir(directory)] if os.path.isdir(directory) else []
 
 
-def test_networks_come_with_what_shadows_and_breaks_them(node: EngineNode, project: Project) -> None:
+def test_networks_have_their_shadowing_files_and_errors(node: EngineNode, project: Project) -> None:
     flags = {"disableCheck": True, "disableGC": "true", "cniVersions": ["1.1.0", "0.4.0", "9.9.9"]}
     node.write({**reference_networks.full(), "name": "db", **flags})
     node.write(reference_networks.single({"type": "tuning"}, "0.4.0", "db"))
@@ -129,7 +127,7 @@ def test_networks_come_with_what_shadows_and_breaks_them(node: EngineNode, proje
     assert done.msg == "3 networks (1 with an error)"
 
 
-def test_attachments_come_with_what_has_become_of_them(node: EngineNode, project: Project) -> None:
+def test_attachments_have_the_state_of_their_namespace_and_network(node: EngineNode, project: Project) -> None:
     names = ["same", "changed", "unwritten", "moved", "left"]
     for name in names:
         open_network(node, name)
@@ -172,7 +170,7 @@ def test_attachments_come_with_what_has_become_of_them(node: EngineNode, project
     assert looked["netns"] == [{"name": name, "path": f"/run/netns/{name}"} for name in sorted(names) if name != "left"]
 
 
-def test_a_range_that_is_full_is_the_first_thing_said(node: EngineNode, project: Project) -> None:
+def test_a_full_range_comes_first_in_the_message(node: EngineNode, project: Project) -> None:
     node.write(
         reference_networks.network(
             reference_networks.bridge(ipam=reference_networks.host_local("10.1.0.0/29", "fd00:1::/64")), name="small"
@@ -194,7 +192,7 @@ def test_a_range_that_is_full_is_the_first_thing_said(node: EngineNode, project:
 
 
 def _spoil(node: EngineNode) -> None:
-    """Make of every attachment what its container is called."""
+    """Change every attachment as the name of its container says."""
     node.write(configuration("changed", mtu=1400))
     (node.conf_dir / "10-unwritten.conflist").unlink()
     records, intents = node.cache_dir / "results", node.cache_dir / "cni.node" / "intents"

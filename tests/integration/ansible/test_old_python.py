@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A node whose Python is too old says so in one sentence."""
+"""A node whose Python is too old causes an error in one sentence."""
 
 from __future__ import annotations
 
@@ -20,15 +20,13 @@ PYENV = pathlib.Path(os.environ.get("PYENV_ROOT") or pathlib.Path.home() / ".pye
 
 
 def interpreter(version: str) -> str:
-    """The path of a Python of this machine, or an empty string."""
+    """Return the path of a Python of this machine, or an empty string."""
     built = sorted(PYENV.glob(f"versions/{version}.*/bin/python3"))
     return str(built[0]) if built else shutil.which(f"python{version}", path="/usr/bin:/usr/local/bin") or ""
 
 
 @pytest.mark.parametrize("version", TOO_OLD)
-def test_a_role_says_in_one_sentence_that_the_nodes_python_is_too_old(
-    node: EngineNode, project: Project, version: str
-) -> None:
+def test_a_role_refuses_an_old_python_in_one_sentence(node: EngineNode, project: Project, version: str) -> None:
     path = interpreter(version)
     if not path:
         pytest.skip(f"there is no Python {version} here")

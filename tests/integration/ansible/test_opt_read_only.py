@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A node on which nothing can be written below /opt: one variable moves all that would be there."""
+"""A node with a read-only /opt: one variable moves every path below it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ELSEWHERE = pathlib.Path("/run/opt")
 
 @pytest.fixture
 def clean(node: EngineNode) -> t.Iterator[EngineNode]:
-    """A node whose /opt is empty and read-only."""
+    """Return a node whose /opt is empty and read-only."""
     with without_boot_files(node), tmpfs("/opt", "ro"):
         yield node
 
 
 @NEEDS_SYSTEMD
-def test_one_variable_moves_all_that_would_be_below_opt(clean: EngineNode, project: Project) -> None:
+def test_one_variable_moves_every_path_below_opt(clean: EngineNode, project: Project) -> None:
     variables: Json = {
         "cni_node_concerns": "plugins\nnetworks\nattachments",
         "cni_node_conflists": [{"config": reference_networks.network(reference_networks.PTP, name="wire")}],

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What an operator has to read of the playbooks, with Ansible's own callback."""
+"""The output of the playbooks with Ansible's default callback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ansible_collections.cni.node.tests.integration.ansible.test_playbooks impor
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
-# Names of this one node.
+# Several inventory names of this node.
 THREE = "one,two,three,"
 MOST_LINES = 60
 
@@ -33,7 +33,7 @@ def test_a_green_run_of_three_nodes_has_at_most_sixty_lines(node: EngineNode, pr
         assert len(output.splitlines()) <= MOST_LINES, output
 
 
-def test_what_differs_is_said_once_and_nothing_is_changed(node: EngineNode, project: Project) -> None:
+def test_differences_are_shown_once_and_nothing_is_changed(node: EngineNode, project: Project) -> None:
     variables = {**documented(), **UNMANAGED}
     project.run(PROVISION, **variables).succeeded()
     verified = project.run(VERIFY, **variables).succeeded()
@@ -43,14 +43,14 @@ def test_what_differs_is_said_once_and_nothing_is_changed(node: EngineNode, proj
     _drift(node)
     failed = project.run(VERIFY, **variables)
     assert all(one.require_unchanged_node() for one in failed.tasks)
-    # ansible-core 2.19 has lines of its own before these.
+    # ansible-core 2.19 prints additional lines before these.
     (fatal,) = [line for line in failed.output.splitlines() if line.startswith("fatal: [")]
     assert fatal.count("interface eth0 is gone") == 1
     failed["Require that nothing would change"].require_failure("\nnothing was changed; run cni.node.provision")
 
 
 def test_a_failed_run_still_shows_what_each_node_has(node: EngineNode, project: Project) -> None:
-    """File and attachment disagree after a network that cannot be attached was written."""
+    """Write a network that cannot be attached, so that file and attachment disagree."""
     variables: Json = {**documented(), **UNMANAGED, "cni_node_verify": False}
     project.run(PROVISION, **variables).succeeded()
     (given,) = variables["cni_node_conflists"]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The option `persist` of the module attachments: turned on and off, foretold, shown, refused; and what a role leaves."""
+"""The option `persist` of the module attachments: turned on and off, predicted, shown, refused, and set by roles."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def paths(*changes: tuple[pathlib.Path, str]) -> list[Json]:
 
 
 @NEEDS_SYSTEMD
-def test_it_is_turned_on_and_off_without_touching_the_attachment(clean: EngineNode, project: Project) -> None:
+def test_persist_is_turned_on_and_off_without_changing_the_attachment(clean: EngineNode, project: Project) -> None:
     open_network(clean, "lab")
     with namespaces("red"):
         played = project.play(
@@ -83,7 +83,7 @@ def test_it_is_turned_on_and_off_without_touching_the_attachment(clean: EngineNo
 
 
 @NEEDS_SYSTEMD
-def test_the_name_servers_of_what_is_not_made_anew_are_foretold(clean: EngineNode, project: Project) -> None:
+def test_name_servers_of_an_unchanged_attachment_are_predicted(clean: EngineNode, project: Project) -> None:
     open_network(clean, "lab", ADD=ScriptedAnswer(result={**RESULT, "dns": {"nameservers": ["10.9.0.1"]}}))
     with namespaces("red"):
         played = project.play(
@@ -102,8 +102,8 @@ def test_the_name_servers_of_what_is_not_made_anew_are_foretold(clean: EngineNod
 
 
 @NEEDS_SYSTEMD
-def test_what_a_module_leaves_is_the_program_that_the_collection_makes(clean: EngineNode, project: Project) -> None:
-    """The module runs from Ansible's own archive, and yet its sources are there; any later Python runs them."""
+def test_the_installed_boot_program_equals_the_collections_own(clean: EngineNode, project: Project) -> None:
+    """Build the program from Ansible's archive of the module; it contains the sources, so any later Python runs it."""
     open_network(clean, "lab")
     with namespaces("red"):
         project.play([task("attach", ATTACHMENTS, {"attachments": [item(persist=True)]})]).succeeded()
@@ -119,7 +119,7 @@ def test_what_a_module_leaves_is_the_program_that_the_collection_makes(clean: En
         assert told == "unchanged: the attachment of red (eth0) to network lab, 10.9.0.2\n"
 
 
-def test_it_is_refused_where_it_could_not_be_kept(clean: EngineNode, project: Project) -> None:
+def test_persist_is_refused_if_boot_files_cannot_be_written(clean: EngineNode, project: Project) -> None:
     open_network(clean, "lab")
     elsewhere = item("/run/elsewhere/blue", persist=True)
     with namespaces("red"):
@@ -133,7 +133,7 @@ def test_it_is_refused_where_it_could_not_be_kept(clean: EngineNode, project: Pr
 
 
 @NEEDS_SYSTEMD
-def test_the_roles_hand_it_on_and_take_all_of_it_away(clean: EngineNode, project: Project) -> None:
+def test_the_roles_pass_persist_on_and_remove_all_boot_files(clean: EngineNode, project: Project) -> None:
     open_network(clean, "lab")
     (clean.conf_dir / "10-lab.conflist").unlink()
     project.write("inventory/hosts", "node ansible_connection=local\n")

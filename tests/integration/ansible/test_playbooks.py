@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The collection's playbooks, called by their fully qualified names, with the variables that docs/playbooks.md shows."""
+"""The collection's playbooks by their fully qualified names, with the variables of docs/playbooks.md."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ansible_collections.cni.node.tests.support.state import State
 PLAYBOOKS = ("provision", "verify", "upgrade", "rollback", "report", "remove")
 PROVISION, VERIFY, UPGRADE, ROLLBACK, REPORT, REMOVE = (f"cni.node.{name}" for name in PLAYBOOKS)
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "playbooks.md"
-# Their kernel settings are the sandbox's own; the plugins are the distribution's.
+# Kernel settings belong to the sandbox; plugins come from the distribution.
 UNMANAGED = {"cni_node_concerns": "networks\nattachments"}
 COMPARED = "Require that nothing would change"
 CHECKED = "Check the variables and the addresses of all nodes"
@@ -36,7 +36,10 @@ BINARIES = ("bridge", "host-local", "loopback")
 
 
 def documented() -> Json:
-    """What node.yml has but the release, for those here are made of the distribution's plugins."""
+    """Return the variables of node.yml without the release:
+
+    the releases here are made of the distribution's plugins.
+    """
     (block,) = re.findall(r"```yaml\n# node.yml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     variables: Json = yaml.safe_load(block)
     return {name: value for name, value in variables.items() if name != "cni_node_plugins_version"}
@@ -56,7 +59,7 @@ def _plans(played: PlaybookRun, *modules: str) -> list[Json]:
 
 
 def _changed(played: PlaybookRun) -> dict[str, bool]:
-    """By module, of all that may change something."""
+    """Return the number of changed tasks by module."""
     done = _own(played.succeeded())
     return {one.module.rpartition(".")[2]: one.changed for one in done if one.module != "cni.node.node_info"}
 
@@ -68,7 +71,7 @@ def _changing(played: PlaybookRun) -> set[str]:
 CONCERNS = ("conflists", "netns", "attachments")
 
 
-def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: EngineNode, project: Project) -> None:
+def test_a_node_is_provisioned_verified_repaired_and_removed_completely(node: EngineNode, project: Project) -> None:
     _virgin(node)
     variables = {**documented(), **UNMANAGED}
     variables["cni_node_conflists"].append(
@@ -122,7 +125,7 @@ def test_a_node_is_provisioned_verified_mended_and_left_as_it_was(node: EngineNo
 def test_a_misspelled_variable_stops_every_playbook_before_the_node_is_asked(
     node: EngineNode, project: Project
 ) -> None:
-    """With purge, all attachments would go that the variable was to have."""
+    """Misspell the list of attachments: with purge, an empty list would remove them all."""
     node.write(reference_networks.network(reference_networks.PTP, name="kept"))
     variables = {**documented(), **UNMANAGED, "cni_node_purge": True}
     variables["cni_node_atachments"] = variables.pop("cni_node_attachments")
@@ -137,7 +140,7 @@ def test_a_misspelled_variable_stops_every_playbook_before_the_node_is_asked(
     assert "unknown variable: cni_verify_network (did you mean cni_verify_networks?)" in played.output
 
 
-def test_check_mode_foretells_the_attachments_that_follow_a_changed_network(node: EngineNode, project: Project) -> None:
+def test_check_mode_predicts_attachments_of_a_changed_network(node: EngineNode, project: Project) -> None:
     _virgin(node)
     variables = {**documented(), **UNMANAGED, "cni_node_verify": False}
     project.run(PROVISION, **variables).succeeded()
@@ -164,7 +167,7 @@ def _capabilities() -> Json:
 
 
 def _drift(node: EngineNode) -> None:
-    """An interface is lost, and there is one network and one attachment more of ours."""
+    """Delete an interface, and add a network and an attachment that the variables do not have."""
     Namespace("red").run("ip", "link", "delete", "eth0")
     leftover = reference_networks.network(
         reference_networks.bridge(bridge="cni9", ipam=reference_networks.host_local("10.9.0.0/16")), name="leftover"
@@ -173,20 +176,18 @@ def _drift(node: EngineNode) -> None:
     node.attach({"network": "leftover", "netns": "blue", "ifname": "eth9"})
 
 
-# What iptables itself leaves behind; and all of a network that the variables do not have.
+# iptables' own tables, and everything of a network that the variables do not have.
 BY_DESIGN = r" drwx|networks/leftover/|\bcni9\b|^[*:]|^COMMIT"
 
 
 def _is_as_before(before: State, after: State) -> None:
-    """What iptables says is not looked at in the words of nft once more."""
+    """Return whether the state is as before; nft's view of iptables' rules is skipped."""
     whole = {name: lines for name, lines in after.without(BY_DESIGN).sections.items() if name != "nftables"}
     difference = State({**whole, "nftables": []}).difference(before.without(BY_DESIGN))
     assert difference == "", difference
 
 
-def test_every_variable_of_networks_and_attachments_does_what_it_says_also_as_text(
-    node: EngineNode, project: Project
-) -> None:
+def test_every_variable_of_networks_and_attachments_works_also_as_text(node: EngineNode, project: Project) -> None:
     ScriptedPlugins(pathlib.Path("/opt/cni/mine")).write("lab-lab", ADD=ScriptedAnswer(result={}))
     item = {"network": "lab", "netns": "/run/netns/by-path", "container_id": "c1"}
     variables: Json = {
@@ -221,7 +222,7 @@ def test_every_variable_of_networks_and_attachments_does_what_it_says_also_as_te
 
 
 def _archive(project: Project, version: str, *, bridge: bytes | None = None) -> str:
-    """A release made of the distribution's plugins, on the controller; perhaps with another bridge."""
+    """Write a release of the distribution's plugins on the controller, optionally with a different bridge."""
     path = project.path / f"mine-{version}.tar"
     with tarfile.open(path, "w") as archive:
         for name in BINARIES:
@@ -242,7 +243,7 @@ def _table(played: PlaybookRun) -> str:
     return " ".join(line.split())
 
 
-def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: EngineNode, project: Project) -> None:
+def test_an_upgrade_rolls_back_if_a_network_fails(node: EngineNode, project: Project) -> None:
     _virgin(node)
     variables = {**documented(), "cni_node_concerns": ["plugins", "networks", "attachments"]}
     virgin = project.run(REPORT).tasks[0].before
@@ -285,7 +286,7 @@ def test_plugins_are_upgraded_rolled_back_and_kept_where_a_network_fails(node: E
         ("1.0.2", 0, "the new plugins stay, because no earlier release was kept"),
     ],
 )
-def test_an_upgrade_that_fails_claims_no_rollback_that_did_not_happen(
+def test_a_failed_upgrade_reports_a_rollback_only_if_it_happened(
     node: EngineNode, project: Project, before: str, keep: int, has: str
 ) -> None:
     node.plugins.path.rmdir()
@@ -297,7 +298,7 @@ def test_an_upgrade_that_fails_claims_no_rollback_that_did_not_happen(
     assert "rolled back" not in failed.output
 
 
-def test_networks_that_are_not_to_be_tried_fail_neither_an_upgrade_nor_a_rollback(
+def test_networks_excluded_from_verification_do_not_fail_an_upgrade_or_rollback(
     node: EngineNode, project: Project
 ) -> None:
     node.plugins.path.rmdir()
@@ -309,7 +310,7 @@ def test_networks_that_are_not_to_be_tried_fail_neither_an_upgrade_nor_a_rollbac
     assert _table(project.run(ROLLBACK, **variables).succeeded()).startswith("node 1.0.1 ")
 
 
-def test_verify_lists_what_differs_up_to_twenty(node: EngineNode, project: Project) -> None:
+def test_verify_lists_at_most_twenty_differences(node: EngineNode, project: Project) -> None:
     variables = {**documented(), **UNMANAGED}
     project.run(PROVISION, **variables).succeeded()
     red, blue = variables["cni_node_attachments"]
@@ -342,7 +343,7 @@ def test_verify_lists_what_differs_up_to_twenty(node: EngineNode, project: Proje
     ]
 
 
-def test_an_upgrade_that_is_refused_says_why_and_leaves_the_node_alone(project: Project) -> None:
+def test_a_refused_upgrade_gives_the_reason_and_changes_nothing(project: Project) -> None:
     refused = project.run(UPGRADE, cni_node_concerns="plugins", cni_node_keep="abc")
     refused[WHY_FAILED].require_failure(", and nothing was rolled back: ", "'keep' is of type")
     assert all(one.require_unchanged_node() for one in refused.tasks)
@@ -386,7 +387,7 @@ def test_removing_attachments_alone_removes_those_of_the_variables_and_networks_
 
 
 @pytest.mark.parametrize("playbook", [PROVISION, VERIFY, UPGRADE, REMOVE])
-def test_a_concern_that_nobody_knows_is_refused_at_once(project: Project, playbook: str) -> None:
+def test_an_unknown_concern_is_refused_before_any_task(project: Project, playbook: str) -> None:
     refused = project.run(playbook, cni_node_concerns="network\nplugins")
     assert refused.status != 0
     refused[CHECKED].require_failure(
@@ -406,7 +407,7 @@ def test_a_concern_that_nobody_knows_is_refused_at_once(project: Project, playbo
         ("cni_node_attachments", "- netns: red\n", UPGRADE),
     ],
 )
-def test_a_variable_of_another_form_is_refused_before_anything_is_done(
+def test_a_variable_of_the_wrong_type_is_refused_before_any_change(
     project: Project, variable: str, given: object, playbook: str
 ) -> None:
     refused = project.run(playbook, **{variable: given})
@@ -416,12 +417,12 @@ def test_a_variable_of_another_form_is_refused_before_anything_is_done(
     assert "run cni.node.provision" not in refused.output
 
 
-# Inventories of several names of this one node.
+# Inventories with several names of this node.
 TWO = "one,two,"
 
 
 @pytest.mark.parametrize("playbook", [PROVISION, "cni.node.gc", REMOVE])
-def test_serial_holds_for_every_playbook_that_changes_nodes(node: EngineNode, project: Project, playbook: str) -> None:
+def test_every_playbook_that_changes_nodes_honours_serial(node: EngineNode, project: Project, playbook: str) -> None:
     project.inventory = TWO
     node.write(reference_networks.network(reference_networks.PTP, name="kept"))
     for serial, plays in (("1", 2), ("", 1)):
@@ -451,14 +452,14 @@ OF_TAG = {"kernel": ["kernel"], "plugins": ["plugins"], "networks": ["conflists"
 
 
 @pytest.mark.parametrize("tag", [*OF_TAG, "verify"])
-def test_tags_choose_among_the_concerns(node: EngineNode, project: Project, tag: str) -> None:
+def test_tags_select_concerns(node: EngineNode, project: Project, tag: str) -> None:
     node.write(reference_networks.network(reference_networks.PTP, name="kept"))
     played = project.run(PROVISION, "--check", "--tags", tag, **_release(project, "1.0.1")).succeeded()
     assert [one.module.rpartition(".")[2] for one in _own(played)] == OF_TAG.get(tag, [tag])
 
 
 @pytest.mark.parametrize("nothing", ["", [], None])
-def test_no_concern_is_every_concern(project: Project, nothing: object) -> None:
+def test_an_empty_list_of_concerns_selects_all(project: Project, nothing: object) -> None:
     played = project.run(
         PROVISION, "--check", cni_node_concerns=nothing, cni_node_verify=False, **_release(project, "1.0.1")
     )
@@ -466,18 +467,18 @@ def test_no_concern_is_every_concern(project: Project, nothing: object) -> None:
 
 
 def _changed_files(before: State, after: State) -> str:
-    """What is kept of releases does not count."""
+    """Return the changed files, without the plugins' kept releases."""
     return before.without(r"cni\.node/plugins/").difference(after.without(r"cni\.node/plugins/"))
 
 
-def test_without_variables_only_plugins_are_asked_for(project: Project) -> None:
+def test_without_variables_only_the_concern_plugins_changes_a_node(project: Project) -> None:
     for playbook in (PROVISION, VERIFY, REMOVE):
         played = project.run(playbook, cni_node_concerns=["kernel", "networks", "attachments"])
         assert _changing(played) == set()
         assert all(one.require_unchanged_node() for one in played.tasks)
 
 
-def test_the_page_names_every_variable_and_playbook() -> None:
+def test_the_documentation_names_every_variable_and_playbook() -> None:
     page = PAGE.read_text(encoding="utf-8")
     root = PAGE.parents[1]
     playbooks = list((root / "playbooks").glob("*.yml"))

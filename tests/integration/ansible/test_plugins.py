@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module plugins: what is installed, kept, repaired, rolled back and removed, and what is left alone."""
+"""The module plugins: installed, kept, repaired, rolled back and removed files, and files that stay unchanged."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_archive_of_the_controller_is_found_like_any_file_and_installed_once(
     assert left == [], "what was sent is still there"
 
 
-def test_upgrade_prune_rollback_and_removal_leave_the_files_of_others_alone(node: EngineNode, project: Project) -> None:
+def test_upgrade_prune_rollback_and_removal_keep_foreign_files(node: EngineNode, project: Project) -> None:
     foreign = BIN_DIR / "calico"
     foreign.write_bytes(b"calico")
     foreign.chmod(0o4711)
@@ -80,7 +80,7 @@ def test_upgrade_prune_rollback_and_removal_leave_the_files_of_others_alone(node
     assert list(node.cache_dir.iterdir()) == []
 
 
-def test_a_running_plugin_is_no_obstacle_and_goes_on_running(node: EngineNode, project: Project) -> None:
+def test_a_running_plugin_can_be_replaced_and_continues(node: EngineNode, project: Project) -> None:
     sleep = pathlib.Path(shutil.which("sleep") or "/bin/sleep").resolve().read_bytes()
     old = releases.pack(project.path / "files" / "old.tgz", {"dhcp": sleep})
     new = releases.pack(project.path / "files" / "new.tgz", {"dhcp": sleep + b"2"})
@@ -115,7 +115,7 @@ def test_drift_is_found_and_repaired_without_the_source(node: EngineNode, projec
     assert {(path.stat().st_mode & 0o7777, path.owner()) for path in BIN_DIR.iterdir()} == {(0o755, "root")}
 
 
-def test_a_foreign_plugin_is_refused_taken_over_or_set_aside(node: EngineNode, project: Project) -> None:
+def test_a_foreign_plugin_is_refused_adopted_or_backed_up(node: EngineNode, project: Project) -> None:
     archive = releases.release(project.path / "files" / "plugins.tgz")
     shutil.copy2(releases.REFERENCE / "loopback", BIN_DIR / "loopback")
     (BIN_DIR / "static").write_bytes(b"of a package")
@@ -167,7 +167,7 @@ def test_directories_of_the_node_and_of_the_controller_are_sources(node: EngineN
     assert taken.result["kept"] == []
 
 
-def test_check_mode_says_that_a_source_is_not_there_yet(node: EngineNode, project: Project) -> None:
+def test_check_mode_reports_a_source_that_does_not_exist_yet(node: EngineNode, project: Project) -> None:
     wanted = {"source": "/srv/later.tgz", "remote_src": True, "version": "1"}
     played = project.play([task("predict", PLUGINS, wanted, check_mode=True), task("install", PLUGINS, wanted)])
     predicted = played["predict"].ok().require_unchanged_node()
@@ -176,7 +176,7 @@ def test_check_mode_says_that_a_source_is_not_there_yet(node: EngineNode, projec
     played["install"].require_no_change().require_failure("cannot read /srv/later.tgz: No such file or directory")
 
 
-def test_two_directories_have_nothing_to_do_with_each_other(node: EngineNode, project: Project) -> None:
+def test_two_directories_are_independent(node: EngineNode, project: Project) -> None:
     archive = releases.release(project.path / "files" / "plugins.tgz", "static")
     other = {"source": archive.name, "version": "1", "bin_dir": "/opt/cni/other"}
     played = project.play(

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module plugins: a full disk, a killed run, two runs at once."""
+"""The module plugins with a full disk, a killed run, and two simultaneous runs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def install(node: EngineNode, archive: pathlib.Path, version: str = "1", **optio
     return node.run("plugins", source=str(archive), remote_src=True, version=version, **options)
 
 
-def test_a_full_disk_leaves_everything_as_it_was(node: EngineNode, tmp_path: pathlib.Path) -> None:
+def test_a_full_disk_changes_nothing(node: EngineNode, tmp_path: pathlib.Path) -> None:
     old, new = (releases.release(tmp_path / f"{number}.tgz", revision=number) for number in "12")
     needed = sum(map(len, contents(*SMALL).values())) // 1024
-    # Room for two releases where three are wanted at a time, and for none.
+    # Space for two releases where three are needed, and for none.
     for directory, size in ((BIN_DIR, needed * 3 // 2), (node.cache_dir, needed * 3 // 2)):
         with tmpfs(directory, f"size={size}k,mode=755"):
             install(node, old).succeeded()
@@ -45,7 +45,7 @@ def test_a_full_disk_leaves_everything_as_it_was(node: EngineNode, tmp_path: pat
 
 
 def _without_times(before: tuple[list[str], list[str]]) -> tuple[list[str], list[str]]:
-    """The directory itself has had temporary files."""
+    """Return the state without the directory's own times, which temporary files change."""
     directory = next(line for line in tree_lines("/opt/cni", identity=True) if line.startswith("bin "))
     return [directory if line.startswith("bin ") else line for line in before[0]], before[1]
 
@@ -60,7 +60,7 @@ def test_a_run_killed_in_the_middle_is_finished_by_the_next_one(tmp_path: pathli
     killed: list[str] = []
     with Forks() as forks:
         while True:
-            # Or what an earlier run has kept would be put there in fewer steps.
+            # Otherwise files of an earlier run would be restored in fewer steps.
             for before in ({"state": "absent"}, arguments["1"]):
                 forks.run("plugins", before).require_result().succeeded()
             run = forks.run("plugins", arguments["2"], Fault("SIGKILL", len(killed), among=("rename",)))
@@ -77,7 +77,7 @@ def test_a_run_killed_in_the_middle_is_finished_by_the_next_one(tmp_path: pathli
     assert all(any(f" {place}/" in where for where in killed) for place in (STORE, BIN_DIR))
 
 
-def test_two_runs_at_once_do_one_after_the_other(node: EngineNode, tmp_path: pathlib.Path) -> None:
+def test_simultaneous_runs_are_serialised(node: EngineNode, tmp_path: pathlib.Path) -> None:
     archive = releases.release(tmp_path / "plugins.tgz")
     arguments = {"source": str(archive), "remote_src": True, "version": "1"}
     processes = [node.start("plugins", **arguments) for dummy in range(3)]

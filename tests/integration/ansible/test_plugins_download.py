@@ -39,7 +39,7 @@ def test_an_archive_is_downloaded_once(node: EngineNode, project: Project, tmp_p
     assert installed() == contents(*SMALL)
 
 
-def test_a_proxy_is_asked_where_there_is_one(node: EngineNode, project: Project, tmp_path: pathlib.Path) -> None:
+def test_a_configured_proxy_is_used(node: EngineNode, project: Project, tmp_path: pathlib.Path) -> None:
     archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
     with releases.served(archive.parent) as proxy:
         url = "http://mirror.invalid/plugins.tgz"
@@ -49,7 +49,7 @@ def test_a_proxy_is_asked_where_there_is_one(node: EngineNode, project: Project,
     assert proxy.requests == [url]
 
 
-def test_a_download_that_fails_says_why_and_changes_nothing(
+def test_a_failed_download_gives_the_reason_and_changes_nothing(
     node: EngineNode, project: Project, tmp_path: pathlib.Path
 ) -> None:
     www = tmp_path / "www"
@@ -87,7 +87,7 @@ def architecture() -> str:
 
 @contextlib.contextmanager
 def dribbling(beginning: bytes) -> t.Iterator[str]:
-    """The URL of a server that goes on for ever, a byte at a time."""
+    """Yield the URL of a server that sends one byte at a time without end."""
     ended = threading.Event()
 
     class Handler(socketserver.BaseRequestHandler):

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The distribution's plugins are called by no version that they contradict."""
+"""The distribution's plugins are not labelled with a version that they contradict."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ def test_an_upgrade_to_plugins_of_another_version_is_refused(node: EngineNode, p
 
 
 def supported() -> bytes:
-    """What the distribution's bridge supports."""
+    """Return the versions that the distribution's bridge supports."""
     argv, environment = [releases.REFERENCE / "bridge"], {"CNI_COMMAND": "VERSION"}
     return subprocess.run(argv, env=environment, input=b"{}", check=True, stdout=subprocess.PIPE).stdout

@@ -20,7 +20,7 @@ NEEDED = ("host-local", "ptp")
 
 @pytest.fixture
 def variables(node: EngineNode, project: Project) -> Json:
-    """A node of one network and one attachment that gets its plugins from nowhere else."""
+    """Return the variables of a node with one network and one attachment and no other source of plugins."""
     node.plugins.path.rmdir()
     node.conf_dir.rmdir()
     return {
@@ -37,7 +37,9 @@ def release(project: Project, name: str, *plugins: str) -> Json:
     return {"cni_node_plugins_source": str(path if path.exists() else releases.release(path, *plugins))}
 
 
-def test_needed_plugins_stay_until_what_needs_them_is_gone(node: EngineNode, project: Project, variables: Json) -> None:
+def test_needed_plugins_stay_until_their_last_user_is_removed(
+    node: EngineNode, project: Project, variables: Json
+) -> None:
     narrower = {**variables, **release(project, "less.tgz", "tuning")}
     alone = {"cni_node_concerns": "plugins", "cni_node_conflists": [], "cni_node_attachments": []}
     project.run(PROVISION, **{**narrower, **alone}).succeeded()
@@ -62,13 +64,13 @@ def test_needed_plugins_stay_until_what_needs_them_is_gone(node: EngineNode, pro
     assert removed.plan() == predicted.plan()
 
 
-def test_the_time_for_a_download_is_handed_on(node: EngineNode, project: Project, variables: Json) -> None:
+def test_the_download_timeout_reaches_the_module(node: EngineNode, project: Project, variables: Json) -> None:
     only: Json = {**variables, "cni_node_concerns": "plugins", "cni_node_download_timeout": "7"}
     done = project.run(PROVISION, "--check", "--tags", "plugins", **only).succeeded()[TASK]
     assert done.result["invocation"]["module_args"]["download_timeout"] == 7
 
 
-def test_the_networks_of_the_variables_need_their_plugins_before_they_are_written(
+def test_networks_of_the_variables_protect_their_plugins_before_they_are_written(
     node: EngineNode, project: Project, variables: Json
 ) -> None:
     only = {**variables, "cni_node_concerns": "plugins", "cni_node_verify": False}

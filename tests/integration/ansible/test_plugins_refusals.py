@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module plugins: what is not right is said in one sentence, and nothing is changed."""
+"""The module plugins refuses an error in one sentence and changes nothing."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _bad(files: pathlib.Path) -> dict[str, tuple[Json, tuple[str, ...]]]:
     }
 
 
-def test_it_says_what_is_wrong_and_changes_nothing(node: EngineNode, project: Project) -> None:
+def test_an_error_is_one_sentence_and_changes_nothing(node: EngineNode, project: Project) -> None:
     (BIN_DIR / "calico").write_bytes(b"calico")
     bad = _bad(project.path / "files")
     played = project.play([task(name, PLUGINS, arguments) for name, (arguments, dummy) in bad.items()])
@@ -78,7 +78,7 @@ def test_it_says_what_is_wrong_and_changes_nothing(node: EngineNode, project: Pr
     assert list(node.cache_dir.iterdir()) == []
 
 
-def test_check_mode_refuses_what_a_run_would_refuse(node: EngineNode, project: Project) -> None:
+def test_check_mode_refuses_the_same_as_a_run(node: EngineNode, project: Project) -> None:
     bad = _bad(project.path / "files")
     names = ("digest", "a page", "a page without digest", "cut off", "unknown plugin", "broken release", *_crafted())
     played = project.play([task(name, PLUGINS, bad[name][0]) for name in names], "--check")

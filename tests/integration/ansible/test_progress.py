@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The option `progress` of the module attachments: a batch done by several calls, which come to what one comes to."""
+"""The option `progress` of the module attachments: several calls with the result of a single one."""
 
 from __future__ import annotations
 
@@ -30,24 +30,22 @@ from ansible_collections.cni.node.tests.support.scripted_plugins import Scripted
 __all__ = ("clean",)
 
 NAMES = ("red", "blue", "green")
-# One container for each call.
+# One container per call.
 EACH: Json = {"workers": 1, "progress": 0.0001}
 
 
 def shown(played: PlaybookRun) -> list[str]:
-    """What is said of each line, without the times."""
+    """Return the progress lines without durations."""
     lines = re.findall(r"^\[node\] attachments: (.+)$", played.output, re.MULTILINE)
     return [re.sub(r"\d+(\.\d+)?(/s| s\b)", r"#\2", line) for line in lines]
 
 
 def calls(played: PlaybookRun) -> int:
-    """How often the node was asked, if it was played with -vvv."""
+    """Return the number of remote calls of a play with -vvv."""
     return played.output.count("Using module file")
 
 
-def test_a_long_batch_shows_how_far_it_is_and_comes_to_what_one_call_comes_to(
-    node: EngineNode, project: Project
-) -> None:
+def test_a_long_batch_shows_progress_and_has_the_result_of_a_single_call(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     args: Json = {"capability_args": {"bandwidth": {}}}
     items = [
@@ -72,7 +70,7 @@ def test_a_long_batch_shows_how_far_it_is_and_comes_to_what_one_call_comes_to(
     assert shown(played["several"])[2] == "4 of 8, 1 failed, #/s, slowest lab-lab # s"
     assert several.plan() == one.plan()
     assert several.warnings == one.warnings
-    # Not every ansible-core says how a module was called.
+    # Not every ansible-core prints the module's arguments.
     asked = [done.result.get("invocation", {}).get("module_args", {}) for done in (one, several)]
     assert asked[0].keys() == asked[1].keys()
     assert "_controller" not in asked[0]
@@ -83,7 +81,7 @@ def test_a_long_batch_shows_how_far_it_is_and_comes_to_what_one_call_comes_to(
     several.require_failure("attachments: 4 added, 2 failed, 2 removed; ")
 
 
-def test_what_ends_in_time_takes_one_call_and_shows_nothing(node: EngineNode, project: Project) -> None:
+def test_a_short_batch_takes_one_call_and_shows_no_progress(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     items = [item("red", container_id=f"c{number}") for number in range(100)]
     with namespace("red"):
@@ -94,9 +92,7 @@ def test_what_ends_in_time_takes_one_call_and_shows_nothing(node: EngineNode, pr
     assert (calls(again), shown(again)) == (1, [])
 
 
-def test_check_mode_foretells_a_long_batch_and_a_second_run_finds_nothing_to_do(
-    node: EngineNode, project: Project
-) -> None:
+def test_check_mode_predicts_a_long_batch_and_a_second_run_changes_nothing(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     items = [item(name) for name in NAMES]
     with namespaces(*NAMES):
@@ -110,7 +106,7 @@ def test_check_mode_foretells_a_long_batch_and_a_second_run_finds_nothing_to_do(
 
 
 @NEEDS_SYSTEMD
-def test_a_long_batch_has_what_a_reboot_needs_once(clean: EngineNode, project: Project) -> None:
+def test_a_long_batch_installs_the_boot_files_once(clean: EngineNode, project: Project) -> None:
     open_network(clean, "lab")
     lasting = {"attachments": [item("red", persist=True), item("blue"), item("green")], **EACH}
     plain = {"attachments": [item("red"), item("blue"), item("green", persist=True)], **EACH}
@@ -130,7 +126,7 @@ def test_a_long_batch_has_what_a_reboot_needs_once(clean: EngineNode, project: P
     assert played.require_converged("off").result["files"] == paths(*((path, "removed") for path in reversed(FILES)))
 
 
-def test_what_was_done_is_told_where_a_call_is_lost(node: EngineNode, project: Project) -> None:
+def test_finished_items_are_reported_if_a_call_is_lost(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     open_network(node, "slow")
     items = [item("red"), item("blue", network="slow"), item("green")]
@@ -149,7 +145,7 @@ def test_what_was_done_is_told_where_a_call_is_lost(node: EngineNode, project: P
     assert again.actions() == {"red": "checked", "blue": "recreated", "green": "added"}
 
 
-def test_where_nothing_is_to_be_logged_no_plugin_is_named(node: EngineNode, project: Project) -> None:
+def test_no_log_hides_the_names_of_plugins(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     with namespaces(*NAMES):
         given = {"attachments": [item(name) for name in NAMES[:2]]}
@@ -158,7 +154,7 @@ def test_where_nothing_is_to_be_logged_no_plugin_is_named(node: EngineNode, proj
     assert shown(played) == ["1 of 2, #/s"]
 
 
-def test_in_the_background_it_is_one_call(node: EngineNode, project: Project) -> None:
+def test_an_async_task_takes_one_call(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
     with namespaces(*NAMES):
         given = {"attachments": [item(name) for name in NAMES], **EACH}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The playbook remove takes away the bridges, chains and tables that only the removed networks used, and nothing else."""
+"""The playbook remove removes the bridges, chains and tables that only the removed networks used, and nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import En
 
 PROVISION, REMOVE = "cni.node.provision", "cni.node.remove"
 COLLECT = "Remove leaks"
-# Where the plugins have rules of their own; a rule of the operator in each, so that iptables has its tables before.
+# Tables in which the plugins have rules; the operator's rule in each makes iptables create them first.
 HOOKS = (("nat", "PREROUTING"), ("nat", "INPUT"), ("nat", "OUTPUT"), ("nat", "POSTROUTING"), ("filter", "FORWARD"))
 FIREWALL: Json = {**reference_networks.FIREWALL, "ingressPolicy": "same-bridge"}
 PORTS: Json = {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}
@@ -38,7 +38,7 @@ def variables(*plugins: Json, **keys: t.Any) -> Json:
 
 
 def operator_rules() -> None:
-    """Those of the node's operator, of both families."""
+    """Return the operator's rules of both families."""
     for tool in ("iptables", "ip6tables"):
         for table, chain in HOOKS:
             rule = ["-A", chain, "-m", "comment", "--comment", "the operator's", "-j", "ACCEPT"]
@@ -60,7 +60,7 @@ def links_and_rules() -> Json:
     }
 
 
-def test_remove_leaves_the_links_and_rules_that_the_node_had_before(node: EngineNode, project: Project) -> None:
+def test_remove_keeps_the_links_and_rules_that_existed_before(node: EngineNode, project: Project) -> None:
     operator_rules()
     before = links_and_rules()
     given = variables()
@@ -76,7 +76,7 @@ def test_remove_leaves_the_links_and_rules_that_the_node_had_before(node: Engine
     assert again[COLLECT].result["findings"] == []
 
 
-def test_a_bridge_that_another_network_names_stays(node: EngineNode, project: Project) -> None:
+def test_a_bridge_of_another_network_stays(node: EngineNode, project: Project) -> None:
     given = variables()
     project.run(PROVISION, **given).succeeded()
     path = node.write(

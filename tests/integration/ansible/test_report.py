@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The report claims nothing of a node that was not looked at."""
+"""The report shows nothing as known for a node that was not examined."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ LOSSES: dict[str, tuple[t.Callable[[EngineNode], None], str, str]] = {
 
 
 @pytest.mark.parametrize(("lose", "trouble", "drift"), LOSSES.values(), ids=LOSSES)
-def test_what_is_gone_is_trouble(
+def test_lost_parts_are_shown_as_problems(
     node: EngineNode, project: Project, lose: t.Callable[[EngineNode], None], trouble: str, drift: str
 ) -> None:
     node.plugins.path.rmdir()

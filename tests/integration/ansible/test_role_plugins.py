@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The role cni_plugins, with what a survey gives: text."""
+"""The role cni_plugins with text values from a survey."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_survey_can_install_roll_back_and_remove(node: EngineNode, project: Pr
     assert not found.exists()
 
 
-def test_without_variables_it_is_the_newest_release_that_is_known(node: EngineNode, project: Project) -> None:
+def test_without_variables_the_newest_known_release_is_installed(node: EngineNode, project: Project) -> None:
     mirror = play(project, source="http://127.0.0.1:9/cni/")
     mirror[TASK].require_failure("cannot download http://127.0.0.1:9/cni/cni-plugins-linux-", "-v1.9.1.tgz")
     play(project, source="/nowhere.tgz")[TASK].require_failure("/nowhere.tgz is not on the controller")

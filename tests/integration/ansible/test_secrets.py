@@ -26,7 +26,7 @@ TOP = pathlib.Path(__file__).parents[3]
 PASSWORD = "s3/cr@t:wörd"
 ENCODED = urllib.parse.quote(PASSWORD, safe="")
 IN_URL = f"//me:{ENCODED}@"
-# Ansible itself shows the lines of a task that fails, as they are written.
+# Ansible itself shows the source lines of a failed task.
 SECRETS = {"secret": PASSWORD, "encoded": ENCODED}
 BY_VARIABLE = "//me:{{ encoded }}@"
 
@@ -40,7 +40,7 @@ def _hidden(played: PlaybookRun, node: EngineNode) -> None:
 
 
 @pytest.mark.parametrize("way", ["in the URL", "by options"])
-def test_the_password_of_a_mirror_is_nowhere(
+def test_the_password_of_a_mirror_is_neither_shown_nor_stored(
     node: EngineNode, project: Project, tmp_path: pathlib.Path, way: str
 ) -> None:
     archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
@@ -93,7 +93,7 @@ def test_the_role_shows_no_password_either(node: EngineNode, project: Project, t
     _hidden(played, node)
 
 
-def test_without_the_controller_s_half_the_module_hides_it_as_well(node: EngineNode) -> None:
+def test_the_module_hides_the_password_without_its_action_plugin(node: EngineNode) -> None:
     given = {"source": f"http:{IN_URL}127.0.0.2:9/plugins.tgz", "checksum": OTHER}
     done = wait_for_result(node.start("plugins", **given))
     done.require_failure("cannot download http://127.0.0.2:9/plugins.tgz: ")
@@ -101,12 +101,12 @@ def test_without_the_controller_s_half_the_module_hides_it_as_well(node: EngineN
     assert not any(secret in json.dumps(done.result) for secret in (ENCODED, PASSWORD, "s3/cr"))
 
 
-# They are given no network, attachment or source, and say nothing that one has.
+# These tasks get no network, attachment or source, and print nothing of one.
 WITHOUT_SECRETS = {"cni.node.netns"}
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_task_that_may_have_a_secret_has_the_switch_of_its_role(role: str) -> None:
+def test_every_task_with_a_possible_secret_has_its_roles_no_log(role: str) -> None:
     tasks = [one for path in (TOP / "roles" / role / "tasks").glob("*.yml") for one in yaml.safe_load(path.read_text())]
     own = [one for one in tasks if any(key.startswith("cni.node.") and key not in WITHOUT_SECRETS for key in one)]
     assert own
@@ -121,7 +121,7 @@ def test_every_task_that_may_have_a_secret_has_the_switch_of_its_role(role: str)
 
 
 @pytest.mark.parametrize("is_hidden", ["yes", ""])
-def test_with_the_switch_no_value_of_a_variable_is_shown(node: EngineNode, project: Project, is_hidden: str) -> None:
+def test_no_log_hides_every_value_of_a_variable(node: EngineNode, project: Project, is_hidden: str) -> None:
     network = reference_networks.network({**reference_networks.PTP, "args": {"cni": {"token": PASSWORD}}})
     item = {"network": "net", "netns": "blue", "args": {"TOKEN": PASSWORD}}
     variables: Json = {

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a survey gives is text, and an answer that is empty means the default, for every variable of roles and playbooks."""
+"""A survey gives text, and an empty answer selects the default, for every variable of roles and playbooks."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def of_role(role: str) -> list[str]:
     return sorted(name for name in known_variables() if name.startswith(f"{role}_"))
 
 
-def asked(played: PlaybookRun) -> list[tuple[str, t.Any]]:
-    """What modules of this collection were asked for, or why they refused."""
+def read_module_arguments(played: PlaybookRun) -> list[tuple[str, t.Any]]:
+    """Return the arguments of this collection's modules, or their error."""
     own = [one for one in played.tasks if one.module.startswith("cni.node.") and one.status != "skipped"]
     assert own, played.output
     return [(one.module, one.result.get("invocation", {}).get("module_args") or one.msg) for one in own]
@@ -37,33 +37,33 @@ def run_role(project: Project, role: str, **variables: t.Any) -> PlaybookRun:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_empty_answers_are_the_defaults_of_a_role(node: EngineNode, project: Project, role: str) -> None:
+def test_empty_answers_select_the_defaults_of_a_role(node: EngineNode, project: Project, role: str) -> None:
     node.write(reference_networks.network(reference_networks.PTP, name="here"))
-    # A node of this kind installs nothing and reaches no other; what it would fetch is in its message.
+    # The node installs nothing and has no network; the message names the source that it would fetch.
     own = UNMANAGED if role == "cni_node" else {}
     usual, empty = (run_role(project, role, **{**given, **own}) for given in ({}, dict.fromkeys(of_role(role), "")))
-    assert asked(empty) == asked(usual)
+    assert read_module_arguments(empty) == read_module_arguments(usual)
     assert empty.status == usual.status
 
 
 @pytest.mark.parametrize("playbook", ["provision", "verify", "upgrade", "rollback", "report", "gc", "remove"])
-def test_empty_answers_are_the_defaults_of_a_playbook(node: EngineNode, project: Project, playbook: str) -> None:
+def test_empty_answers_select_the_defaults_of_a_playbook(node: EngineNode, project: Project, playbook: str) -> None:
     node.write(reference_networks.network(reference_networks.PTP, name="here"))
     every = dict.fromkeys(of_role("cni_node"), "")
     answers: list[Json] = [UNMANAGED, {**every, **UNMANAGED}]
     usual, empty = (project.run(f"cni.node.{playbook}", "--check", **given) for given in answers)
-    assert asked(empty) == asked(usual)
+    assert read_module_arguments(empty) == read_module_arguments(usual)
     assert empty.status == usual.status
 
 
 def test_numbers_and_flags_may_be_text(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network(reference_networks.PTP, name="here"))
     played = run_role(project, "cni_attachments", cni_attachments_purge="yes")
-    assert dict(asked(played))["cni.node.attachments"]["purge"] is True
+    assert dict(read_module_arguments(played))["cni.node.attachments"]["purge"] is True
     played = run_role(project, "cni_verify", cni_verify_gateway_timeout="0")
-    assert dict(asked(played))["cni.node.verify"]["gateway_timeout"] == 0
+    assert dict(read_module_arguments(played))["cni.node.verify"]["gateway_timeout"] == 0
     played = run_role(project, "cni_kernel", cni_kernel_persist="false", cni_kernel_packages="false")
-    assert dict(asked(played))["cni.node.kernel"]["persist"] is False
+    assert dict(read_module_arguments(played))["cni.node.kernel"]["persist"] is False
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_numbers_and_flags_may_be_text(node: EngineNode, project: Project) -> No
         ("cni_attachments", {"cni_attachments_check": "sometimes"}, "value of cni_attachments_check must be one of"),
     ],
 )
-def test_what_is_no_answer_is_refused(project: Project, role: str, answers: Json, message: str) -> None:
+def test_an_invalid_answer_is_refused(project: Project, role: str, answers: Json, message: str) -> None:
     played = run_role(project, role, **answers)
     assert played.status != 0
     assert message in played.output.replace("\n", " ")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What others may name and say reaches the operator as visible text, whatever bytes it has, and no result is lost for it."""
+"""Names and messages from others are shown as visible text, whatever their bytes, and never lose a result."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from ansible_collections.cni.node.tests.support.scripted_plugins import Scripted
 
 ATTACHMENTS, INFO = "cni.node.attachments", "cni.node.node_info"
 UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-# It clears the screen, and turns the direction of writing around.
+# Clears the screen and reverses the direction of writing.
 TRICK, SHOWN = "\x1b[2J\u202egone", r"\x1b[2J\u202egone"
 
 
 def safe(played: PlaybookRun) -> PlaybookRun:
-    """Neither on the terminal nor in a result is there anything but text."""
+    """Assert that the terminal and the result have only visible text."""
     for text in texts([played.output, *(one.result for one in played.tasks)]):
         assert not UNSAFE.search(text), ascii(text)
     return played
@@ -45,9 +45,7 @@ def texts(value: t.Any) -> t.Iterator[str]:
             yield from texts(one)
 
 
-def test_a_change_is_reported_though_a_link_is_renamed_to_bytes_that_are_no_text(
-    node: EngineNode, project: Project
-) -> None:
+def test_a_change_is_reported_despite_an_undecodable_link_name(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network(reference_networks.bridge()))
     wanted = {"attachments": [{"network": "net", "netns": "blue"}]}
     with namespace("blue") as blue:
@@ -60,7 +58,7 @@ def test_a_change_is_reported_though_a_link_is_renamed_to_bytes_that_are_no_text
     assert r"caf\udce9\x1b[2J" in again.entries[0]["reason"]
 
 
-def test_what_a_plugin_says_cannot_drive_the_terminal(node: EngineNode, project: Project) -> None:
+def test_a_plugins_message_cannot_control_the_terminal(node: EngineNode, project: Project) -> None:
     error = {"code": 100, "msg": f"msg {TRICK}", "details": f"first {TRICK}\nsecond\r"}
     open_network(node, "loud", ADD=ScriptedAnswer(error=error, stderr=f"stderr {TRICK}"))
     extra = {"ips": [{"address": "10.9.0.2/24"}], f"odd{TRICK}": TRICK}
@@ -75,7 +73,7 @@ def test_what_a_plugin_says_cannot_drive_the_terminal(node: EngineNode, project:
     assert done.entries[1]["result"][f"odd{SHOWN}"] == SHOWN
 
 
-def test_what_a_server_answers_cannot_drive_the_terminal(node: EngineNode, project: Project) -> None:
+def test_a_servers_answer_cannot_control_the_terminal(node: EngineNode, project: Project) -> None:
     class Handler(http.server.BaseHTTPRequestHandler):
         def log_message(self, *arguments: t.Any) -> None:
             pass
@@ -106,7 +104,7 @@ NAMES = {
 @pytest.mark.parametrize(
     "content", [b"{", json.dumps(reference_networks.network(reference_networks.bridge(), name="odd")).encode()]
 )
-def test_names_of_files_on_the_node_are_one_line_of_text(node: EngineNode, project: Project, content: bytes) -> None:
+def test_file_names_of_the_node_are_shown_on_one_line(node: EngineNode, project: Project, content: bytes) -> None:
     for name in NAMES:
         pathlib.Path(os.fsdecode(os.fsencode(node.conf_dir) + b"/" + name)).write_bytes(content)
     conflist: Json = {"config": reference_networks.network(reference_networks.bridge(bridge="br1"), name="net")}
@@ -124,7 +122,7 @@ def test_names_of_files_on_the_node_are_one_line_of_text(node: EngineNode, proje
                 "--diff",
             )
         )
-    # The end of a line is text, and data as it is; in a sentence, it would begin another one.
+    # A line end stays in data; in a message it would start another line.
     shown = {text.replace(r"\n", "\n") for text in NAMES.values()}
     assert {os.path.basename(one["path"]) for one in played["look"].result["networks"]} == shown
     if content == b"{":
@@ -133,7 +131,7 @@ def test_names_of_files_on_the_node_are_one_line_of_text(node: EngineNode, proje
             assert any(text in warning for warning in played["write"].warnings), played["write"].warnings
 
 
-def test_names_of_files_on_the_controller_are_one_line_of_text(project: Project, tmp_path: pathlib.Path) -> None:
+def test_file_names_of_the_controller_are_shown_on_one_line(project: Project, tmp_path: pathlib.Path) -> None:
     directory = tmp_path / "files"
     directory.mkdir()
     for name in NAMES:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The playbook validate, which needs no node, and the page about validation."""
+"""The playbook validate, which needs no node, and the documentation of validation."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def written(project: Project, *networks: Json) -> list[str]:
     ]
 
 
-def test_files_without_errors_pass_and_warnings_are_seen(project: Project) -> None:
+def test_files_without_errors_pass_and_warnings_are_shown(project: Project) -> None:
     played = project.run(VALIDATE, cni_node_conflist_files=written(project, GOOD, ODD)).succeeded()
     assert "warning: " in played.output
     assert "(unknown-key)" in played.output
     assert "0 errors and 1 warning in 2 files and the variables of 0 hosts" in played.output
 
 
-def test_one_per_line_is_a_list_too(project: Project) -> None:
+def test_a_list_may_be_one_item_per_line(project: Project) -> None:
     assert "in 2 files" in project.run(VALIDATE, cni_node_conflist_files="\n".join(written(project, GOOD, ODD))).output
 
 
-def test_an_error_fails_and_everything_is_said_before(project: Project) -> None:
+def test_an_error_fails_after_all_findings_are_shown(project: Project) -> None:
     files = [*written(project, GOOD, ODD, TYPO), str(project.path), "nowhere.conflist"]
     played = project.run(VALIDATE, cni_node_conflist_files=files)
     assert played.status != 0
@@ -46,7 +46,7 @@ def test_an_error_fails_and_everything_is_said_before(project: Project) -> None:
     assert "3 errors and 1 warning in 5 files" in played.output
 
 
-def test_a_warning_fails_where_it_is_to_be_strict(project: Project) -> None:
+def test_a_warning_fails_in_strict_mode(project: Project) -> None:
     files = written(project, ODD)
     assert project.run(VALIDATE, cni_node_conflist_files=files, cni_node_validate_strict=True).status != 0
     levels = ["specification", "consistency"]
@@ -77,7 +77,7 @@ def test_attachments_are_validated_with_their_networks_in_files_and_in_variables
 
 
 def _inventory(project: Project, **hosts: Json) -> None:
-    """Have an inventory of nodes that nobody could reach, each with variables of its own."""
+    """Write an inventory of unreachable nodes, each with its own variables."""
     unreachable = {
         "ansible_connection": "ssh",
         "ansible_host": "192.0.2.1",
@@ -88,7 +88,7 @@ def _inventory(project: Project, **hosts: Json) -> None:
     project.inventory = str(project.write("inventory.yml", json.dumps({"nodes": {"hosts": nodes}})))
 
 
-def test_the_variables_of_each_host_are_validated_and_what_is_the_same_is_said_once(project: Project) -> None:
+def test_variables_of_each_host_are_validated_and_equal_findings_shown_once(project: Project) -> None:
     subnet = {"config": {**GOOD, "name": "net", "plugins": [{"type": "bridge", "ipam": "{{ own_ipam }}"}]}}
     right, wrong = ({"type": "host-local", "subnet": subnet} for subnet in ("10.1.0.0/24", "10.1.0.1/24"))
     hosts: dict[str, Json] = {
@@ -130,13 +130,13 @@ def test_without_an_inventory_the_variables_of_the_command_line_are_validated(pr
     assert "error: localhost: conflists[0]: /plugins/0/isGatway: " in played.output
 
 
-def test_nothing_to_validate_is_no_success(project: Project) -> None:
+def test_validate_fails_if_there_is_nothing_to_validate(project: Project) -> None:
     played = project.run(VALIDATE)
     assert played.status != 0
     assert "nothing to validate: set cni_node_conflist_files" in played.output
 
 
-def test_blank_lines_are_no_files_and_an_empty_list_is_no_network(project: Project) -> None:
+def test_blank_lines_and_an_empty_list_are_ignored(project: Project) -> None:
     (good,) = written(project, GOOD)
     assert "in 1 file and" in project.run(VALIDATE, cni_node_conflist_files=f"\n {good}\n\n").succeeded().output
     played = project.run(VALIDATE, cni_node_conflists="[]", cni_node_conflist_files="\n")
@@ -144,13 +144,13 @@ def test_blank_lines_are_no_files_and_an_empty_list_is_no_network(project: Proje
     assert "nothing to validate: " in played.output
 
 
-def test_without_a_level_nothing_is_validated_and_that_is_no_success(project: Project) -> None:
+def test_validate_fails_without_a_level(project: Project) -> None:
     played = project.run(VALIDATE, cni_node_conflist_files=written(project, TYPO), cni_node_validate_levels=["node"])
     assert played.status != 0
     assert "cni_node_validate_levels: no level is left without 'node'" in played.output
 
 
-def test_the_page_has_every_code_and_no_other() -> None:
+def test_the_documentation_has_every_code_and_no_other() -> None:
     listed = set(re.findall(r"^\| (`[^|]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     named = {code for line in listed for code in re.findall(r"`([a-z-]+)`", line)} - set(LEVELS)
     assert named == set(CODES)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module verify: each network tried with the real plugins, and nothing left behind."""
+"""The module verify tries each network with the real plugins and removes everything afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.cni.node.tests.integration.engine.engine_node import En
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 VERIFY = "cni.node.verify"
-# Of plugins, for all attachments there will ever be.
+# Chains that plugins create once for all attachments.
 STAYS = r" drwx|/last_reserved_ip|/lock |\bcni[01]\b|\bveth|^[*:]|^COMMIT|/\.gate "
 
 
@@ -41,7 +41,7 @@ def dual_stack(**keys: t.Any) -> Json:
     return reference_networks.network(reference_networks.bridge(ipam=ranges, **keys), name="dual")
 
 
-def test_every_network_is_tried_and_nothing_is_left(node: EngineNode, project: Project) -> None:
+def test_every_network_is_verified_and_nothing_is_left(node: EngineNode, project: Project) -> None:
     node.write(dual_stack())
     node.write(reference_networks.network(reference_networks.LOOPBACK, name="loop"))
     played = project.play(thrice("verify", VERIFY, {}))
@@ -56,7 +56,7 @@ def test_every_network_is_tried_and_nothing_is_left(node: EngineNode, project: P
     assert played["verify, again"].ok().msg == done.msg
 
 
-def test_a_network_that_fails_does_not_keep_the_others_from_being_tried(node: EngineNode, project: Project) -> None:
+def test_a_failing_network_does_not_stop_the_others(node: EngineNode, project: Project) -> None:
     node.write(dual_stack())
     node.write(reference_networks.network({"type": "nowhere"}, name="without"))
     name = open_network(node, "broken", ADD=ScriptedAnswer(error={"code": 100, "msg": "out of order"}))
@@ -70,7 +70,7 @@ def test_a_network_that_fails_does_not_keep_the_others_from_being_tried(node: En
     }
 
 
-def test_a_network_whose_plugins_are_not_ready_is_named_and_not_tried(node: EngineNode, project: Project) -> None:
+def test_a_network_with_unready_plugins_is_named_and_skipped(node: EngineNode, project: Project) -> None:
     node.write({**dual_stack(), "cniVersion": "1.0.0"})
     for code in (50, 51):
         node.plugins.write(f"lab-{code}", STATUS=ScriptedAnswer(error={"code": code, "msg": f"the agent says {code}"}))
@@ -90,7 +90,7 @@ def test_a_network_whose_plugins_are_not_ready_is_named_and_not_tried(node: Engi
     assert node.plugins.calls(command="ADD") == []
 
 
-def test_check_mode_says_what_is_missing_and_fails_for_none_of_it(node: EngineNode, project: Project) -> None:
+def test_check_mode_reports_missing_parts_without_failing(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network({"type": "nowhere"}, name="without"))
     played = project.play([task("verify", VERIFY, {"networks": ["without", "unknown"]}, check_mode=True)])
     trials = by_network(played["verify"].ok().require_unchanged_node())
@@ -98,7 +98,7 @@ def test_check_mode_says_what_is_missing_and_fails_for_none_of_it(node: EngineNo
     assert "no network 'unknown'" in trials["unknown"]["reason"]
 
 
-def test_a_gateway_that_is_silent_is_a_failure_unless_it_is_not_asked(node: EngineNode, project: Project) -> None:
+def test_a_silent_gateway_fails_unless_pinging_is_disabled(node: EngineNode, project: Project) -> None:
     node.write(dual_stack(isGateway=False))
     done = left_nothing(verified(project, gateway_timeout=0.5))
     done.require_failure(
@@ -108,9 +108,7 @@ def test_a_gateway_that_is_silent_is_a_failure_unless_it_is_not_asked(node: Engi
     assert verified(project, gateway_timeout=0).ok().msg == "networks: 1 verified"
 
 
-def test_a_gateway_behind_sbr_is_asked_from_the_address_that_its_rules_are_for(
-    node: EngineNode, project: Project
-) -> None:
+def test_a_gateway_behind_sbr_is_pinged_from_the_routed_address(node: EngineNode, project: Project) -> None:
     ranges = reference_networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=reference_networks.DEFAULT_ROUTES)
     plugins: list[Json] = [reference_networks.bridge(ipam=ranges), {"type": "sbr"}]
     node.write(reference_networks.network(*plugins, name="source"))
@@ -119,7 +117,7 @@ def test_a_gateway_behind_sbr_is_asked_from_the_address_that_its_rules_are_for(
     assert by_network(done)["source"]["gateways"] == gateways
 
 
-def test_a_device_is_not_taken_from_the_node_unless_its_network_is_named(node: EngineNode, project: Project) -> None:
+def test_a_device_stays_on_the_node_unless_its_network_is_named(node: EngineNode, project: Project) -> None:
     reference_networks.make_uplink()
     node.write(reference_networks.network(reference_networks.HOST_DEVICE, name="device"))
     done = verified(project).ok().require_unchanged_node()
@@ -127,7 +125,7 @@ def test_a_device_is_not_taken_from_the_node_unless_its_network_is_named(node: E
     assert left_nothing(verified(project, networks=["device"]).ok()).msg == "networks: 1 verified"
 
 
-def test_what_a_killed_run_has_left_is_taken_away_by_the_next(node: EngineNode, project: Project) -> None:
+def test_a_run_removes_what_a_killed_run_left(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))
     node.plugins.write("stall")
     before = verified(project).ok().after
@@ -148,7 +146,7 @@ def test_what_a_killed_run_has_left_is_taken_away_by_the_next(node: EngineNode, 
     ("command", "reason"),
     [("ADD", "an earlier run was interrupted at ADD"), ("CHECK", "an earlier run was interrupted before DEL")],
 )
-def test_what_a_killed_run_has_attached_is_not_taken_for_what_is_tried(
+def test_an_attachment_of_a_killed_run_is_not_reused(
     node: EngineNode, project: Project, command: str, reason: str
 ) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))
@@ -166,7 +164,7 @@ def test_what_a_killed_run_has_attached_is_not_taken_for_what_is_tried(
     assert [call.command for call in node.plugins.calls("stall")[until_then:]] == ["DEL", "ADD", "CHECK", "DEL"]
 
 
-def test_what_cannot_be_detached_is_not_tried_again(node: EngineNode, project: Project) -> None:
+def test_a_network_that_cannot_be_detached_is_not_tried_again(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network(reference_networks.LOOPBACK, {"type": "stall"}, name="stuck"))
     node.plugins.write("stall", DEL=ScriptedAnswer(error={"code": 100, "msg": "out of order"}))
     verified(project).require_failure("plugin stall failed (DEL): out of order")
@@ -178,7 +176,7 @@ def test_what_cannot_be_detached_is_not_tried_again(node: EngineNode, project: P
 
 
 @pytest.mark.parametrize("value", [-1, "nan"])
-def test_a_time_that_is_none_is_refused(project: Project, value: object) -> None:
+def test_an_invalid_timeout_is_refused(project: Project, value: object) -> None:
     verified(project, gateway_timeout=value).require_unchanged_node().require_failure(
         "gateway_timeout: ", "expected: a number above 0"
     )

@@ -103,7 +103,7 @@ def test_stderr_of_a_successful_plugin_is_shown_at_higher_verbosity(
     assert entry.get("stderr") == (shown if verbosity >= 3 else None)
 
 
-def test_truncated_stderr_causes_a_warning(ensure: Ensure, plugins: ScriptedPlugins) -> None:
+def test_omitted_stderr_causes_a_warning(ensure: Ensure, plugins: ScriptedPlugins) -> None:
     plugins.write(
         "lab",
         ADD=ScriptedAnswer(result=RESULT, stderr_bytes=1024 * 1024),

@@ -79,7 +79,7 @@ def test_kept_files_are_reported(ensure: Ensure, tmp_path: pathlib.Path) -> None
     assert os.listdir(tmp_path / "opt" / "bin") == ["ptp"]
 
 
-def test_kept_files_are_reported_with_their_rollback_release(ensure: Ensure, tmp_path: pathlib.Path) -> None:
+def test_kept_files_are_reported_with_their_backup(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "opt" / "bin" / "ptp"
     path.parent.mkdir(parents=True)
     path.write_text("my own", encoding="ascii")

@@ -89,7 +89,7 @@ def test_a_list_may_be_in_a_file_of_any_name_differs_from_libcni(tmp_path: pathl
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
 def test_a_single_plugin_of_1_0_0_or_later_is_refused_differs_from_libcni(tmp_path: pathlib.Path, version: str) -> None:
     found = load(tmp_path, {"10-a.conf": single("n", "a", version)})
-    assert "has none but lists since 1.0.0" in found.broken[str(tmp_path / "10-a.conf")].details
+    assert "only has lists since 1.0.0" in found.broken[str(tmp_path / "10-a.conf")].details
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_signal_is_told_by_its_name(node: ConformanceNode, number: signal.Sign
 def test_complaints_are_told_with_the_exit_status(node: ConformanceNode) -> None:
     error = failed(node, ScriptedAnswer(exit=4, stderr="first\noops\n"))
     assert error.msg == "plugin a failed (CHECK): exit status 4"
-    assert error.details.endswith("its last words: first\noops")
+    assert error.details.endswith("stderr (last lines): first\noops")
 
 
 def test_complaints_are_told_beside_the_plugins_own_error_differs_from_libcni(node: ConformanceNode) -> None:
@@ -68,7 +68,7 @@ def test_complaints_are_told_beside_the_plugins_own_error_differs_from_libcni(no
     assert error.details.splitlines() == [
         "because",
         f"CHECK by {node.plugins.path}/a: exit status 1",
-        "its last words: oops",
+        "stderr (last lines): oops",
     ]
 
 
@@ -76,7 +76,7 @@ def test_complaints_are_told_beside_the_plugins_own_error_differs_from_libcni(no
 def test_output_that_is_no_error_is_shown(node: ConformanceNode, stdout: str) -> None:
     error = failed(node, ScriptedAnswer(stdout=stdout, exit=1))
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): exit status 1")
-    assert "it printed, and not as the specification's error: " in error.details
+    assert "stdout (not a CNI error): " in error.details
 
 
 def test_a_code_that_is_no_number_does_not_hide_the_message_differs_from_libcni(node: ConformanceNode) -> None:
@@ -96,7 +96,7 @@ def test_what_an_error_lacks_is_made_up_for(node: ConformanceNode, said: Json) -
 def test_what_of_an_error_is_of_another_type_is_shown_as_it_is(node: ConformanceNode, said: Json) -> None:
     error = failed(node, ScriptedAnswer(error=said))
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): no")
-    assert "it printed, and not as the specification's error: " in error.details
+    assert "stdout (not a CNI error): " in error.details
     assert json.dumps(said)[1:-1] in error.details
 
 

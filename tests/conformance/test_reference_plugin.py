@@ -153,7 +153,7 @@ def test_the_choice_of_a_version_takes_it_into_account_differs_from_libcni(doubl
     double.know(*SPOKEN)
     network = double.network("0.4.0", cniVersions=["1.0.0", "1.1.0"])
     assert double.node.runtime.add(network, double.node.attachment()).version == "1.0.0"
-    assert double.node.runtime.versions.supported("noop0")[-1] == "1.0.0"
+    assert double.node.runtime.versions.get_supported("noop0")[-1] == "1.0.0"
 
 
 def test_its_own_error_arrives_and_what_it_had_done_is_undone(double: Noop) -> None:

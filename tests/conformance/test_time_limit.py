@@ -36,7 +36,7 @@ def test_a_plugin_that_hangs_is_killed_and_the_limit_is_told(
         Code.IO_FAILURE,
         "plugin a failed (STATUS): ran out of time (limit 3 s) and was killed",
     )
-    assert "its last words: waiting for the daemon" in error.details
+    assert "stderr (last lines): waiting for the daemon" in error.details
     wait_until_dead(hasty.calls()[0].pid)
 
 

@@ -18,23 +18,23 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 
 def test_the_probe_reads_the_version_of_the_protocol(node: ConformanceNode) -> None:
     node.write("a")
-    node.runtime.versions.supported("a")
+    node.runtime.versions.get_supported("a")
     assert node.requests("VERSION") == [{"cniVersion": "1.1.0"}]
 
 
 def test_a_plugin_says_what_it_supports(node: ConformanceNode) -> None:
     node.plugins.write("a", versions=["0.4.0", "1.0.0"])
-    assert node.runtime.versions.supported("a") == ("0.4.0", "1.0.0")
+    assert node.runtime.versions.get_supported("a") == ("0.4.0", "1.0.0")
 
 
 def test_a_plugin_that_does_not_know_the_command_is_of_0_1_0(node: ConformanceNode) -> None:
     node.plugins.write("a", VERSION=ScriptedAnswer(error={"code": 4, "msg": "unknown CNI_COMMAND: VERSION"}))
-    assert node.runtime.versions.supported("a") == ("0.1.0",)
+    assert node.runtime.versions.get_supported("a") == ("0.1.0",)
 
 
 def test_one_of_0_2_0_that_names_no_versions_has_the_first_two(node: ConformanceNode) -> None:
     node.plugins.write("a", VERSION=ScriptedAnswer(stdout='{"cniVersion": "0.2.0"}'))
-    assert node.runtime.versions.supported("a") == ("0.1.0", "0.2.0")
+    assert node.runtime.versions.get_supported("a") == ("0.1.0", "0.2.0")
 
 
 @pytest.mark.parametrize(
@@ -42,17 +42,17 @@ def test_one_of_0_2_0_that_names_no_versions_has_the_first_two(node: Conformance
 )
 def test_an_answer_that_names_no_versions_is_an_error(node: ConformanceNode, stdout: str) -> None:
     node.plugins.write("a", VERSION=ScriptedAnswer(stdout=stdout))
-    assert error_of(node.runtime.versions.supported, "a").code == Code.DECODE_FAILURE
+    assert error_of(node.runtime.versions.get_supported, "a").code == Code.DECODE_FAILURE
 
 
 def test_an_answer_without_the_protocols_version_is_taken_differs_from_libcni(node: ConformanceNode) -> None:
     node.plugins.write("a", VERSION=ScriptedAnswer(stdout=json.dumps({"supportedVersions": ["1.0.0"]})))
-    assert node.runtime.versions.supported("a") == ("1.0.0",)
+    assert node.runtime.versions.get_supported("a") == ("1.0.0",)
 
 
 def test_another_failure_is_not_taken_for_an_answer(node: ConformanceNode) -> None:
     node.plugins.write("a", VERSION=ScriptedAnswer(exit=3))
-    assert "exit status 3" in error_of(node.runtime.versions.supported, "a").msg
+    assert "exit status 3" in error_of(node.runtime.versions.get_supported, "a").msg
 
 
 def test_plugins_are_considered_in_the_choice_of_the_version_differs_from_libcni(node: ConformanceNode) -> None:

@@ -15,11 +15,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 
-# Below it, runtimes keep their records as the reference runtime does: libcni, CRI-O, Podman and containerd in
-# "results", dockershim's heirs in "cache/results", Multus in "multus/results".
+# The runtimes keep their records below it in libcni's format: libcni, CRI-O, Podman and containerd in "results",
+# cri-dockerd in "cache/results", Multus in "multus/results".
 _STATE_DIR: t.Final = "/var/lib/cni"
 
-# A network that is called so has its leases there.
+# The leases of a network named "results", not records.
 _NO_RECORDS: t.Final = f"{_STATE_DIR}/networks/results"
 
 
@@ -29,40 +29,40 @@ class AllRecords:
     def __init__(self, own: RecordStore) -> None:
         self._own = own
         patterns = (f"{_STATE_DIR}/results", f"{_STATE_DIR}/*/results")
-        found = {os.path.realpath(path) for pattern in patterns for path in glob.glob(pattern)}
-        found -= {os.path.realpath(own.directory), _NO_RECORDS}
-        self._others = [RecordStore(path) for path in sorted(found)]
+        directories = {os.path.realpath(path) for pattern in patterns for path in glob.glob(pattern)}
+        directories -= {os.path.realpath(own.directory), _NO_RECORDS}
+        self._others = [RecordStore(path) for path in sorted(directories)]
 
     def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
-        """Return every record, and the error of each file that is none, by path."""
-        return _together(store.read_all() for store in (self._own, *self._others))
+        """Return every record, and the error of each unreadable file, by path."""
+        return _merge(store.read_all() for store in (self._own, *self._others))
 
     def read_network(self, network: str) -> tuple[list[Record], list[Record], dict[str, CniError]]:
-        """Return a network's records of our own store and of all others, and the errors of files that may be one, by path."""
+        """Return a network's own records, those of other runtimes, and the errors of unreadable files, by path."""
         ours, broken = self._own.read_network(network)
-        elsewhere, wrong = self.read_elsewhere(network)
-        return ours, elsewhere, {**broken, **wrong}
+        elsewhere, errors = self.read_elsewhere(network)
+        return ours, elsewhere, {**broken, **errors}
 
     def read_all_except(self, record: Record) -> tuple[list[Record], dict[str, CniError]]:
-        """Return every record but our own of this attachment, and the error of each file that is none, by path."""
+        """Return every record except the given own one, and the error of each unreadable file, by path."""
         ours, broken = self._own.read_all()
-        elsewhere, wrong = _together(store.read_all() for store in self._others)
-        own = [one for one in ours if one.attachment.key != record.attachment.key]
-        return [*own, *elsewhere], {**broken, **wrong}
+        elsewhere, errors = _merge(store.read_all() for store in self._others)
+        own = [other for other in ours if other.attachment.key != record.attachment.key]
+        return [*own, *elsewhere], {**broken, **errors}
 
     def read_elsewhere(self, network: str) -> tuple[list[Record], dict[str, CniError]]:
-        """Return a network's records of all other stores, and the errors of files that may be one, by path."""
-        return _together(store.read_network(network) for store in self._others)
+        """Return a network's records of other runtimes, and the errors of unreadable files, by path."""
+        return _merge(store.read_network(network) for store in self._others)
 
 
-def _together(
-    found: t.Iterable[tuple[list[Record], dict[str, CniError]]],
+def _merge(
+    stores: t.Iterable[tuple[list[Record], dict[str, CniError]]],
 ) -> tuple[list[Record], dict[str, CniError]]:
     records: list[Record] = []
     broken: dict[str, CniError] = {}
-    for some, wrong in found:
-        records += some
-        broken.update(wrong)
+    for readable, errors in stores:
+        records += readable
+        broken.update(errors)
     return records, broken
 
 

@@ -46,14 +46,14 @@ class Attachment:
 
     @property
     def key(self) -> Key:
-        """What tells one attachment from all others on a node."""
+        """The key that identifies the attachment on a node."""
         return self.network, self.container_id, self.ifname
 
     def __str__(self) -> str:
         return f"attachment of {self.container_id} ({self.ifname}) to network {self.network}"
 
     def require_valid(self) -> Attachment:
-        """Return the attachment if every identifier and argument may be used.
+        """Return the attachment if all identifiers and arguments are valid.
 
         Raises:
             CniError: ``INVALID_CONFIG`` for the network's name, ``INVALID_ENVIRONMENT`` for the others.
@@ -66,7 +66,7 @@ class Attachment:
         return self
 
     def require_identity(self) -> Attachment:
-        """Return the attachment if it tells which one it is, whatever its arguments are; errors as `validated`."""
+        """Return the attachment if its identifiers are valid, without looking at the arguments; errors as `require_valid`."""
         return self._identified
 
     @functools.cached_property
@@ -82,24 +82,23 @@ class Attachment:
 
 
 def netns_identity(path: str) -> str:
-    """Return a word that changes when another namespace takes a path, or an empty one where there is none.
+    """Return a text that identifies the namespace at a path, or an empty string if there is none.
 
-    The kernel gives a namespace's inode number to the next one at once, so the time at which the inode came
-    up and the boot belong to it. Under /proc, also where a link leads there, that time is the look-up's own
-    and says nothing.
+    The kernel reuses inode numbers of namespaces at once. The boot and the time at which the inode was created are
+    therefore part of the identity. Below /proc, also behind a link, that time is the time of the look-up and is left out.
     """
     try:
         status = os.stat(path)
     except OSError:
         return ""
-    # What is mounted is no link, and finding that out is cheap.
+    # A mounted namespace is not a link, and islink() is cheap.
     is_under_proc = os.path.islink(path) and os.path.realpath(path).startswith(_PROC)
     since = "" if is_under_proc else str(status.st_mtime_ns)
     return f"{_boot_id()}:{status.st_dev}:{status.st_ino}:{since}"
 
 
 def is_of_this_boot(identity: str) -> bool:
-    """Return whether a word of `netns_identity` is of a namespace that came up since the node was booted."""
+    """Return whether a `netns_identity` is of a namespace created since the last boot."""
     return identity.partition(":")[0] == _boot_id()
 
 

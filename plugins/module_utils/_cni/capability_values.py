@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.value_rules import P
 
 
 def _names(value: t.Any, path: str) -> Problem | None:
-    """The conventions have a list of names; podman gives its plugin dnsname such lists by network."""
+    """Require a list of names, as the conventions say, or lists by network, as podman passes them to its dnsname plugin."""
     if not isinstance(value, (list, dict)):
         return Problem(path, value, "a list of names, or an object with such a list for each network")
     if isinstance(value, list):
@@ -29,7 +29,7 @@ def _names(value: t.Any, path: str) -> Problem | None:
     )
 
 
-def _shown(value: t.Any) -> str:
+def _describe(value: t.Any) -> str:
     is_short = isinstance(value, (str, int, float)) and not isinstance(value, bool) and len(str(value)) < 100
     return repr(value) if is_short else kind(value)
 
@@ -46,8 +46,7 @@ _RANGE: t.Final = value_rules.object_of(
 )
 _LIMITS: t.Final = dict.fromkeys(("ingressRate", "ingressBurst", "egressRate", "egressBurst"), _BITS)
 
-# What every plugin that takes a value decodes it as, by the conventions of the specification. Whether an address is one
-# is for the plugin to say.
+# The type of each capability's value by the specification's conventions. The plugins validate the addresses themselves.
 _RULES: t.Final[t.Mapping[str, Rule]] = {
     "portMappings": value_rules.list_of(_MAPPING),
     "bandwidth": value_rules.object_of(_LIMITS),
@@ -68,26 +67,26 @@ _NUMBERS: t.Final[t.Mapping[str, frozenset[str]]] = {
     "portMappings": frozenset({"hostport", "containerport"}),
     "bandwidth": frozenset(name.lower() for name in _LIMITS),
 }
-# Values of these are lists and objects, which come as JSON text from where there is only text.
+# Capabilities whose values are lists and objects. Sources that only have text, such as surveys, pass them as JSON text.
 _STRUCTURED: t.Final = frozenset({"portMappings", "bandwidth", "ipRanges", "ips", "dns", "aliases"})
 
 
 def normalize_capability_args(capability_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return capability arguments as plugins take them, whatever people or surveys have written.
+    """Return capability arguments in the form that plugins expect.
 
-    A mapped port without a protocol is one of tcp, protocols are in lower case, numbers are numbers, lists and objects may be
-    JSON text, and an empty text for one of these is as good as none. What cannot be understood stays as it is.
+    The protocol of a mapped port is tcp by default and in lower case. Digits become numbers. JSON text for a list or an
+    object is decoded, and an empty text in its place is left out. Values of any other form stay as they are.
     """
-    return {name: _completed(name, value) for name, value in decode_structured(capability_args, _STRUCTURED).items()}
+    return {name: _normalize(name, value) for name, value in decode_structured(capability_args, _STRUCTURED).items()}
 
 
 def decode_structured(values: t.Mapping[str, t.Any], names: t.Container[str]) -> dict[str, t.Any]:
-    """Return values of which some are lists or objects: of these, JSON text is decoded, and an empty text left out."""
-    found = {name: _decoded(value) if name in names else value for name, value in values.items()}
-    return {name: value for name, value in found.items() if value != "" or name not in names}
+    """Decode the JSON text of the named values, which are lists or objects, and leave out empty texts among them."""
+    decoded = {name: _decode(value) if name in names else value for name, value in values.items()}
+    return {name: value for name, value in decoded.items() if value != "" or name not in names}
 
 
-def _decoded(value: t.Any) -> t.Any:
+def _decode(value: t.Any) -> t.Any:
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -99,13 +98,13 @@ def _decoded(value: t.Any) -> t.Any:
         return value
 
 
-def _completed(name: str, value: t.Any) -> t.Any:
+def _normalize(name: str, value: t.Any) -> t.Any:
     if name == "portMappings" and isinstance(value, list):
-        return [_mapping(one) if isinstance(one, dict) else one for one in value]
+        return [_normalize_mapping(entry) if isinstance(entry, dict) else entry for entry in value]
     return _with_numbers(value, _NUMBERS[name]) if name == "bandwidth" and isinstance(value, dict) else value
 
 
-def _mapping(written: dict[str, t.Any]) -> dict[str, t.Any]:
+def _normalize_mapping(written: dict[str, t.Any]) -> dict[str, t.Any]:
     mapping = _with_numbers(written, _NUMBERS["portMappings"])
     key = next((key for key in mapping if str(key).lower() == "protocol"), "protocol")
     protocol = mapping.get(key) or _PROTOCOL
@@ -117,12 +116,12 @@ def _with_numbers(values: dict[str, t.Any], names: t.Container[str]) -> dict[str
 
 
 def _number(value: t.Any) -> t.Any:
-    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
-    return int(found[1]) if found else value
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    return int(match[1]) if match else value
 
 
 def check_values(network: NetworkConfiguration, capability_args: t.Mapping[str, t.Any]) -> None:
-    """Refuse what a plugin that is to get it cannot decode: neither its ADD nor the DEL after that could succeed.
+    """Refuse values that the plugin receiving them cannot decode: both its ADD and its DEL would fail.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -131,8 +130,8 @@ def check_values(network: NetworkConfiguration, capability_args: t.Mapping[str, 
         for name in sorted(plugin.capabilities & capability_args.keys() & _RULES.keys()):
             problem = value_rules.unless_null(_RULES[name], capability_args[name], f"capability_args: /{name}")
             if problem:
-                advice = f"expected: {problem.expected}; plugin {plugin.type} is to get it"
-                raise CniError(Code.INVALID_CONFIG, problem.message(_shown), advice)
+                advice = f"expected: {problem.expected}; plugin {plugin.type} gets this value"
+                raise CniError(Code.INVALID_CONFIG, problem.message(_describe), advice)
 
 
 __all__ = ("check_values", "decode_structured", "normalize_capability_args")

@@ -22,12 +22,12 @@ ENDINGS: t.Final = (LIST_ENDING, *SINGLE_ENDINGS)
 
 
 class ConfDir(t.NamedTuple):
-    """What a directory of network configurations holds (the reference runtime's lookup order).
+    """The content of a directory of network configurations, in the reference runtime's lookup order.
 
     Attributes:
-        networks: By name, the file that wins: lists come before single plugins, then the lower file name.
-        shadowed: Networks whose name an earlier file has taken.
-        broken: What is wrong with each file that could not be read, by path.
+        networks: The winning file of each name: lists come before single plugins, then the lower file name wins.
+        shadowed: Networks whose name an earlier file already uses.
+        broken: The error of each unreadable file, by path.
     """
 
     path: str
@@ -39,54 +39,54 @@ class ConfDir(t.NamedTuple):
         """Return a network by its name.
 
         Raises:
-            CniError: ``INVALID_CONFIG``, with every broken file that may be the one looked for.
+            CniError: ``INVALID_CONFIG``, with every unreadable file, as the network may be in one of them.
         """
         if name in self.networks:
             return self.networks[name]
-        have = f"{self.path} has: {', '.join(sorted(self.networks)) or 'no network'}"
+        known = f"{self.path} has: {', '.join(sorted(self.networks)) or 'no network'}"
         broken = [f"a file that cannot be read: {error}" for error in self.broken.values()]
-        raise CniError(Code.INVALID_CONFIG, f"no network {name!r} in {self.path}", "\n".join([have, *broken]))
+        raise CniError(Code.INVALID_CONFIG, f"no network {name!r} in {self.path}", "\n".join([known, *broken]))
 
 
 def load(path: str) -> ConfDir:
-    """Read every network configuration of a directory; a directory that is not there holds none.
+    """Read every network configuration of a directory; a missing directory has none.
 
     Raises:
         CniError: ``IO_FAILURE`` when the directory cannot be listed.
     """
-    found = ConfDir(path, {}, (), {})
+    directory = ConfDir(path, {}, (), {})
     shadowed = []
     for name in sorted(list_files(path), key=precedence):
         file = os.path.join(path, name)
         try:
             network = load_file(file)
         except CniError as exc:
-            found.broken[file] = exc
+            directory.broken[file] = exc
             continue
-        if found.networks.setdefault(network.name, network) is not network:
+        if directory.networks.setdefault(network.name, network) is not network:
             shadowed.append(network)
-    return found._replace(shadowed=tuple(shadowed))
+    return directory._replace(shadowed=tuple(shadowed))
 
 
 def load_file(path: str) -> NetworkConfiguration:
-    """Read one network configuration and the plugin directory that belongs to it.
+    """Read a network configuration and its plugin directory.
 
     Raises:
         CniError: As `config.parse`, and ``IO_FAILURE``.
     """
-    # A name of several lines is one line of an error.
+    # A file name may contain line breaks.
     network = complete(config.parse(_read(path), printable.line(path)), os.path.dirname(path))
     return network if network.source == path else dataclasses.replace(network, source=path)
 
 
 def complete(network: NetworkConfiguration, directory: str) -> NetworkConfiguration:
-    """Append the plugins of the plugin directory that belongs to a network.
+    """Append the plugins of a network's plugin directory.
 
     Args:
-        directory: Where the network's file is, or is to be.
+        directory: The directory of the network's file, which need not exist yet.
 
     Raises:
-        CniError: As `config.parse_plugin`, ``IO_FAILURE``, and ``INVALID_CONFIG`` where no plugin is left.
+        CniError: As `config.parse_plugin`, ``IO_FAILURE``, and ``INVALID_CONFIG`` if there is no plugin.
     """
     if network.is_list and not network.load_only_inlined_plugins:
         appended = _plugin_directory(network, os.path.join(directory, network.name))
@@ -95,7 +95,7 @@ def complete(network: NetworkConfiguration, directory: str) -> NetworkConfigurat
 
 
 def list_files(path: str, endings: tuple[str, ...] = ENDINGS) -> list[str]:
-    """Return the names that runtimes take for network configurations, hidden files left out."""
+    """Return the file names that runtimes read as network configurations, without hidden files."""
     try:
         names = os.listdir(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -110,7 +110,7 @@ def list_files(path: str, endings: tuple[str, ...] = ENDINGS) -> list[str]:
 
 
 def precedence(name: str) -> tuple[bool, str]:
-    """Sort key: the file that wins comes first; lists before single plugins."""
+    """Return the sort key of a file name: the winning file comes first, lists before single plugins."""
     return not name.endswith(LIST_ENDING), name
 
 
@@ -127,7 +127,7 @@ def _plugin_directory(network: NetworkConfiguration, path: str) -> list[PluginCo
 def _read(path: str) -> bytes:
     content = durable.read(path)
     if content is None:
-        raise CniError(Code.IO_FAILURE, f"cannot read {path}: it is gone")
+        raise CniError(Code.IO_FAILURE, f"cannot read {path}: it no longer exists")
     return content
 
 

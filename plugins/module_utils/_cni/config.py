@@ -22,7 +22,7 @@ class PluginConfiguration:
 
     Attributes:
         index: Its place in the network's ``plugins``.
-        keys: The object as written, reserved keys and all; `request` decides what a plugin gets.
+        keys: The object as written, with its reserved keys; `request` derives what the plugin gets.
     """
 
     index: int
@@ -40,7 +40,7 @@ class PluginConfiguration:
 
     @property
     def delegated_type(self) -> str:
-        """The IPAM plugin that this one runs, or an empty string."""
+        """The type of the IPAM plugin that this one runs, or an empty string."""
         return (self.keys.get("ipam") or {}).get("type") or ""
 
 
@@ -48,14 +48,14 @@ class PluginConfiguration:
 class NetworkConfiguration:
     """A network configuration list, or a single plugin's configuration read as a list of one (section 1).
 
-    Two are equal when plugins would be told the same, wherever they were written down.
+    Two are equal if plugins would get the same requests, whatever file they come from.
 
     Attributes:
         versions: The specification's versions that it allows and this engine knows, lowest first.
         plugins: May be empty until the plugin directory beside the file has been read.
-        source: The file, or whatever else it came from, as errors name it.
+        source: The file or other origin, as error messages name it.
         is_list: Whether it was written as a list.
-        content: JSON that gives this very configuration again: the file as it was where that is possible.
+        content: JSON from which the configuration can be parsed again: the unchanged file where possible.
     """
 
     name: str
@@ -70,22 +70,22 @@ class NetworkConfiguration:
 
     @property
     def disabled_operations(self) -> tuple[bool, bool]:
-        """Whether a runtime may not run CHECK, and GC; no plugin is told."""
+        """Whether the configuration disables CHECK, and whether it disables GC. Plugins do not get these keys."""
         return self.disable_check, self.disable_gc
 
     @property
     def version(self) -> str:
-        """The highest version allowed ("Version considerations")."""
+        """Return the highest version allowed ("Version considerations")."""
         return self.versions[-1]
 
     @property
     def plugin_types(self) -> tuple[str, ...]:
-        """Every executable that the network needs, delegated plugins included, each once."""
+        """The types of all plugins of the network, delegated IPAM plugins included, without duplicates."""
         types = [name for plugin in self.plugins for name in (plugin.type, plugin.delegated_type) if name]
         return tuple(dict.fromkeys(types))
 
     def with_plugins(self, appended: t.Sequence[PluginConfiguration]) -> NetworkConfiguration:
-        """Return the network with plugins from another source appended to its own."""
+        """Return the network with the plugins of another source appended."""
         plugins = (*self.plugins, *appended)
         content = as_list_content(json_text.decode(self.content, self.source, recorded=True), plugins)
         return dataclasses.replace(self, plugins=plugins, content=content)
@@ -105,12 +105,12 @@ def parse(content: bytes, source: str, *, recorded: bool = False) -> NetworkConf
     """Read a network configuration from JSON.
 
     Args:
-        source: As errors name it: the file.
-        recorded: The text was in use before: a single plugin's configuration is taken at any version.
+        source: The file, as error messages name it.
+        recorded: The text comes from a record, so a single plugin's configuration is accepted at any version.
 
     Raises:
-        CniError: ``DECODE_FAILURE``, ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``, with the file, the place
-            as a JSON pointer, the value and what was expected.
+        CniError: ``DECODE_FAILURE``, ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``, with the file, a JSON pointer
+            to the value, the value and what was expected.
     """
     document = json_text.decode(content, source, unique_keys=not recorded, recorded=recorded)
     if not isinstance(document, dict):
@@ -134,7 +134,7 @@ def parse(content: bytes, source: str, *, recorded: bool = False) -> NetworkConf
 
 
 def check_single(highest: str, source: str) -> None:
-    """Refuse a single plugin's configuration at a version that has lists only.
+    """Refuse a single plugin's configuration at a version that only has lists.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -144,7 +144,7 @@ def check_single(highest: str, source: str) -> None:
             source,
             "/type",
             f"a single plugin's configuration at version {highest}",
-            "a list: the specification has none but lists since 1.0.0; put the plugin into 'plugins'",
+            "a list, as the specification only has lists since 1.0.0; move the plugin into 'plugins'",
         )
 
 
@@ -164,7 +164,7 @@ def parse_plugin(keys: object, index: int, source: str, pointer: str) -> PluginC
 
 
 def as_list_content(document: t.Mapping[str, t.Any], plugins: t.Sequence[PluginConfiguration]) -> bytes:
-    """Write the network as one list with all its plugins inlined, for the record."""
+    """Encode the network as one list with all plugins inlined, for the record."""
     network = ("cniVersion", "cniVersions", "name", "disableCheck", "disableGC")
     content = {key: document[key] for key in network if key in document}
     content["loadOnlyInlinedPlugins"] = True
@@ -173,10 +173,10 @@ def as_list_content(document: t.Mapping[str, t.Any], plugins: t.Sequence[PluginC
 
 
 def parse_versions(document: t.Mapping[str, t.Any], source: str, *, recorded: bool = False) -> tuple[str, ...]:
-    """Read the versions that a network allows and this engine knows, lowest first.
+    """Return the versions that both a network and this engine allow, lowest first.
 
     Args:
-        recorded: As of `parse`: entries of ``cniVersions`` that are no versions are left out, and it may be null.
+        recorded: As for `parse`; ``cniVersions`` may be null, and its invalid entries are left out.
 
     Raises:
         CniError: ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``.
@@ -188,11 +188,11 @@ def parse_versions(document: t.Mapping[str, t.Any], source: str, *, recorded: bo
         return (version.require_known(single, f"{source}: /cniVersion"),)
     several = document["cniVersions"]
     if not isinstance(several, list):
-        raise _invalid(source, "/cniVersions", f"found {_shown(several)}", "a list of strings; or leave it out")
+        raise _invalid(source, "/cniVersions", f"found {_describe(several)}", "a list of strings; or leave it out")
     for index, entry in enumerate(several):
         check_version_entry(entry, f"/cniVersions/{index}", source, recorded=recorded)
     check_version_entry(single, "/cniVersion", source, recorded=recorded)
-    allowed = version.ascending([*several, *([single] if single else [])])
+    allowed = version.sort_known([*several, *([single] if single else [])])
     if not allowed:
         raise CniError(
             Code.INCOMPATIBLE_VERSION,
@@ -203,7 +203,7 @@ def parse_versions(document: t.Mapping[str, t.Any], source: str, *, recorded: bo
 
 
 def check_version_entry(entry: object, pointer: str, source: str, *, recorded: bool = False) -> None:
-    """Refuse an entry of ``cniVersions``, or a ``cniVersion`` beside these, that runtimes cannot compare with others.
+    """Refuse a version, in ``cniVersions`` or beside it, that runtimes cannot compare.
 
     Raises:
         CniError: ``INCOMPATIBLE_VERSION`` or ``INVALID_CONFIG``.
@@ -214,7 +214,7 @@ def check_version_entry(entry: object, pointer: str, source: str, *, recorded: b
         version.require_form(entry, f"{source}: {pointer}")
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     return repr(value) if isinstance(value, str) else kind(value)
 
 
@@ -233,7 +233,7 @@ def _load_only_inlined_plugins(document: dict[str, t.Any], source: str) -> bool:
 
 
 def parse_flag(document: t.Mapping[str, t.Any], key: str, source: str) -> bool:
-    """Read a boolean of a network, which may be text as well.
+    """Return whether a boolean key of a network is true; its value may be text.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -247,7 +247,7 @@ def parse_flag(document: t.Mapping[str, t.Any], key: str, source: str) -> bool:
 
 
 def check_well_known_keys(keys: t.Mapping[str, t.Any], source: str, pointer: str) -> None:
-    """Check what the specification says of any plugin's keys.
+    """Check the keys that the specification defines for every plugin.
 
     Raises:
         CniError: ``INVALID_CONFIG``.

@@ -15,25 +15,25 @@ from ansible_collections.cni.node.plugins.module_utils._cni.capability_values im
 
 _STRUCTURED: t.Final = frozenset({"labels", "ips"})
 _LABEL: t.Final = value_rules.object_of({"key": value_rules.text, "value": value_rules.text}, ("key", "value"))
-# What the conventions have; every plugin gets all values, and passes over those that it does not know.
+# The keys of the specification's conventions. Every plugin gets all values and ignores unknown ones.
 _RULE: t.Final = value_rules.object_of(
     {"labels": value_rules.list_of(_LABEL), "ips": value_rules.list_of(value_rules.text), "mac": value_rules.text}
 )
 
 
 def normalize_config_args(config_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Return values for ``args.cni`` as plugins take them.
+    """Return values for ``args.cni`` in the form that plugins expect.
 
-    Lists may be JSON text, as surveys give them; an empty text for one of these, and a value that is null, is left out.
+    Lists may be JSON text, as surveys pass them. Empty texts in place of a list and null values are left out.
     """
     return {key: value for key, value in decode_structured(config_args, _STRUCTURED).items() if value is not None}
 
 
 def check_config_args(config_args: t.Mapping[str, t.Any]) -> None:
-    """Refuse what no plugin can decode: neither its ADD nor the DEL after that could succeed.
+    """Refuse values that no plugin can decode: both ADD and DEL would fail.
 
     Raises:
-        CniError: ``INVALID_CONFIG``. A value may be a secret and is not shown.
+        CniError: ``INVALID_CONFIG``. The message does not show the value, which may be a secret.
     """
     problem = _RULE(config_args, "config_args: ")
     if problem:

@@ -17,14 +17,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 
 
 class Conversation:
-    """CHECK or DEL of a recorded attachment, in the version of its ADD for as long as its plugins speak that.
+    """CHECK or DEL of a recorded attachment, in the version of its ADD while its plugins support that.
 
-    A plugin that does not has done nothing. Where the recorded configuration allows a version that all plugins speak by
-    now, it is asked again in that, and so are those after it.
+    A plugin that refuses the version has done nothing. If the recorded configuration allows another version that all
+    plugins support, that plugin is run again with it, and so are the plugins after it.
 
     Attributes:
         network: The recorded configuration.
-        version: The one spoken now.
+        version: The version in use.
     """
 
     def __init__(self, executor: Executor, versions: PluginVersions, record: Record) -> None:
@@ -36,23 +36,23 @@ class Conversation:
         self._versions = versions
         self._record = record
         self.network = record.network()
-        self._speak(record.negotiated_version(self.network))
+        self._use_version(record.negotiated_version(self.network))
 
     @property
     def has_check(self) -> bool:
-        """Whether the version spoken now has CHECK."""
+        """Return whether the version in use has CHECK."""
         return version.has_check(self.version)
 
     def ask(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
-        """Run one plugin; CHECK is left out where the version spoken by now has none.
+        """Run one plugin; skip CHECK if the version in use has none.
 
         Raises:
-            CniError: The plugin's own, or why it could not be run.
+            CniError: The plugin's error, or the reason why it could not be run.
         """
         try:
             self._send(command, plugin, attachment)
         except CniError as exc:
-            if exc.code != Code.INCOMPATIBLE_VERSION or not self._agrees_on_another(exc):
+            if exc.code != Code.INCOMPATIBLE_VERSION or not self._renegotiate(exc):
                 raise
             self._send(command, plugin, attachment)
 
@@ -62,27 +62,27 @@ class Conversation:
         content = request.for_attachment(self.network, plugin, self.version, attachment, self._prev_result)
         self._executor.execute(plugin.type, content, Parameters(command, attachment))
 
-    def _speak(self, spoken: str) -> None:
-        """Go on in a version, with the recorded result as that has it: CHECK came with the one in which DEL got it."""
-        result = self._record.result if version.has_prev_result_on_delete(spoken) else None
-        self.version = spoken
-        self._prev_result = None if result is None else result.to(spoken).keys
+    def _use_version(self, selected: str) -> None:
+        """Continue in a version, with the recorded result converted to it. DEL takes a result since 0.4.0, as CHECK does."""
+        result = self._record.result if version.has_prev_result_on_delete(selected) else None
+        self.version = selected
+        self._prev_result = None if result is None else result.to(selected).keys
 
-    def _agrees_on_another(self, refusal: CniError) -> bool:
-        """Ask the plugins what they speak by now, and go on in that.
+    def _renegotiate(self, refusal: CniError) -> bool:
+        """Return whether the plugins now support another version, and continue in it.
 
         Raises:
-            CniError: The refusal, with what each plugin speaks, or why it does not say so.
+            CniError: The refusal, with the versions that each plugin supports, or why it could not be asked.
         """
         if len(self.network.versions) == 1:
             return False
         try:
-            agreed = self._versions.require(self.network)
+            selected = self._versions.require(self.network)
         except CniError as exc:
             raise refusal.with_detail(str(exc)) from exc
-        if agreed == self.version:
+        if selected == self.version:
             return False
-        self._speak(agreed)
+        self._use_version(selected)
         return True
 
 

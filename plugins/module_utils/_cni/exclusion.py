@@ -19,18 +19,18 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 
 
 def file_name(kind: str, name: str) -> str:
-    """Return what the lock of a ``network`` or ``container`` is called; a network's stays as long as it is in use."""
+    """Return the lock file name of a ``network`` or ``container``. A network's file stays while it is in use."""
     return f"{kind}-{hashlib.sha256(name.encode('utf-8')).hexdigest()[:32]}"
 
 
 class Exclusion:
-    """Who may work on what at a time (section 3, "Lifecycle & Ordering").
+    """Locks of containers and networks (section 3, "Lifecycle & Ordering").
 
-    One operation per container; many containers of a network at once; GC of a network alone. It holds
-    between processes and between the threads of one, and a thread that holds a lock may ask for it again.
+    A container has one operation at a time. A network has many at once, or one GC alone. The locks hold between
+    processes and between threads. A thread may take a lock that it already holds.
 
     Attributes:
-        timeout: Seconds to wait for others.
+        timeout: Seconds to wait for other holders.
     """
 
     def __init__(self, directory: str, timeout: float) -> None:
@@ -40,10 +40,10 @@ class Exclusion:
 
     @contextlib.contextmanager
     def lock_attachment(self, attachment: Attachment) -> t.Iterator[None]:
-        """Keep others from the container, and GC from its network.
+        """Lock the container against other operations and its network against GC.
 
         Raises:
-            CniError: ``TRY_AGAIN`` when the time is over.
+            CniError: ``TRY_AGAIN`` on a timeout.
         """
         with (
             self._lock("network", attachment.network, exclusive=False),
@@ -52,7 +52,7 @@ class Exclusion:
             yield
 
     def lock_network(self, name: str) -> t.ContextManager[None]:
-        """Keep all others from the network's attachments."""
+        """Lock the network against operations on all its attachments."""
         return self._lock("network", name, exclusive=True)
 
     @contextlib.contextmanager
@@ -62,7 +62,7 @@ class Exclusion:
         if lock in held:
             if exclusive and not held[lock]:
                 raise CniError(
-                    Code.INTERNAL, f"{kind} {name} is in use by this very operation", "it cannot have it alone"
+                    Code.INTERNAL, f"this operation already shares the lock of {kind} {name}", "expected: no lock"
                 )
             yield
             return

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_plugin_type
 
-# Plugins call iptables, nft and sysctl by name, and a login over SSH often has no directory of them.
+# Plugins run iptables, nft and sysctl by name. The PATH of an SSH login often lacks their directories.
 _SYSTEM_PATH: t.Final = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 _GO_TRACE: t.Final = b"\n\ngoroutine "
 _STDERR_LINES: t.Final = 10
@@ -28,11 +28,11 @@ _IN_UTF_8: t.Final = ("CNI_IFNAME", "CNI_ARGS")
 
 
 class Parameters(t.NamedTuple):
-    """The protocol's parameters of one call (section 2, "Parameters").
+    """The protocol parameters of one call (section 2, "Parameters").
 
     Attributes:
         command: ADD, DEL, CHECK, GC, STATUS or VERSION.
-        attachment: None for the commands that are not about one.
+        attachment: None for GC, STATUS and VERSION.
     """
 
     command: str
@@ -40,22 +40,22 @@ class Parameters(t.NamedTuple):
 
 
 class NotFound(CniError):
-    """A plugin is not there, or is no executable."""
+    """A plugin is missing or not executable."""
 
 
 class UnsafePlugin(CniError):
-    """A plugin is not run, because every user of the node could have put it there or changed it."""
+    """A plugin is not run because every user of the node could have replaced it."""
 
 
-# Is told what a plugin that succeeded has written to standard error: its type, the parameters, the last of the output.
+# Gets the standard error of a plugin that succeeded: the plugin's type, the parameters and the last part of the output.
 Listener = t.Callable[[str, Parameters, bytes], None]
 
 
 class Executor(t.Protocol):
-    """Finds and runs plugins, as processes or in another way."""
+    """Interface that finds and runs plugins, as processes or in another way."""
 
     def require(self, plugin_type: str) -> str:
-        """Return where a plugin is.
+        """Return the path of a plugin.
 
         Raises:
             NotFound: ``INVALID_CONFIG``.
@@ -63,10 +63,10 @@ class Executor(t.Protocol):
         """
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
-        """Run a plugin and return what it printed.
+        """Run a plugin and return its standard output.
 
         Raises:
-            CniError: The plugin's own error, or why it could not be run.
+            CniError: The plugin's error, or the reason why it could not be run.
         """
 
 
@@ -83,16 +83,16 @@ class ProcessExecutor:
     ) -> None:
         """
         Args:
-            plugin_dirs: Absolute paths, looked through in order; they become CNI_PATH.
+            plugin_dirs: Absolute paths, searched in order; they become CNI_PATH.
             timeout: Seconds that one plugin may run.
             allow_world_writable: Run plugins that every user of the node can replace.
-            listener: Is told of what is otherwise dropped; an error has it anyway.
+            listener: Called with the standard error of plugins that succeed.
         """
         for path in plugin_dirs:
             if not os.path.isabs(path) or ":" in path:
                 raise CniError(
                     Code.INVALID_ENVIRONMENT,
-                    f"plugin_dirs: {path!r} is no plugin directory",
+                    f"plugin_dirs: {path!r} is not a plugin directory",
                     "expected: an absolute path without ':', for CNI_PATH",
                 )
         process.prepare()
@@ -101,7 +101,7 @@ class ProcessExecutor:
         self._allow_world_writable = allow_world_writable
         self._listener = listener
         self._safe: set[str] = set()
-        self._environment = _encoded(_inherited_environment())
+        self._environment = _encode(_inherited_environment())
 
     def require(self, plugin_type: str) -> str:
         check_plugin_type(plugin_type, "plugin type")
@@ -118,19 +118,20 @@ class ProcessExecutor:
         )
 
     def _require_safe(self, path: str, mode: int) -> None:
-        """Look at directories once; plugins look for the plugins that they run themselves in all of them."""
+        """Check all plugin directories, each once, as plugins search all of them for delegated plugins."""
         if self._allow_world_writable or (path in self._safe and not mode & stat.S_IWOTH):
             return
-        # Most runs find every attachment as wanted, and run no plugin.
+        # Loaded late: most runs find every attachment unchanged and run no plugin.
         from ansible_collections.cni.node.plugins.module_utils._base.access import exposures
 
-        for place in (*(one for one in self._plugin_dirs if one not in self._safe), path):
-            exposed = next((one for one in exposures(place) if one.is_world_writable), None)
+        unchecked = [directory for directory in self._plugin_dirs if directory not in self._safe]
+        for place in (*unchecked, path):
+            exposed = next((exposure for exposure in exposures(place) if exposure.is_world_writable), None)
             if exposed:
                 raise UnsafePlugin(
                     Code.INVALID_ENVIRONMENT,
                     f"plugin {path} is not run: {exposed}",
-                    f"it would run as root; see what is there, then run chmod o-w {exposed.path}, or set "
+                    f"it would run as root; check the file, then run chmod o-w {exposed.path}, or set "
                     "allow_world_writable_plugins to true",
                 )
             self._safe.add(place)
@@ -150,23 +151,23 @@ class ProcessExecutor:
         return outcome.stdout
 
 
-def _encoded(environment: t.Mapping[str, str]) -> dict[bytes, bytes]:
+def _encode(environment: t.Mapping[str, str]) -> dict[bytes, bytes]:
     return {os.fsencode(key): os.fsencode(value) for key, value in environment.items()}
 
 
 def _protocol(parameters: Parameters, plugin_dirs: t.Sequence[str]) -> dict[bytes, bytes]:
-    """Encode paths as the system has them, and the rest as the JSON beside it, whatever the locale."""
-    given = _protocol_environment(parameters, plugin_dirs)
-    text = {key.encode(): given.pop(key).encode() for key in _IN_UTF_8 if key in given}
-    return {**_encoded(given), **text}
+    """Encode paths in the file system encoding, and the rest in UTF-8 as the JSON beside it."""
+    environment = _protocol_environment(parameters, plugin_dirs)
+    text = {key.encode(): environment.pop(key).encode() for key in _IN_UTF_8 if key in environment}
+    return {**_encode(environment), **text}
 
 
 def _inherited_environment() -> dict[str, str]:
-    kept = {
+    inherited = {
         key: value for key, value in os.environ.items() if not key.startswith("CNI_") or key == "CNI_NETNS_OVERRIDE"
     }
-    path = dict.fromkeys([*kept.get("PATH", "").split(os.pathsep), *_SYSTEM_PATH])
-    return {**kept, "PATH": os.pathsep.join(entry for entry in path if entry)}
+    path = dict.fromkeys([*inherited.get("PATH", "").split(os.pathsep), *_SYSTEM_PATH])
+    return {**inherited, "PATH": os.pathsep.join(entry for entry in path if entry)}
 
 
 def _protocol_environment(parameters: Parameters, plugin_dirs: t.Sequence[str]) -> dict[str, str]:
@@ -180,13 +181,13 @@ def _protocol_environment(parameters: Parameters, plugin_dirs: t.Sequence[str]) 
             CNI_ARGS=";".join(f"{key}={value}" for key, value in attachment.args.items()),
         )
     elif parameters.command == "VERSION":
-        # Plugins of 0.1.0 look at these before they say that they do not know the command.
+        # Plugins of 0.1.0 require these even for commands that they do not know.
         environment.update(CNI_CONTAINERID="dummy", CNI_NETNS="dummy", CNI_IFNAME="dummy")
     return environment
 
 
 def _mode(path: str) -> int:
-    """Return a file's type and mode; 0 where there is none."""
+    """Return a file's type and mode, or 0 if it does not exist."""
     try:
         return os.stat(path).st_mode
     except OSError:
@@ -203,53 +204,53 @@ def _executable(path: str) -> str:
 
 def _not_started(path: str, parameters: Parameters, exc: OSError) -> CniError:
     what = f"plugin {path} cannot be started for {parameters.command}: {exc.strerror}"
-    advice = "is it built for this machine, and is nobody still writing it?"
+    advice = "check that it is built for this architecture and that no process is writing to it"
     if exc.errno in _SHORTAGES:
-        advice = "the node, or a limit of this session, has no room for it: look at ulimit -a and systemd's TasksMax"
+        advice = "processes, open files or memory are exhausted: check ulimit -a and systemd's TasksMax"
     return CniError(Code.IO_FAILURE, what, advice)
 
 
 def _failure(
     path: str, parameters: Parameters, request: bytes, outcome: process.ProcessResult, timeout: float
 ) -> CniError:
-    """Make the error of a plugin that failed from all that it left behind (section 5, "Error")."""
+    """Return the error of a failed plugin from its output and exit status (section 5, "Error")."""
     shown = _without_secrets(parameters, request)
     stopped = f"{outcome.stopped} (limit {timeout:g} s) and was killed" if outcome.stopped else ""
-    said, is_all = ({}, False) if stopped else _said(outcome.stdout)
-    # Whoever did not come to an end by itself has found nothing out.
-    unsaid = Code.IO_FAILURE if stopped or outcome.status < 0 else Code.UNKNOWN
-    code, msg, details = said.get("code", unsaid), shown(said.get("msg", "")), shown(said.get("details", ""))
-    ending = stopped or _ending(outcome.status)
+    said, is_all = ({}, False) if stopped else _parse_error(outcome.stdout)
+    # A plugin that was killed reports nothing about the attachment.
+    default = Code.IO_FAILURE if stopped or outcome.status < 0 else Code.UNKNOWN
+    code, msg, details = said.get("code", default), shown(said.get("msg", "")), shown(said.get("details", ""))
+    ending = stopped or _describe_status(outcome.status)
     lines = [details, f"{parameters.command} by {path}: {ending}", _output(outcome, is_all, shown)]
     what = f"plugin {os.path.basename(path)} failed ({parameters.command}): {msg or ending}"
     return CniError(code, what, "\n".join(line for line in lines if line))
 
 
 def _without_secrets(parameters: Parameters, request: bytes) -> t.Callable[[str], str]:
-    # Most runs have no failure to tell of.
+    # Loaded late: most runs have no failure.
     from ansible_collections.cni.node.plugins.module_utils._cni.redaction import without_values
 
     args = parameters.attachment.args if parameters.attachment else {}
     return lambda text: without_values(text, args, request)
 
 
-def _said(stdout: bytes) -> tuple[dict[str, t.Any], bool]:
-    """Return code, message and details, as far as they are of their types, and whether that is all there was."""
+def _parse_error(stdout: bytes) -> tuple[dict[str, t.Any], bool]:
+    """Return the valid ones of code, message and details, and whether all that were given are valid."""
     try:
         keys = json_text.decode(stdout, "")
     except CniError:
         return {}, False
     if not isinstance(keys, dict) or not ("code" in keys or "msg" in keys):
         return {}, False
-    wanted = {"code": int, "msg": str, "details": str}
-    there = {key: keys[key] for key in wanted if keys.get(key) is not None}
-    said = {
-        key: value for key, value in there.items() if isinstance(value, wanted[key]) and not isinstance(value, bool)
+    types = {"code": int, "msg": str, "details": str}
+    present = {key: keys[key] for key in types if keys.get(key) is not None}
+    valid = {
+        key: value for key, value in present.items() if isinstance(value, types[key]) and not isinstance(value, bool)
     }
-    return said, bool(said) and said.keys() == there.keys()
+    return valid, bool(valid) and valid.keys() == present.keys()
 
 
-def _ending(status: int) -> str:
+def _describe_status(status: int) -> str:
     if status >= 0:
         return f"exit status {status}"
     try:
@@ -261,20 +262,20 @@ def _ending(status: int) -> str:
 def _output(outcome: process.ProcessResult, understood: bool, shown: t.Callable[[str], str]) -> str:
     parts = []
     if not understood and outcome.stdout.strip():
-        parts.append(f"it printed, and not as the specification's error: {_last_lines(outcome.stdout, shown)}")
+        parts.append(f"stdout (not a CNI error): {_last_lines(outcome.stdout, shown)}")
     if outcome.stderr.strip():
-        parts.append(f"its last words: {_last_lines(outcome.stderr, shown)}")
+        parts.append(f"stderr (last lines): {_last_lines(outcome.stderr, shown)}")
     return "\n".join(parts)
 
 
 def _last_lines(output: bytes, shown: t.Callable[[str], str]) -> str:
-    # What is hidden must not be cut in two before.
+    # Secrets are hidden before the text is cut, which could split them.
     text = printable.lines(shown(_without_trace(output).decode("utf-8", "replace"))[-4096:])
     return "\n".join(text.strip().split("\n")[-_STDERR_LINES:])
 
 
 def _without_trace(output: bytes) -> bytes:
-    """Return what a plugin printed up to the trace of a Go panic, which is long and says what its first line says."""
+    """Return the output of a plugin without the stack trace of a Go panic, which is long."""
     head, trace, dummy = output.partition(_GO_TRACE)
     return head if trace and any(line.startswith(b"panic: ") for line in head.split(b"\n")) else output
 

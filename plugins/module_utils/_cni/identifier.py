@@ -15,17 +15,17 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 _ALPHANUMERIC = "start with a letter or digit and go on with letters, digits, '_', '.' or '-'"
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.\-]*", re.ASCII)
 _IFNAME_BYTES = 15
-# A record's file is named <network>-<container id>-<interface>, which the engine goes on with ":<length>.<length>" where
-# two attachments come to the same. A file name has 255 bytes, and container runtimes' ids have 64.
+# A record's file is named <network>-<container id>-<interface>. The engine appends ":<length>.<length>" if two attachments
+# have the same file name. A file name has up to 255 bytes, and the ids of container runtimes have 64.
 NETWORK_NAME_LIMIT: t.Final = 255 - len("-") - 64 - len("-") - _IFNAME_BYTES - len(":167.64")
 _IFNAME_FORBIDDEN = re.compile(r"[/:\s\x00-\x1f\x7f]")
-# The system takes 128 KiB for one variable, its name and the NUL in the end included.
+# The kernel's limit for one variable is 128 KiB, its name and the final NUL included.
 _ARGS_BYTES = 128 * 1024 - len("CNI_ARGS=")
 _ARGS_FORBIDDEN = re.compile(r"[;=\x00]")
 
 
 def check_network_name(name: object, where: str = "network") -> str:
-    """Return a network's name if it is one (section 1, "Configuration format").
+    """Return a network name if it is valid (section 1, "Configuration format").
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -34,7 +34,7 @@ def check_network_name(name: object, where: str = "network") -> str:
 
 
 def check_container_id(container_id: object) -> str:
-    """Return a container id if it is one (section 2, "Parameters").
+    """Return a container id if it is valid (section 2, "Parameters").
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
@@ -43,12 +43,12 @@ def check_container_id(container_id: object) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text could be a network's name, or a container id."""
+    """Return whether a text is a valid network name or container id."""
     return bool(_NAME.fullmatch(text))
 
 
 def check_ifname(ifname: object) -> str:
-    """Return an interface name if the kernel would take it.
+    """Return an interface name if the kernel accepts it.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
@@ -60,13 +60,13 @@ def check_ifname(ifname: object) -> str:
 
 
 def is_ifname(text: str) -> bool:
-    """Tell whether the kernel would take a text for an interface's name."""
+    """Return whether the kernel accepts a text as an interface name."""
     valid = text not in (".", "..") and not _IFNAME_FORBIDDEN.search(text)
     return valid and 0 < _bytes_of(text) <= _IFNAME_BYTES
 
 
 def check_netns(netns: object) -> str:
-    """Return the path of a network namespace, or the empty string that DEL may have.
+    """Return the path of a network namespace if it is valid. DEL may have an empty one.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
@@ -77,7 +77,7 @@ def check_netns(netns: object) -> str:
 
 
 def check_plugin_type(plugin_type: object, where: str) -> str:
-    """Return a plugin's ``type`` if it can name a file in a plugin directory and nothing else.
+    """Return a plugin's ``type`` if it is a plain file name, so that it cannot leave the plugin directory.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -94,7 +94,7 @@ def check_plugin_type(plugin_type: object, where: str) -> str:
 
 
 def check_args(args: t.Mapping[str, str]) -> None:
-    """Refuse CNI_ARGS that could not be told apart again, for the variable has no escapes, or not be handed over.
+    """Refuse CNI_ARGS with separators, which the variable cannot escape, and CNI_ARGS that are too long.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
@@ -112,8 +112,8 @@ def check_args(args: t.Mapping[str, str]) -> None:
             )
     length = sum(_bytes_of(key) + _bytes_of(value) + len("=;") for key, value in args.items())
     if length > _ARGS_BYTES:
-        what = f"CNI_ARGS: the arguments have {length} bytes together, and no program can be given as many"
-        raise CniError(Code.INVALID_ENVIRONMENT, what, f"expected: {_ARGS_BYTES} at most")
+        what = f"CNI_ARGS: the arguments have {length} bytes, too many for an environment variable"
+        raise CniError(Code.INVALID_ENVIRONMENT, what, f"expected: at most {_ARGS_BYTES} bytes")
 
 
 def _is_plain(text: object) -> bool:
@@ -121,7 +121,7 @@ def _is_plain(text: object) -> bool:
 
 
 def _bytes_of(text: object) -> int:
-    """Return how long a text is as the system sees it; 0 for one that has lone surrogates."""
+    """Return the length of a text in UTF-8; 0 if it has unpaired surrogates."""
     try:
         return len(str(text).encode("utf-8"))
     except UnicodeEncodeError:

@@ -23,24 +23,24 @@ _KINDS: t.Final = (
 )
 
 
-# Levels that are read, and those that are written: a record has more around what it is made of, and so has a request.
+# Nesting limits for reading and for writing. Records and requests add levels around what has been read.
 _DEPTH_LIMIT: t.Final = 190
 _WRITTEN_DEPTH_LIMIT: t.Final = 200
-_HALF_CHARACTER: t.Final = "an escaped surrogate stands alone"
-_WHOLE_CHARACTER: t.Final = "write the character itself, or both halves"
+_UNPAIRED_SURROGATE: t.Final = "unpaired surrogate escape"
+_SURROGATE_ADVICE: t.Final = "write the character itself, or both surrogates"
 
 
 class _NotJson(ValueError):
-    """JSON that Python reads and nobody else would."""
+    """JSON that only Python reads."""
 
 
 def decode(content: bytes, what: str, *, unique_keys: bool = False, recorded: bool = False) -> t.Any:
-    """Read one JSON text (RFC 8259) and nothing more lenient.
+    """Read one JSON text (RFC 8259) without Python's extensions.
 
     Args:
-        what: The file or the plugin that it came from, as the error names it.
-        unique_keys: Refuse an object that gives a key twice; what people write by hand is read so.
-        recorded: `encode` has written it, with more around what was read.
+        what: The file or the plugin that it comes from, as the error names it.
+        unique_keys: Refuse duplicate keys in an object, for text written by hand.
+        recorded: The text was written by `encode`, which allows more nesting.
 
     Raises:
         CniError: ``DECODE_FAILURE`` with line, column and what was expected there.
@@ -52,11 +52,11 @@ def decode(content: bytes, what: str, *, unique_keys: bool = False, recorded: bo
     try:
         value = (_STRICT if unique_keys else _LENIENT).decode(text)
         _refuse_depth(text, value, _WRITTEN_DEPTH_LIMIT if recorded else _DEPTH_LIMIT)
-        _refuse_half_characters(text, value)
+        _refuse_unpaired_surrogates(text, value)
     except json.JSONDecodeError as exc:
         raise _failure(what, _place(exc), _advice(exc)) from exc
     except UnicodeEncodeError as exc:
-        raise _failure(what, _HALF_CHARACTER, _WHOLE_CHARACTER) from exc
+        raise _failure(what, _UNPAIRED_SURROGATE, _SURROGATE_ADVICE) from exc
     except RecursionError as exc:
         raise _failure(what, "nested too deeply") from exc
     except ValueError as exc:
@@ -65,25 +65,25 @@ def decode(content: bytes, what: str, *, unique_keys: bool = False, recorded: bo
 
 
 def encode(value: t.Any) -> bytes:
-    """Write a value as JSON on one line, so that it can be read again; integers keep their digits.
+    """Return a value as one line of JSON that `decode` can read; integers keep their digits.
 
     Raises:
-        CniError: ``DECODE_FAILURE``: JSON has no form for it.
+        CniError: ``DECODE_FAILURE``: it cannot be represented in JSON.
     """
     try:
         text = _ENCODER.encode(value)
         _refuse_depth(text, value, _WRITTEN_DEPTH_LIMIT)
-        _refuse_half_characters(text, value)
+        _refuse_unpaired_surrogates(text, value)
         return text.encode("ascii")
     except UnicodeEncodeError as exc:
-        what = f"this cannot be written as JSON: {_HALF_CHARACTER}"
-        raise CniError(Code.DECODE_FAILURE, what, _WHOLE_CHARACTER) from exc
+        what = f"this cannot be written as JSON: {_UNPAIRED_SURROGATE}"
+        raise CniError(Code.DECODE_FAILURE, what, _SURROGATE_ADVICE) from exc
     except (TypeError, ValueError, RecursionError) as exc:
         raise CniError(Code.DECODE_FAILURE, f"this cannot be written as JSON: {exc}") from exc
 
 
 def is_same(one: object, other: object) -> bool:
-    """Tell values that are one and the same JSON, which 1, 1.0 and true are not."""
+    """Return whether two values are the same JSON; 1, 1.0 and true are different."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
@@ -92,7 +92,7 @@ def is_same(one: object, other: object) -> bool:
 
 
 def kind(value: object) -> str:
-    """Name a value's JSON type, with its article."""
+    """Return the name of a value's JSON type, with its article."""
     return next((name for types, name in _KINDS if isinstance(value, types)), type(value).__name__)
 
 
@@ -122,9 +122,9 @@ def _advice(exc: json.JSONDecodeError) -> str:
     if exc.doc.startswith("\ufeff"):
         return "save the file without a byte order mark"
     if exc.doc[exc.pos :].startswith(("//", "/*", "#")):
-        return "JSON has no comments; the specification's own example has them for its readers only"
+        return "JSON has no comments; remove those copied from the specification's example"
     if exc.pos >= len(exc.doc.rstrip()) or exc.msg.startswith("Unterminated"):
-        return "the text may have been cut off; write it anew"
+        return "the text may be truncated; write it again"
     return ""
 
 
@@ -148,7 +148,7 @@ def _children(value: t.Any) -> t.Iterable[t.Any]:
     return [child for child in children if isinstance(child, (dict, list, tuple))]
 
 
-def _refuse_half_characters(text: str, value: t.Any) -> None:
+def _refuse_unpaired_surrogates(text: str, value: t.Any) -> None:
     if "\\u" in text:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
 

@@ -18,11 +18,11 @@ _WRITTEN: t.Final = ("created", "changed")
 
 
 class PlannedFile(t.NamedTuple):
-    """What another task would do to a file of the directory.
+    """A change that another task would make to a file of the directory.
 
     Attributes:
         action: ``created``, ``changed``, ``removed`` or ``unchanged``.
-        content: Its text afterwards; of a removed file, the text before.
+        content: The new text; for a removed file, the old one.
     """
 
     path: str
@@ -31,37 +31,42 @@ class PlannedFile(t.NamedTuple):
 
 
 def read_planned_files(returned: t.Iterable[t.Mapping[str, t.Any]]) -> list[PlannedFile]:
-    """Return the files of what the module `conflists` has returned."""
-    return [PlannedFile(one["path"], one["action"], one["content"] or "") for one in returned]
+    """Return the files in a result of the module `conflists`."""
+    return [PlannedFile(file["path"], file["action"], file["content"] or "") for file in returned]
 
 
 def with_planned(directory: ConfDir, files: t.Iterable[PlannedFile]) -> ConfDir:
-    """Return a directory of network configurations as it will be when another task has changed its files.
+    """Return a directory of network configurations as it will be after another task has changed its files.
 
     Raises:
         CniError: A planned file is not a valid network configuration.
     """
-    changing = [one for one in files if one.action != "unchanged" and os.path.dirname(one.path) == directory.path]
-    paths = {one.path for one in changing}
-    staying = [one for one in (*directory.networks.values(), *directory.shadowed) if one.source not in paths]
-    written = [parse_planned_file(one) for one in changing if one.action in _WRITTEN]
+    changes = [file for file in files if file.action != "unchanged" and os.path.dirname(file.path) == directory.path]
+    paths = {file.path for file in changes}
+    existing = (*directory.networks.values(), *directory.shadowed)
+    unchanged = [network for network in existing if network.source not in paths]
+    written = [parse_planned_file(file) for file in changes if file.action in _WRITTEN]
     networks: dict[str, NetworkConfiguration] = {}
     shadowed: list[NetworkConfiguration] = []
-    for network in sorted([*staying, *written], key=lambda one: conf_dir.precedence(os.path.basename(one.source))):
+    for network in sorted([*unchanged, *written], key=_precedence):
         if networks.setdefault(network.name, network) is not network:
             shadowed.append(network)
     broken = {path: error for path, error in directory.broken.items() if path not in paths}
     return ConfDir(directory.path, networks, tuple(shadowed), broken)
 
 
-def parse_planned_file(one: PlannedFile) -> NetworkConfiguration:
+def _precedence(network: NetworkConfiguration) -> tuple[bool, str]:
+    return conf_dir.precedence(os.path.basename(network.source))
+
+
+def parse_planned_file(file: PlannedFile) -> NetworkConfiguration:
     """Return the network of a planned file, with the plugins of its plugin directory.
 
     Raises:
         CniError: It is not a valid network configuration.
     """
-    network = config.parse(one.content.encode("utf-8", "surrogateescape"), one.path)
-    return conf_dir.complete(network, os.path.dirname(one.path))
+    network = config.parse(file.content.encode("utf-8", "surrogateescape"), file.path)
+    return conf_dir.complete(network, os.path.dirname(file.path))
 
 
 __all__ = ("PlannedFile", "parse_planned_file", "read_planned_files", "with_planned")

@@ -21,18 +21,18 @@ _UNKNOWN_COMMAND: t.Final = "unknown CNI_COMMAND: VERSION"
 
 
 class PluginVersions:
-    """What versions plugins speak, asked of each executable once."""
+    """The versions that plugins support. Each executable is asked once."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._answers: dict[tuple[t.Any, ...], tuple[str, ...]] = {}
         self._lock = threading.Lock()
 
-    def supported(self, plugin_type: str) -> tuple[str, ...]:
-        """Ask a plugin with VERSION; versions this engine does not know are kept.
+    def get_supported(self, plugin_type: str) -> tuple[str, ...]:
+        """Return the versions that a plugin reports for VERSION, unknown ones included.
 
         Raises:
-            CniError: The plugin cannot be run or its answer not be read.
+            CniError: The plugin cannot be run, or its answer cannot be read.
         """
         identity = _identity(self._executor.require(plugin_type))
         with self._lock:
@@ -41,9 +41,9 @@ class PluginVersions:
             return self._answers[identity]
 
     def select(self, network: NetworkConfiguration) -> str:
-        """Select the highest version that the configuration, its plugins and this engine all support.
+        """Return the highest version that the configuration, its plugins and this engine support.
 
-        A configuration of one version leaves no choice, and then no plugin is asked.
+        If the configuration allows a single version, no plugin is asked.
 
         Raises:
             CniError: As `require`.
@@ -51,13 +51,13 @@ class PluginVersions:
         return network.version if len(network.versions) == 1 else self.require(network)
 
     def require(self, network: NetworkConfiguration) -> str:
-        """Select a version even where there is no choice, so that a plugin that does not speak it is found.
+        """Return the highest common version; unlike `select`, always ask the plugins.
 
         Raises:
-            CniError: ``INCOMPATIBLE_VERSION``, with what each plugin supports; or a plugin cannot be asked.
+            CniError: ``INCOMPATIBLE_VERSION``, with the versions of each plugin; or the error of a plugin that could not be asked.
         """
-        answers = {plugin_type: self.supported(plugin_type) for plugin_type in network.plugin_types}
-        common = [own for own in network.versions if all(own in answer for answer in answers.values())]
+        answers = {plugin_type: self.get_supported(plugin_type) for plugin_type in network.plugin_types}
+        common = [allowed for allowed in network.versions if all(allowed in answer for answer in answers.values())]
         if not common:
             raise _incompatible(network, answers)
         return common[-1]
@@ -90,7 +90,7 @@ def decode(answer: bytes, what: str) -> tuple[str, ...]:
 
 
 def _incompatible(network: NetworkConfiguration, answers: t.Mapping[str, t.Sequence[str]]) -> CniError:
-    """Say which plugins stand in the way of which versions."""
+    """Return the error that lists the versions of each plugin."""
     return CniError(
         Code.INCOMPATIBLE_VERSION,
         f"{network.source}: no version of {', '.join(network.versions)} is supported by every plugin",
@@ -101,7 +101,7 @@ def _incompatible(network: NetworkConfiguration, answers: t.Mapping[str, t.Seque
 def _identity(path: str) -> tuple[t.Any, ...]:
     try:
         status = os.stat(path)
-    except OSError:  # not a file, or not any more
+    except OSError:  # not a file, or removed meanwhile
         return (path,)
     return path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 

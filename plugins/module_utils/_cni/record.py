@@ -29,13 +29,13 @@ _ALLOW_KEY: t.Final = "allowWorldWritablePlugins"
 
 @dataclasses.dataclass(frozen=True)
 class Restoration:
-    """How an attachment is made again after a reboot.
+    """How an attachment is restored after a reboot.
 
     Attributes:
-        plugin_dirs: Where its plugins are looked for.
+        plugin_dirs: The directories of its plugins.
         timeout: Seconds that one plugin may run.
-        allow_world_writable: Whether plugins are run that every user of the node can replace.
-        addresses: Those that it had. They are asked for while it is made again, and not part of what is wanted.
+        allow_world_writable: Whether to run plugins that every user of the node can replace.
+        addresses: The previous addresses. The restored attachment requests them, but does not depend on them.
     """
 
     plugin_dirs: tuple[str, ...]
@@ -50,15 +50,15 @@ class Restoration:
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """What is kept of an attachment: all that CHECK and DEL need, whatever the files say by then.
+    """The record of an attachment: all that CHECK and DEL need, independent of the current files.
 
     Attributes:
-        config: The network configuration it was made with, plugins from the plugin directory inlined.
-        result: What ADD returned last; in an intent of ADD, what its first plugin did, or None.
+        config: The network configuration used by ADD, with the plugins of the plugin directory inlined.
+        result: The final result of ADD; in an intent of ADD, the result of the first plugin or None.
         version: The specification's version selected at ADD; empty in a record of another runtime.
-        netns_identity: Which namespace the path named at ADD; empty in a record of another runtime.
-        command: In an intent, the operation that was begun.
-        restoration: How it is made again after a reboot; None for one that is not.
+        netns_identity: The identity of the network namespace at ADD; empty in a record of another runtime.
+        command: In an intent, the operation in progress.
+        restoration: How it is restored after a reboot; None if it is not restored.
     """
 
     attachment: Attachment
@@ -71,32 +71,32 @@ class Record:
 
     @property
     def is_own(self) -> bool:
-        """Whether this collection made it."""
+        """Return whether this collection wrote the record."""
         return bool(self.version)
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """What its result has; nothing in an intent."""
+        """The addresses of its result; empty without a result."""
         return self.result.addresses if self.result else ()
 
     def network(self) -> NetworkConfiguration:
         """Return the recorded network configuration.
 
         Raises:
-            CniError: It cannot be read; the attachment has to be treated as one without a record.
+            CniError: It cannot be read; treat the attachment as one without a record.
         """
         try:
-            return _recorded_network(self.config)
+            return _parse_network(self.config)
         except CniError as exc:
             raise exc.within(str(self.attachment)) from exc
 
     def negotiated_version(self, network: NetworkConfiguration) -> str:
-        """Return the version that ADD was spoken in; another runtime's record tells by its result."""
+        """Return the version used by ADD; for a record of another runtime, the version of its result."""
         result_version = self.result.version if self.result else ""
         return self.version or (result_version if result_version in network.versions else network.version)
 
     def encode(self) -> bytes:
-        """Write libcni's format, with what it does not know under one key that it ignores."""
+        """Return the record in libcni's format. One extra key, which libcni ignores, has the additional data."""
         attachment = self.attachment
         document: dict[str, t.Any] = {
             "kind": _KIND,
@@ -121,17 +121,17 @@ class Record:
         return json_text.encode(document)
 
 
-# Most records of a node have the same.
+# Most records of a node share a configuration.
 @functools.lru_cache(maxsize=256)
-def _recorded_network(content: bytes) -> NetworkConfiguration:
+def _parse_network(content: bytes) -> NetworkConfiguration:
     return config.parse(content, "its recorded configuration", recorded=True).require_plugins()
 
 
 def decode(content: bytes, source: str) -> Record:
-    """Read a record, ours or libcni's.
+    """Read a record of this collection or of libcni.
 
     Raises:
-        CniError: ``DECODE_FAILURE``: cut off, empty, or not a record at all.
+        CniError: ``DECODE_FAILURE``: truncated, empty, or not a record.
     """
     document = json_text.as_object(json_text.decode(content, source, recorded=True), source)
     try:
@@ -157,10 +157,10 @@ def decode(content: bytes, source: str) -> Record:
 
 
 def decode_attachment(document: dict[str, t.Any]) -> Attachment:
-    """Return whose record it is; other runtimes take arguments that this one does not.
+    """Return the attachment of a record. Its arguments are not validated, as other runtimes accept more.
 
     Raises:
-        CniError, KeyError, TypeError, ValueError: It does not say so.
+        CniError, KeyError, TypeError, ValueError: It has no valid attachment.
     """
     return Attachment(
         network=document["networkName"],
@@ -190,11 +190,11 @@ def _restoration(document: dict[str, t.Any], source: str) -> Restoration | None:
     keys = (document.get(_OWN_KEY) or {}).get(RESTORE_KEY)
     if keys is None:
         return None
-    given = json_text.as_object(keys, source)
-    plugin_dirs, timeout, addresses = given["pluginDirs"], given["timeout"], given.get("addresses") or []
+    means = json_text.as_object(keys, source)
+    plugin_dirs, timeout, addresses = means["pluginDirs"], means["timeout"], means.get("addresses") or []
     if not all(isinstance(text, str) for text in (*plugin_dirs, *addresses)) or not timeout > 0:
-        raise TypeError(f"under {RESTORE_KEY!r}, directories, a time and addresses were expected: {given}")
-    return Restoration(tuple(plugin_dirs), timeout, tuple(addresses), given.get(_ALLOW_KEY) is True)
+        raise TypeError(f"under {RESTORE_KEY!r}, directories, a time and addresses were expected: {means}")
+    return Restoration(tuple(plugin_dirs), timeout, tuple(addresses), means.get(_ALLOW_KEY) is True)
 
 
 def _result(document: dict[str, t.Any], source: str) -> Result | None:

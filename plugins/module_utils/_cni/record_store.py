@@ -19,46 +19,46 @@ from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.record import RESTORE_KEY, Record, decode, decode_attachment
 
-# Below libcni's cache directory, for what only this collection knows of.
+# Subdirectory of libcni's cache directory for the files of this collection.
 OWN_DIRECTORY: t.Final = "cni.node"
 
 _NAME_LIMIT: t.Final = 255
-# Bytes. The largest configuration that is read and the largest result of a plugin make up a record of less.
+# Bytes. The largest accepted configuration and plugin result together give a smaller record.
 _SIZE_LIMIT: t.Final = 8 * 1024 * 1024
-# How a record that has this key is written.
+# How `Record.encode` writes this key.
 _LASTING: t.Final = f'"{RESTORE_KEY}":'.encode()
 
 
 class RecordStore:
-    """The records of a directory, one file each, named as libcni names them."""
+    """The records of a directory, one file each, with libcni's file names."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
-        self._occupants: dict[str, Key] = {}
-        self._occupying = threading.Lock()
+        self._reserved: dict[str, Key] = {}
+        self._reserving = threading.Lock()
 
     @classmethod
     def of_records(cls, cache_dir: str) -> RecordStore:
-        """Return the records of a cache directory, at libcni's place."""
+        """Return the store of the records of a cache directory, in libcni's subdirectory."""
         return cls(os.path.join(cache_dir, "results"))
 
     @classmethod
     def of_intents(cls, cache_dir: str) -> RecordStore:
-        """Return what was begun below a cache directory, where no other runtime looks."""
+        """Return the store of the intents of a cache directory, which other runtimes do not read."""
         return cls(os.path.join(cache_dir, OWN_DIRECTORY, "intents"))
 
     def read(self, key: Key) -> Record | None:
-        """Return the record of an attachment, or nothing where there is none.
+        """Return the record of an attachment, or None.
 
         Raises:
-            CniError: ``DECODE_FAILURE`` when the file that would be its own cannot be understood.
+            CniError: ``DECODE_FAILURE`` if its file cannot be read.
         """
         if not self.may_have(key):
             return None
         try:
             record = self._read_file(self._usual_path(key))
         except CniError:
-            # It may be another attachment's file that is broken.
+            # The broken file may belong to another attachment.
             record = self._read_file(self._other_path(key))
             if record is None:
                 raise
@@ -67,55 +67,55 @@ class RecordStore:
         return record
 
     def may_have(self, key: Key) -> bool:
-        """Tell whether there is a file that may be an attachment's, without reading it."""
+        """Return whether a file exists that may be an attachment's record, without reading it."""
         return any(map(os.path.lexists, self._paths(key)))
 
     def write(self, record: Record, *, flush: bool = True) -> None:
-        """Keep a record, on disk when this returns; another attachment's file of the same name is left alone.
+        """Write a record durably, without replacing another attachment's file of the same name.
 
         Args:
-            flush: False for what is needed only while the machine is up.
+            flush: False for a record that is needed only until the next reboot.
 
         Raises:
-            CniError: ``IO_FAILURE``; ``INVALID_CONFIG`` for one that is too large.
+            CniError: ``IO_FAILURE``; ``INVALID_CONFIG`` if it is too large.
         """
         durable.make_directory(self.directory, mode=0o700)
         content = record.encode()
         if len(content) > _SIZE_LIMIT:
-            what = f"{record.attachment}: its record would have {len(content)} bytes and could never be read again"
-            advice = f"expected: {_SIZE_LIMIT} at most; the network's configuration is in it, and longer by a third"
+            what = f"{record.attachment}: its record would have {len(content)} bytes, too many to be read back"
+            advice = f"expected: at most {_SIZE_LIMIT}; the record contains the network configuration in base64"
             raise CniError(Code.INVALID_CONFIG, what, advice)
-        durable.write(self._occupied(record.attachment.key), content, flush=flush)
+        durable.write(self._reserve(record.attachment.key), content, flush=flush)
 
     def path_of(self, key: Key) -> str:
-        """Return where the attachment's file is, or where it is to be."""
+        """Return the path of the attachment's file, which need not exist yet."""
         usual, other = self._usual_path(key), self._other_path(key)
         if os.path.exists(other):
             return other
         return usual if self._key_of(usual) in (None, key) else other
 
     def remove(self, key: Key, *, flush: bool = False) -> None:
-        """Forget an attachment; its file may be broken or gone.
+        """Remove the record of an attachment, even if its file is broken or missing.
 
         Args:
-            flush: Else a loss of power may bring the file back; its namespace is another one then, and DEL is run once
-                more.
+            flush: Wait for the disk. Without it, the file may reappear after a loss of power. Its namespace has changed
+                then, and DEL runs once more.
         """
         path = self.path_of(key)
         durable.remove(path, flush=flush)
-        self._occupants.pop(path, None)
+        self._reserved.pop(path, None)
 
     def read_container(self, attachment: Attachment) -> list[Record]:
-        """Return the records of a container's attachments to the same network; broken ones are left out."""
-        records, dummy = self._read(self._beginning_with(f"{attachment.network}-{attachment.container_id}-"))
+        """Return the readable records of a container's attachments to the same network."""
+        records, dummy = self._read(self._names_with_prefix(f"{attachment.network}-{attachment.container_id}-"))
         wanted = attachment.key[:2]
         return [record for record in records if record.attachment.key[:2] == wanted]
 
     def read_interface(self, attachment: Attachment, networks: t.Iterable[str]) -> list[Record]:
-        """Return the records of a container's interface, to whatever network; broken ones are left out.
+        """Return the readable records of a container's interface, for all networks.
 
         Args:
-            networks: Those of which even what has come since this was first asked for is seen.
+            networks: Networks whose records are found even if written after the first call, which lists the directory.
         """
         wanted = attachment.key[1:]
         names = set(self._by_interface.get("-".join(wanted), ()))
@@ -125,21 +125,21 @@ class RecordStore:
         return [record for record in records if record.attachment.key[1:] == wanted]
 
     def read_network(self, name: str) -> tuple[list[Record], dict[str, CniError]]:
-        """Return the records of a network's attachments, and what is wrong with each file that may be one, by path."""
-        records, broken = self._read(self._beginning_with(f"{name}-"))
+        """Return the records of a network's attachments, and the error of each unreadable file that may be one, by path."""
+        records, broken = self._read(self._names_with_prefix(f"{name}-"))
         return [record for record in records if record.attachment.network == name], broken
 
     def read_all(self) -> tuple[list[Record], dict[str, CniError]]:
-        """Return every record, and what is wrong with each file that is none, by path."""
+        """Return every record, and the error of each unreadable file, by path."""
         return self._read(self._names())
 
     def read_lasting(self) -> tuple[list[Record], dict[str, CniError]]:
-        """Return the records of what is restored after a reboot, as `read_all`, hardly looking at the others."""
+        """Return the records to restore after a reboot, as `read_all`, without parsing the others."""
         records, broken = self._read(self._names(), _LASTING)
         return [record for record in records if record.restoration is not None], broken
 
     def read_containing(self, text: str) -> tuple[list[Record], dict[str, CniError]]:
-        """Return what `read_all` returns of the files that have a text of ASCII, hardly looking at the others."""
+        """Return the records whose file contains an ASCII text, as `read_all`, without parsing the others."""
         return self._read(self._names(), text.encode("ascii"))
 
     def _read(self, names: t.Iterable[str], containing: bytes = b"") -> tuple[list[Record], dict[str, CniError]]:
@@ -156,7 +156,7 @@ class RecordStore:
         return records, broken
 
     def check_key(self, key: Key) -> None:
-        """Refuse identifiers that are valid each by itself and together too long for a file name.
+        """Refuse identifiers that are valid but together too long for a file name.
 
         Raises:
             CniError: ``INVALID_ENVIRONMENT``.
@@ -172,16 +172,16 @@ class RecordStore:
 
     @functools.cached_property
     def _by_interface(self) -> dict[str, list[str]]:
-        """The names of all files, by each ending that may be a container id and an interface name."""
-        found: dict[str, list[str]] = {}
+        """The names of all files, by each suffix that may be a container id and an interface name."""
+        by_suffix: dict[str, list[str]] = {}
         for name in self._names():
             parts = name.partition(":")[0].split("-")
             for start in range(1, len(parts)):
-                found.setdefault("-".join(parts[start:]), []).append(name)
-        return found
+                by_suffix.setdefault("-".join(parts[start:]), []).append(name)
+        return by_suffix
 
-    def _beginning_with(self, beginning: str) -> list[str]:
-        return [name for name in self._names() if name.startswith(beginning)]
+    def _names_with_prefix(self, prefix: str) -> list[str]:
+        return [name for name in self._names() if name.startswith(prefix)]
 
     def _names(self) -> list[str]:
         return [name for name in list_directory(self.directory) if not durable.is_temporary(name)]
@@ -192,33 +192,33 @@ class RecordStore:
             return None
         record = decode(content, path)
         if path not in self._paths(record.attachment.key):
-            what = f"{path} is not a record: its name is not that of the {record.attachment}, which it tells of"
-            raise CniError(Code.DECODE_FAILURE, what, "did somebody copy or rename it?")
-        self._occupants[path] = record.attachment.key
+            what = f"{path} is not a record: its name does not match its content, the {record.attachment}"
+            raise CniError(Code.DECODE_FAILURE, what, "rename it back, or remove it if it is a copy")
+        self._reserved[path] = record.attachment.key
         return record
 
     def _paths(self, key: Key) -> tuple[str, str]:
-        """Return both places where an attachment's file may be."""
+        """Return both possible paths of an attachment's file."""
         return self._usual_path(key), self._other_path(key)
 
     def _usual_path(self, key: Key) -> str:
         return f"{self.directory}/{'-'.join(key)}"
 
     def _other_path(self, key: Key) -> str:
-        """Return the name for the case that another attachment's names join to the same: it tells where they end."""
+        """Return the path used if another attachment has the usual one; it has the lengths of the joined names."""
         return f"{self._usual_path(key)}:{len(key[0])}.{len(key[1])}"
 
-    def _occupied(self, key: Key) -> str:
-        """Return `path_of`, and have it so before there is a file: another thread may write one of the same name."""
-        with self._occupying:
+    def _reserve(self, key: Key) -> str:
+        """Return `path_of` and reserve it, as another thread may write a file of the same name."""
+        with self._reserving:
             path = self.path_of(key)
-            self._occupants[path] = key
+            self._reserved[path] = key
         return path
 
     def _key_of(self, path: str) -> Key | None:
-        """Return whose file it is, or is about to be; nothing for one that is not there or does not tell."""
-        if path in self._occupants:
-            return self._occupants[path]
+        """Return the attachment key of a file or of a reserved path; None if it is missing or unreadable."""
+        if path in self._reserved:
+            return self._reserved[path]
         if not os.path.lexists(path):
             return None
         try:

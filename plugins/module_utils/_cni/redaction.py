@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What plugins say of their arguments, whose values may be secrets, and whose keys tell enough."""
+"""Hide the values of arguments in the messages of plugins, as they may be secrets; the keys stay."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 
 _HIDDEN: t.Final = "***"
-# Those of the specification's conventions; what is wrong with these is told by their values.
+# Keys of the specification's conventions. Their values are no secrets, and the messages are useless without them.
 _OPEN: t.Final = frozenset(("IgnoreUnknown", "IP", "MAC", "GATEWAY", "ips", "mac"))
 _OPEN_PREFIX: t.Final = "K8S_POD_"
-# A shorter text stands in many words that have nothing to do with it.
+# A shorter text would also match inside unrelated words.
 _SHORTEST: t.Final = 6
 
 
 def without_values(text: str, args: t.Mapping[str, str], request: bytes) -> str:
-    """Return what a plugin has said without the values of CNI_ARGS and of ``args.cni`` in its request."""
+    """Return a plugin's message with the values of CNI_ARGS and of its request's ``args.cni`` hidden."""
     pairs = {key: value for key, value in args.items() if value and not _is_open(key)}
     for key, value in pairs.items():
         for form in _forms(value):
@@ -40,7 +40,7 @@ def _is_open(key: str) -> bool:
 
 
 def _forms(value: str) -> list[str]:
-    """Return a value as it is, and as programs quote it; the longest first."""
+    """Return a value and its quoted forms, the longest first."""
     quoted = (json.dumps(value, ensure_ascii=ensure_ascii)[1:-1] for ensure_ascii in (True, False))
     return sorted({value, *quoted}, key=len, reverse=True)
 
@@ -58,11 +58,11 @@ def _texts(value: object) -> t.Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for key, one in value.items():
-            yield from () if _is_open(key) else _texts(one)
+        for key, entry in value.items():
+            yield from () if _is_open(key) else _texts(entry)
     elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
+        for entry in value:
+            yield from _texts(entry)
 
 
 __all__ = ("without_values",)

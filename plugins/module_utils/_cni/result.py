@@ -19,22 +19,22 @@ from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kin
 _Object = dict[str, t.Any]
 
 _ADDED_IN_1_0_0: t.Final = ("mtu", "socketPath", "pciID")
-# 0.3.0 replaced the former by the latter. In the other form they have no meaning, and any type.
+# 0.3.0 replaced the former by the latter. In results of the other form, these keys are ignored.
 _BEFORE_0_3_0: t.Final = ("ip4", "ip6")
 _SINCE_0_3_0: t.Final = ("interfaces", "ips", "routes")
 _ROUTE_NUMBERS: t.Final = ("mtu", "advmss", "priority", "table", "scope")
 _DNS_LISTS: t.Final = ("nameservers", "search", "options")
-# What programs that decode a result into an integer take.
+# The integers that Go programs can decode.
 _INTEGERS: t.Final = range(-(1 << 63), 1 << 63)
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What a successful ADD returns (section 5), in one version of the specification.
+    """The result of a successful ADD (section 5), in one version of the specification.
 
     Attributes:
-        keys: The JSON object, ``cniVersion`` included; keys that no version of the specification names are kept, those
-            of another version's form are not.
+        keys: The JSON object, ``cniVersion`` included. Keys unknown to the specification are kept, those of another
+            version's form are not.
     """
 
     version: str
@@ -42,18 +42,18 @@ class Result:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The addresses that it has, without their prefix lengths."""
+        """Its addresses, without prefix lengths."""
         keys = _from_families(dict(self.keys)) if _is_old(self.version) else self.keys
         return tuple(str(ipaddress.ip_interface(ip["address"]).ip) for ip in keys.get("ips") or ())
 
     def to(self, wanted: str) -> Result:
         """Return the result in another version.
 
-        What the older form cannot say is left out: 0.1.0 and 0.2.0 have one address per family and no
-        interfaces, 0.3.0 to 0.4.0 no MTU, socket or PCI device of an interface.
+        Data that the older form lacks is dropped: 0.1.0 and 0.2.0 have one address per family and no interfaces, 0.3.0 to
+        0.4.0 have no MTU, socket or PCI device of an interface.
 
         Raises:
-            CniError: ``INCOMPATIBLE_VERSION`` when the older form needs an address and there is none.
+            CniError: ``INCOMPATIBLE_VERSION`` if the older form requires an address and there is none.
         """
         if wanted == self.version:
             return self
@@ -72,11 +72,11 @@ class Result:
 
 
 def decode(content: bytes, implied_version: str, what: str) -> Result:
-    """Read what a plugin printed; `null` is a result that says nothing, as some Go programs write it.
+    """Read the result that a plugin printed; `null`, which some Go programs print, is an empty result.
 
     Args:
-        implied_version: The request's version, for a result that names none.
-        what: The plugin, as errors name it.
+        implied_version: The request's version, used if the result names none.
+        what: The plugin, as error messages name it.
 
     Raises:
         CniError: ``DECODE_FAILURE`` or ``INCOMPATIBLE_VERSION``.
@@ -86,7 +86,7 @@ def decode(content: bytes, implied_version: str, what: str) -> Result:
 
 
 def from_keys(keys: object, implied_version: str, what: str) -> Result:
-    """Check a result that has been read already; errors as `decode`."""
+    """Return a result from its parsed JSON; errors as `decode`."""
     document = dict(_expect(keys, dict, what))
     named = _expect_optional(document.get("cniVersion"), str, f"{what}: /cniVersion") or implied_version
     own = version.require_known(named, f"{what}: /cniVersion")
@@ -102,8 +102,8 @@ def from_keys(keys: object, implied_version: str, what: str) -> Result:
     return Result(own, document)
 
 
-def _is_old(own: str) -> bool:
-    return not version.at_least(own, "0.3.0")
+def _is_old(named: str) -> bool:
+    return not version.at_least(named, "0.3.0")
 
 
 def _check_family(family: object, where: str) -> None:
@@ -153,7 +153,7 @@ def _check_dns(dns: object, where: str) -> None:
 
 def _check_integer(value: object, where: str) -> None:
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value not in _INTEGERS):
-        raise CniError(Code.DECODE_FAILURE, f"{where}: {value!r} is not an integer of 64 bits")
+        raise CniError(Code.DECODE_FAILURE, f"{where}: {value!r} is not a 64-bit integer")
 
 
 def _check_address(value: object, where: str) -> None:
@@ -175,7 +175,7 @@ def _is_interface_address(text: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _is_address(text: str) -> bool:
-    # With a zone, Python reads what no other program takes.
+    # Only Python accepts an address with a zone.
     return "%" not in text and _parses(ipaddress.ip_address, text)
 
 
@@ -202,25 +202,27 @@ def _family(address: str) -> int:
 
 
 def _from_families(keys: _Object) -> _Object:
-    rest = _absent(keys, *_BEFORE_0_3_0, *_SINCE_0_3_0)
+    common = _without(keys, *_BEFORE_0_3_0, *_SINCE_0_3_0)
     families = [family for family in (keys.get("ip4"), keys.get("ip6")) if family]
-    ips = [{"address": family["ip"], **_present(family, "gateway")} for family in families]
+    ips = [{"address": family["ip"], **_select(family, "gateway")} for family in families]
     routes = [route for family in families for route in family.get("routes") or ()]
-    return {**rest, "ips": ips, **({"routes": routes} if routes else {})}
+    return {**common, "ips": ips, **({"routes": routes} if routes else {})}
 
 
 def _to_families(keys: _Object) -> _Object:
-    rest = _absent(keys, *_BEFORE_0_3_0, *_SINCE_0_3_0)
+    common = _without(keys, *_BEFORE_0_3_0, *_SINCE_0_3_0)
     families: dict[int, _Object] = {}
     for ip in keys.get("ips") or ():
-        families.setdefault(_family(ip["address"]), {"ip": ip["address"], **_present(ip, "gateway")})
+        families.setdefault(_family(ip["address"]), {"ip": ip["address"], **_select(ip, "gateway")})
     if not families:
-        raise CniError(Code.INCOMPATIBLE_VERSION, "a result without an address has no form before 0.3.0")
+        raise CniError(
+            Code.INCOMPATIBLE_VERSION, "a result without an address cannot be converted to a version before 0.3.0"
+        )
     for route in keys.get("routes") or ():
         family = families.get(_family(route["dst"]))
         if family is not None:
-            family.setdefault("routes", []).append(_present(route, "dst", "gw"))
-    return {**rest, **{f"ip{number}": families[number] for number in sorted(families)}}
+            family.setdefault("routes", []).append(_select(route, "dst", "gw"))
+    return {**common, **{f"ip{number}": families[number] for number in sorted(families)}}
 
 
 def _with_family_numbers(keys: _Object) -> _Object:
@@ -233,18 +235,18 @@ def _with_family_numbers(keys: _Object) -> _Object:
 def _without_additions_of_1_0_0(keys: _Object) -> _Object:
     if not keys.get("interfaces"):
         return keys
-    return {**keys, "interfaces": [_absent(interface, *_ADDED_IN_1_0_0) for interface in keys["interfaces"]]}
+    return {**keys, "interfaces": [_without(interface, *_ADDED_IN_1_0_0) for interface in keys["interfaces"]]}
 
 
 def _without_family_numbers(keys: _Object) -> _Object:
-    return {**keys, "ips": [_absent(ip, "version") for ip in keys["ips"]]} if keys.get("ips") else keys
+    return {**keys, "ips": [_without(ip, "version") for ip in keys["ips"]]} if keys.get("ips") else keys
 
 
-def _present(keys: _Object, *wanted: str) -> _Object:
+def _select(keys: _Object, *wanted: str) -> _Object:
     return {key: keys[key] for key in wanted if key in keys}
 
 
-def _absent(keys: _Object, *unwanted: str) -> _Object:
+def _without(keys: _Object, *unwanted: str) -> _Object:
     return {key: value for key, value in keys.items() if key not in unwanted}
 
 

@@ -15,21 +15,21 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import Execu
 
 T = t.TypeVar("T")
 
-# Seconds. Each pause is twice the one before.
+# Seconds. Each pause is twice the previous one.
 _FIRST_PAUSE: t.Final = 0.1
 _LONGEST_PAUSE: t.Final = 5.0
 
-# ADD is repeated by the runtime, for a DEL has to come before it. STATUS asks how things are now. GC is run again anyway,
-# and keeps everybody else from the network.
+# The runtime repeats ADD itself, with a DEL before it. STATUS reports the current state. GC runs periodically and blocks
+# the network.
 _REPEATED: t.Final = ("CHECK", "DEL")
 
 
 class AddNotUndone(CniError):
-    """An ADD failed, and the DEL that followed it: it must not be repeated."""
+    """An ADD failed, and so did the DEL that followed it: ADD must not be repeated."""
 
 
 class RetryingExecutor:
-    """An executor that runs CHECK and DEL again for as long as the plugin says to try again later."""
+    """An executor around another one that repeats CHECK and DEL while the plugin returns code 11 (try again later)."""
 
     def __init__(self, executor: Executor, limit: float) -> None:
         """
@@ -49,13 +49,13 @@ class RetryingExecutor:
 
 
 def retry(operation: t.Callable[[], T], limit: float) -> T:
-    """Carry out an operation again, with pauses that grow, while a plugin answers code 11 (section 5, "Error").
+    """Repeat an operation with growing pauses while a plugin returns code 11 (section 5, "Error").
 
     Args:
-        limit: Seconds after which it is not begun again.
+        limit: Seconds after which it is not repeated.
 
     Raises:
-        CniError: Any other error at once; the last one of code 11 when the time is over.
+        CniError: Any other error at once; the last error of code 11 after the time limit.
     """
     started = time.monotonic()
     pause, times = _FIRST_PAUSE, 1

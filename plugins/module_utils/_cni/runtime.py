@@ -26,11 +26,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.retry import AddNotU
 
 
 class Checked(t.NamedTuple):
-    """How CHECK went where no fault was found.
+    """The outcome of a CHECK that found no fault.
 
     Attributes:
-        asked: False where ``disableCheck`` or a version before 0.4.0 forbids CHECK.
-        excused: Complaints that were known to be wrong.
+        asked: False if ``disableCheck`` or a version before 0.4.0 rules out CHECK.
+        excused: Errors that are known to be wrong and were ignored.
     """
 
     asked: bool
@@ -41,7 +41,7 @@ Excuses = t.Callable[[Record, PluginConfiguration, CniError], bool]
 
 NestedTypes = t.Callable[[NetworkConfiguration], t.Iterable[str]]
 
-# Is told how DEL failed, if it did; says whether it may succeed now.
+# Gets the error of DEL, or None after a success. Returns whether a second DEL may succeed.
 CleanUp = t.Callable[[t.Optional[CniError]], bool]
 
 
@@ -60,14 +60,13 @@ def _nothing_to_clean_up(error: CniError | None) -> bool:
 class Runtime:
     """Executes network configurations on attachments (section 3).
 
-    Every operation takes the locks it needs. `exclusion` gives them to a caller who has to look before it
-    acts; they are held once however often they are asked for.
+    Every operation takes the locks that it needs. A caller that reads before it acts takes them from `exclusion` first; a
+    thread may take a lock again that it holds.
 
     Args:
-        cache_dir: libcni's cache directory; records go below ``results``, what is ours below ``cni.node``.
-        lock_timeout: Seconds to wait for another process that works on the same container or network, and for a
-            plugin that says to try again later.
-        nested_types: Returns the plugins that those of a network run themselves, beside their IPAM plugins.
+        cache_dir: libcni's cache directory. Records are below ``results``, other files below ``cni.node``.
+        lock_timeout: Seconds to wait for another process that holds a lock, and for a plugin that returns code 11.
+        nested_types: Returns the delegated plugins of a network that are not IPAM plugins.
     """
 
     def __init__(
@@ -75,7 +74,7 @@ class Runtime:
     ) -> None:
         self._executor = executor
         self._nested_types = nested_types
-        self._patient = RetryingExecutor(executor, lock_timeout)
+        self._retrying = RetryingExecutor(executor, lock_timeout)
         self.versions = PluginVersions(executor)
         self.records = RecordStore.of_records(cache_dir)
         self.intents = RecordStore.of_intents(cache_dir)
@@ -92,27 +91,29 @@ class Runtime:
     ) -> Result:
         """Add a container to a network ("Adding an attachment").
 
-        A failed ADD is followed by DEL of the whole list; where that fails too, its intent stays. Where a plugin says to
-        try again later, all of it is repeated until the time is over that is waited for others as well.
+        A failed ADD is followed by DEL of the whole list. If that fails too, its intent stays. If a plugin returns code 11,
+        ADD and DEL are repeated until the lock timeout.
 
         Args:
-            restoration: How it is made again after a reboot, to be recorded.
-            again: It was there before. Where it is to be restored, a failure leaves an intent that says so.
-            clean_up: As of `delete`, for the DEL that follows a failure.
+            restoration: How to restore it after a reboot.
+            again: It replaces a previous attachment. With a restoration, a failure leaves an intent for the next boot.
+            clean_up: As for `delete`, for the DEL that follows a failure.
 
         Raises:
-            CniError: Of the plugin that failed, with what became of the DEL.
+            CniError: The error of the plugin that failed, with the outcome of the DEL.
         """
         self.records.check_key(attachment.require_valid().key)
         if network.name != attachment.network:
-            raise CniError(Code.INVALID_CONFIG, f"{attachment}: the configuration given is network {network.name}'s")
+            raise CniError(
+                Code.INVALID_CONFIG, f"{attachment}: the given configuration is that of network {network.name}"
+            )
         self.require_plugins(network)
         with self.exclusion.lock_attachment(attachment):
             if self.records.read(attachment.key) is not None:
                 raise CniError(
                     Code.INVALID_ENVIRONMENT,
                     f"{attachment}: it exists already",
-                    "ADD is not to be repeated without a DEL",
+                    "run DEL before another ADD",
                 )
             intent = Record(
                 attachment,
@@ -130,24 +131,24 @@ class Runtime:
             return retry(attempt, self.exclusion.timeout)
 
     def require_plugins(self, network: NetworkConfiguration) -> None:
-        """Look up every plugin of a network, delegated plugins included.
+        """Raise an error if a plugin of a network, delegated ones included, is missing or unsafe.
 
         Raises:
-            CniError: ``INVALID_CONFIG``: one is not installed, or not executable.
+            CniError: ``INVALID_CONFIG``: a plugin is not installed or not executable.
         """
         for plugin_type in network.plugin_types:
             self._executor.require(plugin_type)
         self._require_safe(self._nested_types(network))
 
     def require_safe_plugins(self, record: Record) -> None:
-        """Look up every plugin of an attachment's network, and pass over those that are missing.
+        """Raise an error if a plugin of an attachment's network is unsafe; ignore missing plugins.
 
         Raises:
-            UnsafePlugin: One is not run, because every user of the node can replace it.
+            UnsafePlugin: Every user of the node can replace a plugin.
         """
         try:
             network = record.network()
-        except CniError:  # DEL is going to say so
+        except CniError:  # DEL reports this
             return
         self._require_safe_network(network)
 
@@ -164,23 +165,23 @@ class Runtime:
                 continue
 
     def check(self, record: Record, excuses: Excuses = _no_excuse) -> Checked:
-        """Ask every plugin whether an attachment is as ADD left it ("Checking an attachment").
+        """Run CHECK of every plugin ("Checking an attachment").
 
-        Where plugins refuse the version of ADD, it goes on in another that the record's configuration allows, as DEL does.
+        If plugins refuse the version of ADD, another version that the recorded configuration allows is used, as for DEL.
 
         Args:
-            excuses: Says whether a plugin's complaint is known to be wrong; the other plugins are asked then.
+            excuses: Returns whether a plugin's error is known to be wrong. It is ignored then.
 
         Raises:
-            CniError: Of the first plugin that finds a fault; ``DECODE_FAILURE`` for a record without a result.
+            CniError: The error of the first plugin that finds a fault; ``DECODE_FAILURE`` for a record without a result.
         """
         record.attachment.require_valid()
-        conversation = Conversation(self._patient, self.versions, record)
+        conversation = Conversation(self._retrying, self.versions, record)
         if conversation.network.disable_check or not conversation.has_check:
             return Checked(False)
         if record.result is None:
             raise CniError(
-                Code.DECODE_FAILURE, f"{record.attachment}: its record has no result", "CHECK cannot do without"
+                Code.DECODE_FAILURE, f"{record.attachment}: its record has no result", "CHECK needs the result of ADD"
             )
         self._require_safe_network(conversation.network)
         excused = []
@@ -199,66 +200,65 @@ class Runtime:
     ) -> None:
         """Remove a container from a network as it was added ("Deleting an attachment").
 
-        Every plugin is run, whatever the others say. The record is forgotten when all have succeeded.
+        Every plugin is run, even after one fails. The record is removed when all have succeeded.
 
         Args:
-            restoration: It is about to be added again and this says how; the intent then stays until it is.
-            clean_up: Removes what plugins leave behind, while the disk still says that DEL is not complete.
+            restoration: Given if it is about to be added again; the intent then stays until that is done.
+            clean_up: Removes what plugins leave behind, before the intent is removed.
 
         Raises:
-            CniError: Of every plugin that failed.
+            CniError: The errors of all plugins that failed.
         """
         self.require_safe_plugins(record)
         with self.exclusion.lock_attachment(record.attachment.require_valid()):
-            # The record is on disk already; this only tells a later run that it is not to be trusted any more.
+            # The record is on disk already; the intent only tells a later run that a DEL has begun.
             intent = dataclasses.replace(record, command="DEL", restoration=restoration)
-            # Else a loss of power would bring back what is made again after a reboot.
+            # Flushed, as otherwise a loss of power could bring back a record that is restored at boot.
             is_lasting = record.restoration is not None
             self.intents.write(intent, flush=is_lasting or restoration is not None)
             self._delete_whole(record, clean_up)
             self._forget(intent, flush=is_lasting)
 
     def gc(self, network: NetworkConfiguration, valid: t.Collection[tuple[str, str]] | None = None) -> bool:
-        """Collect what no valid attachment of a network owns ("Garbage-collecting a network").
+        """Return whether plugins ran GC ("Garbage-collecting a network").
 
-        Attachments of ours that are recorded and not valid are deleted first. Nothing else of ours uses the network
-        meanwhile.
+        Own attachments that are recorded and not valid are deleted first. The network is locked meanwhile.
 
         Args:
-            valid: Container id and interface name of each valid attachment; None for all that are recorded.
+            valid: Container id and interface name of each valid attachment; None for all recorded ones.
 
         Returns:
             As `collect`.
 
         Raises:
-            CniError: Of everything that failed; and ``DECODE_FAILURE``, before anything is done, where
-                a broken record may hide a valid attachment.
+            CniError: All errors; ``DECODE_FAILURE``, before anything is done, if an unreadable record may hide a valid
+                attachment.
         """
         _require_names(network, valid or ())
         if network.disable_gc:
             return False
         with self.exclusion.lock_network(network.name):
-            recorded = self._recorded(network)
-            stays = set(recorded) if valid is None else set(valid)
-            stale = [record for names, record in recorded.items() if record.is_own and names not in stays]
+            recorded = self._read_recorded(network)
+            kept = set(recorded) if valid is None else set(valid)
+            stale = [record for names, record in recorded.items() if record.is_own and names not in kept]
             errors = _errors_of(self.delete, stale)
             asked: list[bool] = []
-            errors += _errors_of(lambda one: asked.append(self._gc(one, stays)), (network,))
+            errors += _errors_of(lambda subject: asked.append(self._gc(subject, kept)), (network,))
             _raise_all(f"GC of network {network.name}", errors)
         return any(asked)
 
     def collect(self, network: NetworkConfiguration, valid: t.Collection[tuple[str, str]]) -> bool:
-        """Ask every plugin to collect, and delete no attachment (section 2, "GC").
+        """Return whether plugins ran GC (section 2, "GC"); delete no attachment.
 
         Args:
-            valid: Container id and interface name of each valid attachment; all that are recorded are valid too.
+            valid: Container id and interface name of each valid attachment; all recorded ones are valid too.
 
         Returns:
-            Whether plugins were run: not where ``disableGC`` forbids it or the version has no GC.
+            False if ``disableGC`` is set or the version has no GC.
 
         Raises:
-            CniError: Of every plugin that failed; and ``DECODE_FAILURE``, before one is run, where
-                a broken record may hide a valid attachment.
+            CniError: The errors of all plugins that failed; ``DECODE_FAILURE``, before a plugin is run, if an unreadable
+                record may hide a valid attachment.
         """
         _require_names(network, valid)
         if network.disable_gc:
@@ -270,13 +270,13 @@ class Runtime:
                 raise exc.within(f"GC of network {network.name}") from exc
 
     def status(self, network: NetworkConfiguration) -> bool:
-        """Ask every plugin whether it is ready for ADD (section 2, "STATUS").
+        """Return whether all plugins report that they are ready for ADD (section 2, "STATUS").
 
         Returns:
-            Whether it was asked: STATUS came with 1.1.0.
+            False if the version has no STATUS, which came with 1.1.0.
 
         Raises:
-            CniError: Of the first plugin that is not; codes 50 and 51 are STATUS's own.
+            CniError: The error of the first plugin that is not ready; codes 50 and 51 are specific to STATUS.
         """
         selected = self.versions.select(network)
         if not version.has_gc_and_status(selected):
@@ -291,8 +291,8 @@ class Runtime:
         try:
             for plugin in network.plugins:
                 if last is not None and intent.result is None:
-                    # Should this run be killed, plugins such as firewall undo only what DEL tells them of. A loss of power
-                    # leaves nothing of theirs to undo.
+                    # If this run is killed, DEL needs the result: plugins such as firewall clean up only what it names.
+                    # After a loss of power there is nothing to clean up.
                     intent = dataclasses.replace(intent, result=last)
                     self.intents.write(intent, flush=intent.restoration is not None)
                 prev_result = None if last is None else last.keys
@@ -304,14 +304,14 @@ class Runtime:
             self.records.write(dataclasses.replace(intent, result=last, command=""))
         except Exception as exc:
             kept = intent.restoration if again else None
-            undone = dataclasses.replace(intent, result=last, restoration=kept)
-            raise self._undone(undone, as_error(exc), clean_up) from exc
+            failed = dataclasses.replace(intent, result=last, restoration=kept)
+            raise self._undo_add(failed, as_error(exc), clean_up) from exc
         self.intents.remove(intent.attachment.key)
         return last
 
-    def _undone(self, intent: Record, failure: CniError, clean_up: CleanUp) -> CniError:
+    def _undo_add(self, intent: Record, failure: CniError, clean_up: CleanUp) -> CniError:
         try:
-            # Flushing a record may have failed: it must not be taken for whole. A DEL that is repeated needs the result.
+            # A record whose flush failed must not count as complete. A repeated DEL needs the result.
             if intent.result is not None or self.records.may_have(intent.attachment.key):
                 self.intents.write(dataclasses.replace(intent, command="DEL"))
             self._delete_whole(intent, clean_up)
@@ -332,13 +332,13 @@ class Runtime:
         try:
             self._delete(record)
         except CniError as exc:
-            if not _cleaned_up(clean_up, exc):
+            if not _try_clean_up(clean_up, exc):
                 raise
             self._delete(record)
         clean_up(None)
 
     def _delete(self, record: Record) -> None:
-        conversation = Conversation(self._patient, self.versions, record)
+        conversation = Conversation(self._retrying, self.versions, record)
         attachment = record.attachment.with_netns(netns_for_delete(record))
 
         def delete_from(plugin: PluginConfiguration) -> None:
@@ -356,16 +356,16 @@ class Runtime:
         if not version.has_gc_and_status(selected):
             return False
         self._require_safe_network(network)
-        # Our locks bind no other runtime: what it has recorded meanwhile is valid as well.
-        stays = sorted({*valid, *self._recorded(network)})
+        # Other runtimes ignore these locks, so what they have recorded meanwhile is valid too.
+        kept = sorted({*valid, *self._read_recorded(network)})
 
         def collect(plugin: PluginConfiguration) -> None:
-            self._executor.execute(plugin.type, request.for_gc(network, plugin, selected, stays), Parameters("GC"))
+            self._executor.execute(plugin.type, request.for_gc(network, plugin, selected, kept), Parameters("GC"))
 
         _raise_all("plugins", _errors_of(collect, network.plugins))
         return True
 
-    def _recorded(self, network: NetworkConfiguration) -> dict[tuple[str, str], Record]:
+    def _read_recorded(self, network: NetworkConfiguration) -> dict[tuple[str, str], Record]:
         records, broken = self.records.read_all()
         _raise_all("GC is not safe while a record cannot be read", list(broken.values()))
         return {record.attachment.key[1:]: record for record in records if record.attachment.network == network.name}
@@ -376,15 +376,15 @@ def _require_names(network: NetworkConfiguration, names: t.Iterable[tuple[str, s
         Attachment(network.name, container_id, ifname).require_valid()
 
 
-def _cleaned_up(clean_up: CleanUp, failure: CniError) -> bool:
+def _try_clean_up(clean_up: CleanUp, failure: CniError) -> bool:
     try:
         return clean_up(failure)
     except CniError as exc:
-        raise failure.with_detail(f"what it left could not be removed either: {exc}") from exc
+        raise failure.with_detail(f"what it left behind could not be removed either: {exc}") from exc
 
 
 def netns_for_delete(record: Record) -> str:
-    """Return the namespace that ADD was given if the path still names it: another one's interfaces are not ours."""
+    """Return the netns path of ADD if it still leads to the same namespace, or an empty string."""
     path = record.attachment.netns
     current = netns_identity(path)
     same = bool(current) and record.netns_identity in ("", current)

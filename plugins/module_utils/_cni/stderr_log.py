@@ -14,15 +14,15 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
 
-# Characters of all calls together; a process's output is cut before that.
+# Characters of all calls together. The output of each process is cut before.
 _ROOM: t.Final = 256 * 1024
 
 
 class StderrLog:
-    """What plugins that succeeded have written to standard error, by attachment, as far as there is room for it.
+    """The standard error of plugins that succeeded, by attachment, up to a total size.
 
     Attributes:
-        omitted: Calls whose output had no room any more.
+        omitted: Number of calls whose output exceeded the total size.
     """
 
     def __init__(self, room: int = _ROOM) -> None:
@@ -32,7 +32,7 @@ class StderrLog:
         self._entries: dict[Key, list[dict[str, str]]] = {}
 
     def __call__(self, plugin_type: str, parameters: Parameters, stderr: bytes) -> None:
-        """Keep the output of one call; commands that are not about an attachment are left out."""
+        """Store the output of one call; ignore commands without an attachment."""
         text = printable.lines(stderr.decode("utf-8", "replace")).strip()
         if not text or parameters.attachment is None:
             return
@@ -45,7 +45,7 @@ class StderrLog:
                 self._entries.setdefault(parameters.attachment.key, []).append(entry)
 
     def entries(self, key: Key) -> list[dict[str, str]]:
-        """Return type, command and text of each call of an attachment's plugins that wrote something, in order."""
+        """Return type, command and text of each call of an attachment's plugins with output, in order."""
         return self._entries.get(key, [])
 
 

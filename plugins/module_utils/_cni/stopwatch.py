@@ -15,11 +15,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import Execu
 
 
 class PluginCall(t.NamedTuple):
-    """What one call of a plugin took.
+    """The duration of one call of a plugin.
 
     Attributes:
         seconds: From its start to its end.
-        attachment: None for the commands that are not about one.
+        attachment: None for GC, STATUS and VERSION.
     """
 
     type: str
@@ -29,7 +29,7 @@ class PluginCall(t.NamedTuple):
 
 
 class Stopwatch:
-    """An executor that has another one run the plugins, and remembers what each call took."""
+    """An executor around another one that records the duration of each call."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -44,7 +44,7 @@ class Stopwatch:
         try:
             return self._executor.execute(plugin_type, request, parameters)
         finally:
-            # One step for all threads: nothing is lost where several come at once.
+            # list.append is atomic, so threads need no lock.
             self.calls.append(PluginCall(plugin_type, parameters.command, time.monotonic() - started, key))
 
 

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What a plugin can decode of the values that it is handed for one attachment: rules made of rules."""
+"""Rules for the types of values that plugins get for one attachment; rules are composed of rules."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kin
 
 
 class Problem(t.NamedTuple):
-    """What a rule says against a value.
+    """A value that breaks a rule.
 
     Attributes:
-        path: JSON pointer of the value, after the name of the option.
-        missing: The key that an object has not.
+        path: The option's name and a JSON pointer to the value.
+        missing: The key that an object lacks.
     """
 
     path: str
@@ -27,9 +27,9 @@ class Problem(t.NamedTuple):
     expected: str
     missing: str = ""
 
-    def message(self, shown: t.Callable[[t.Any], str] = kind) -> str:
-        """Return where the problem is and what was found, by default without the value."""
-        return f"{self.path}: {f'there is no {self.missing}' if self.missing else f'found {shown(self.value)}'}"
+    def message(self, describe: t.Callable[[t.Any], str] = kind) -> str:
+        """Return the path and a description of the value, by default only its type."""
+        return f"{self.path}: {f'there is no {self.missing}' if self.missing else f'found {describe(self.value)}'}"
 
 
 Rule = t.Callable[[t.Any, str], t.Optional[Problem]]
@@ -41,7 +41,7 @@ def text(value: t.Any, path: str) -> Problem | None:
 
 
 def integer(expected: str, lowest: int, highest: int) -> Rule:
-    """Return the rule that requires an integer within bounds."""
+    """Return a rule that requires an integer within bounds."""
 
     def rule(value: t.Any, path: str) -> Problem | None:
         is_whole = isinstance(value, int) and not isinstance(value, bool)
@@ -51,41 +51,41 @@ def integer(expected: str, lowest: int, highest: int) -> Rule:
 
 
 def list_of(rule: Rule) -> Rule:
-    """Return the rule that requires a list, each entry of which keeps a rule."""
+    """Return a rule that requires a list and applies a rule to each entry."""
 
     def list_rule(value: t.Any, path: str) -> Problem | None:
         if not isinstance(value, list):
             return Problem(path, value, "a list")
-        return first_problem(unless_null(rule, one, f"{path}/{index}") for index, one in enumerate(value))
+        return first_problem(unless_null(rule, entry, f"{path}/{index}") for index, entry in enumerate(value))
 
     return list_rule
 
 
 def object_of(rules: t.Mapping[str, Rule], required: t.Sequence[str] = ()) -> Rule:
-    """Return the rule that requires an object with some keys, and rules for the values of those that are known."""
+    """Return a rule that requires an object with some keys and applies rules to the known ones."""
     by_name = {name.lower(): rule for name, rule in rules.items()}
 
     def object_rule(value: t.Any, path: str) -> Problem | None:
         if not isinstance(value, dict):
             return Problem(path, value, "an object")
-        # Plugins written in Go read keys in any case, and pass over those that they do not know.
-        present = {str(key).lower(): (key, one) for key, one in value.items() if one is not None}
+        # Plugins written in Go match keys in any case and ignore unknown ones.
+        present = {str(key).lower(): (key, entry) for key, entry in value.items() if entry is not None}
         for name in required:
             if name.lower() not in present:
                 return Problem(path, value, f"the keys {' and '.join(required)}", missing=name)
-        known = ((by_name[name], key, one) for name, (key, one) in present.items() if name in by_name)
-        return first_problem(rule(one, f"{path}/{key}") for rule, key, one in known)
+        known = ((by_name[name], key, entry) for name, (key, entry) in present.items() if name in by_name)
+        return first_problem(rule(entry, f"{path}/{key}") for rule, key, entry in known)
 
     return object_rule
 
 
 def unless_null(rule: Rule, value: t.Any, path: str) -> Problem | None:
-    """Apply a rule, but not to null: a plugin written in Go takes that as not given."""
+    """Apply a rule unless the value is null, which plugins written in Go treat as missing."""
     return None if value is None else rule(value, path)
 
 
 def first_problem(problems: t.Iterable[Problem | None]) -> Problem | None:
-    """Return the first problem, if there is one."""
+    """Return the first problem, or None."""
     return next((problem for problem in problems if problem), None)
 
 

@@ -15,10 +15,10 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 KNOWN: t.Final = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 LATEST: t.Final = KNOWN[-1]
 
-# A configuration, a result or a plugin that names no version is one of the first.
+# The version of a configuration, a result or a plugin that names none.
 IMPLIED: t.Final = KNOWN[0]
 
-# What libcni reads as a version: up to three integers, of 64 bits and with or without a sign.
+# The form that libcni parses: up to three 64-bit integers, with or without a sign.
 _PART: t.Final = r"[+-]?0*[0-9]{1,18}"
 _FORM: t.Final = re.compile(rf"{_PART}(\.{_PART}){{0,2}}", re.ASCII)
 
@@ -26,7 +26,7 @@ _ORDER: t.Final = {version: position for position, version in enumerate(KNOWN)}
 
 
 def require_known(version: str, what: str) -> str:
-    """Return ``version`` if this engine speaks it; an empty one means 0.1.0.
+    """Return ``version`` if this engine supports it; an empty one means 0.1.0.
 
     Raises:
         CniError: ``INCOMPATIBLE_VERSION``.
@@ -43,7 +43,7 @@ def require_known(version: str, what: str) -> str:
 
 
 def require_form(version: str, what: str) -> str:
-    """Return ``version`` if it reads as a version, known or not; an empty one means 0.1.0.
+    """Return ``version`` if it has the form of a version, known or not; an empty one means 0.1.0.
 
     Raises:
         CniError: ``INCOMPATIBLE_VERSION``.
@@ -51,34 +51,34 @@ def require_form(version: str, what: str) -> str:
     if version and not _FORM.fullmatch(version):
         raise CniError(
             Code.INCOMPATIBLE_VERSION,
-            f"{what}: {version!r} is no version of the CNI specification",
-            'expected: numbers with dots between them, such as "1.0.0"; runtimes refuse the whole file for it',
+            f"{what}: {version!r} is not a version of the CNI specification",
+            'expected: numbers with dots between them, such as "1.0.0"; runtimes reject the whole file otherwise',
         )
     return version
 
 
-def ascending(versions: t.Iterable[str]) -> tuple[str, ...]:
-    """Return the versions this engine knows, lowest first, each once."""
+def sort_known(versions: t.Iterable[str]) -> tuple[str, ...]:
+    """Return the known ones of some versions, lowest first, without duplicates."""
     return tuple(sorted({version for version in versions if version in _ORDER}, key=_ORDER.__getitem__))
 
 
 def at_least(version: str, minimum: str) -> bool:
-    """Compare two known versions."""
+    """Return whether a known version is at least another known one."""
     return _ORDER[version] >= _ORDER[minimum]
 
 
 def has_check(version: str) -> bool:
-    """CHECK came with 0.4.0."""
+    """Return whether a version has CHECK, which came with 0.4.0."""
     return at_least(version, "0.4.0")
 
 
 def has_prev_result_on_delete(version: str) -> bool:
-    """DEL carries ``prevResult`` since 0.4.0."""
+    """Return whether DEL carries ``prevResult``, as it does since 0.4.0."""
     return at_least(version, "0.4.0")
 
 
 def has_gc_and_status(version: str) -> bool:
-    """GC and STATUS came with 1.1.0."""
+    """Return whether a version has GC and STATUS, which came with 1.1.0."""
     return at_least(version, "1.1.0")
 
 
@@ -86,11 +86,11 @@ __all__ = (
     "IMPLIED",
     "KNOWN",
     "LATEST",
-    "ascending",
     "at_least",
     "has_check",
     "has_gc_and_status",
     "has_prev_result_on_delete",
     "require_form",
     "require_known",
+    "sort_known",
 )

@@ -218,7 +218,7 @@ def test_an_attachment_that_fails_does_not_stop_the_others(node: EngineNode, pro
         assert entry["error"]["code"] == code
         assert text in "; ".join((entry["error"]["msg"], entry["error"]["details"]))
         assert text in msg
-    assert "its last words: tried all" in failed[-1]["error"]["details"]
+    assert "stderr (last lines): tried all" in failed[-1]["error"]["details"]
     assert "the DEL that followed succeeded; nothing is left behind" in failed[-1]["error"]["details"]
 
 

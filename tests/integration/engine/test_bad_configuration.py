@@ -44,7 +44,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "not a number": (TEXT.replace("true", "NaN"), (f"{DEFECTIVE}NaN is not a JSON number",)),
     "number out of range": (TEXT.replace("true", "1e999"), ("the number 1e999 is out of range",)),
     "key given twice": (TEXT.replace('"bridge": ', '"type": '), ("the key 'type' is given twice in one object",)),
-    "lone surrogate": (TEXT.replace("cni0", "\\ud800"), ("an escaped surrogate stands alone",)),
+    "lone surrogate": (TEXT.replace("cni0", "\\ud800"), ("unpaired surrogate escape",)),
     "nested too deeply": (TEXT.replace("true", "[" * 300 + "]" * 300), ("nested more than 190 levels deep",)),
     "a list": ("[]", ("found a list", "expected: an object")),
     "no name": (_with(name=None), ("/name: None is not a network name", "expected: must start with a letter or digit")),
@@ -58,7 +58,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "null for versions": (_with(cniVersions=None), ("/cniVersions: found null", "leave it out")),
     "an entry that is no version": (
         _with(cniVersions=["1.0.0", "latest"]),
-        ("/cniVersions/1: 'latest' is no version of the CNI specification", 'such as "1.0.0"'),
+        ("/cniVersions/1: 'latest' is not a version of the CNI specification", 'such as "1.0.0"'),
     ),
     "unknown versions": (
         json.dumps({"name": "net", "cniVersions": ["8.0.0", "9.9.9"], "plugins": GOOD["plugins"]}),

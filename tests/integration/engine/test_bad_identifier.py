@@ -172,7 +172,10 @@ def _until_inside(path: str, namespace: Namespace) -> None:
     [
         ({"workers": 0}, "workers: 0; expected: a number above 0"),
         ({"timeout": -1}, "timeout: -1; expected: a number above 0"),
-        ({"plugin_dirs": ["relative"]}, "plugin_dirs: 'relative' is no plugin directory; expected: an absolute path"),
+        (
+            {"plugin_dirs": ["relative"]},
+            "plugin_dirs: 'relative' is not a plugin directory; expected: an absolute path",
+        ),
         ({"check": "sometimes"}, "value of check must be one of: always, drift, changed, never"),
     ],
 )

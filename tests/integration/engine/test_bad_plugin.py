@@ -51,12 +51,12 @@ CASES: dict[str, tuple[ScriptedAnswer, int, tuple[str, ...]]] = {
     "last words": (
         ScriptedAnswer(stdout="", stderr="first\nsecond\n", exit=1),
         0,
-        ("plugin odd failed (ADD): exit status 1", "its last words: first\nsecond"),
+        ("plugin odd failed (ADD): exit status 1", "stderr (last lines): first\nsecond"),
     ),
     "nonsense and an exit status": (
         ScriptedAnswer(stdout="hello", exit=1),
         0,
-        ("plugin odd failed (ADD): exit status 1", "it printed, and not as the specification's error: hello"),
+        ("plugin odd failed (ADD): exit status 1", "stdout (not a CNI error): hello"),
     ),
     "a crash": (ScriptedAnswer(stdout="", signal=signal.SIGSEGV), 5, ("plugin odd failed (ADD): killed by SIGSEGV",)),
     "a crash after a good result": (
@@ -99,7 +99,7 @@ CASES: dict[str, tuple[ScriptedAnswer, int, tuple[str, ...]]] = {
     "megabytes of an error": (
         ScriptedAnswer(stdout="", stderr_bytes=MEBIBYTES, exit=1),
         0,
-        ("plugin odd failed (ADD): exit status 1", "its last words: xxx"),
+        ("plugin odd failed (ADD): exit status 1", "stderr (last lines): xxx"),
     ),
 }
 
@@ -157,7 +157,7 @@ def test_one_that_is_not_executable_is_named(node: EngineNode, item: Json) -> No
 def test_one_for_another_machine_is_said_not_to_start(node: EngineNode, item: Json) -> None:
     (node.plugins.path / "odd").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(64))
     done = node.run("attachments", attachments=[item])
-    done.require_failure(f"plugin {ODD} cannot be started for ADD: Exec format error", "is it built for this machine")
+    done.require_failure(f"plugin {ODD} cannot be started for ADD: Exec format error", "built for this architecture")
 
 
 def test_one_that_stays_busy_is_said_to_be(node: EngineNode, item: Json) -> None:
@@ -165,7 +165,7 @@ def test_one_that_stays_busy_is_said_to_be(node: EngineNode, item: Json) -> None
     with busy(node.plugins.path / "odd"):
         done = node.run("attachments", attachments=[item], timeout=5)
         done.require_failure(
-            f"plugin {ODD} cannot be started for ADD: Text file busy", "is nobody still writing it?", "DEL"
+            f"plugin {ODD} cannot be started for ADD: Text file busy", "no process is writing to it", "DEL"
         )
         assert node.plugins.calls() == []
     assert node.attach(item)[0]["action"] == "recreated"

@@ -43,7 +43,7 @@ class PluginProbe:
     def _ask(self, plugin_type: str) -> _Answer:
         if plugin_type not in self._answers:
             try:
-                self._answers[plugin_type] = self._versions.supported(plugin_type)
+                self._answers[plugin_type] = self._versions.get_supported(plugin_type)
             except CniError as exc:
                 self._answers[plugin_type] = exc
         return self._answers[plugin_type]

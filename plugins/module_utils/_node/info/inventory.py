@@ -113,7 +113,7 @@ def namespaces() -> list[_Facts]:
 def _plugin(directory: str, executor: Executor, name: str) -> _Facts:
     facts: _Facts = {"type": name, "path": os.path.join(directory, name), "versions": [], "error": None}
     try:
-        facts["versions"] = list(PluginVersions(executor).supported(name))
+        facts["versions"] = list(PluginVersions(executor).get_supported(name))
     except CniError as exc:
         facts["error"] = exc.as_dict()
     return facts

@@ -206,7 +206,7 @@ REFUSED: dict[str, tuple[Json, Json, str]] = {
     "a relative plugin directory": (
         {"config": CONFIG},
         {"plugin_dirs": ["a:b"]},
-        "plugin_dirs: 'a:b' is no plugin directory",
+        "plugin_dirs: 'a:b' is not a plugin directory",
     ),
     "a version the plugin does not speak": (
         {"config": {**CONFIG, "plugins": [{"type": "old"}]}},

@@ -79,7 +79,7 @@ def test_what_no_plugin_can_decode_is_refused(values: dict[str, t.Any], what: st
     assert caught.value.msg == f"capability_args: {what}"
     assert caught.value.details.startswith("expected: ")
     assert expected in caught.value.details
-    assert caught.value.details.endswith("plugin lab is to get it")
+    assert caught.value.details.endswith("plugin lab gets this value")
     check_values(_network(), values)
 
 

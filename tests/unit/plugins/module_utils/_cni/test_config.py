@@ -109,10 +109,10 @@ NO_VERSIONS: t.Final = ("latest", "v1.0.0", "1.1.0-dev", "1.0.0.0", "1..0", " 1.
 def test_an_entry_that_is_no_version_is_refused_as_libcni_does(entry: str) -> None:
     several = {"cniVersions": ["1.0.0", entry], "name": "n", "plugins": []}
     error = error_of(parse, several)
-    assert error.msg == f"{SOURCE}: /cniVersions/1: {entry!r} is no version of the CNI specification"
+    assert error.msg == f"{SOURCE}: /cniVersions/1: {entry!r} is not a version of the CNI specification"
     assert '"1.0.0"' in error.details
     beside = error_of(parse, {**several, "cniVersions": ["1.0.0"], "cniVersion": entry})
-    assert beside.msg == f"{SOURCE}: /cniVersion: {entry!r} is no version of the CNI specification"
+    assert beside.msg == f"{SOURCE}: /cniVersion: {entry!r} is not a version of the CNI specification"
     assert parse(several, recorded=True).version == "1.0.0"
 
 

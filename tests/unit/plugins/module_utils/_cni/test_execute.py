@@ -178,7 +178,7 @@ class TestFailure:
         assert error.details.splitlines() == [
             "pool is empty",
             f"DEL by {tmp_path}/plugin: exit status 3",
-            "its last words: working",
+            "stderr (last lines): working",
         ]
 
     @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ class TestFailure:
         assert (error.code, error.msg) == (code, f"plugin plugin failed (DEL): {msg}")
 
     def test_what_is_no_error_of_the_specification_is_shown(self, fail: t.Callable[..., CniError]) -> None:
-        assert "it printed, and not as the specification's error: hello" in fail("echo hello; exit 1").details
+        assert "stdout (not a CNI error): hello" in fail("echo hello; exit 1").details
 
     @pytest.mark.parametrize(("number", "name"), [(9, "SIGKILL"), (11, "SIGSEGV"), (40, "signal 40")])
     def test_a_signal_is_named(self, fail: t.Callable[..., CniError], number: int, name: str) -> None:
@@ -211,12 +211,12 @@ class TestFailure:
 
     def test_the_last_ten_lines_of_complaints_are_shown_as_text(self, fail: t.Callable[..., CniError]) -> None:
         details = fail("seq 100 >&2; printf 'a\\033[31m\\377b' >&2; exit 1").details
-        assert details.endswith("\n".join(["its last words: 92", *map(str, range(93, 101)), "a\\x1b[31m\ufffdb"]))
+        assert details.endswith("\n".join(["stderr (last lines): 92", *map(str, range(93, 101)), "a\\x1b[31m\ufffdb"]))
 
     def test_a_panic_is_shown_without_its_trace(self, fail: t.Callable[..., CniError]) -> None:
         trace = "goroutine 1 [running]:\\nmain.main()\\n" + "\\t/plugin.go:1\\n" * 20
         details = fail(f"printf 'panic: out of order\\n\\n{trace}' >&2; exit 2").details
-        assert details.endswith("its last words: panic: out of order")
+        assert details.endswith("stderr (last lines): panic: out of order")
         assert "goroutine 1" in fail(f"printf 'tired\\n\\n{trace[:40]}' >&2; exit 2").details
 
     def test_the_end_of_time_is_told_with_the_limit_and_not_with_what_was_printed(

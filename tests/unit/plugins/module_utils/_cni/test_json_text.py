@@ -78,7 +78,7 @@ def test_nothing_more_lenient_is_read(text: str) -> None:
         ("\ufeff{}", "without a byte order mark"),
         ("[NaN]", "NaN is not a JSON number"),
         ("1e999", "the number 1e999 is out of range"),
-        ('"\\ud800"', "an escaped surrogate stands alone"),
+        ('"\\ud800"', "unpaired surrogate escape"),
     ],
 )
 def test_the_error_says_what_is_wrong_where(text: str, words: str) -> None:
@@ -114,8 +114,8 @@ def test_nesting_has_a_limit_that_leaves_room_around_it(depth: int, taken: bool,
 def test_what_could_not_be_read_again_is_not_written(value: object) -> None:
     text = json.dumps(value)
     for error in (error_of(json_text.encode, value), error_of(decoded, text)):
-        assert "an escaped surrogate stands alone" in error.msg
-        assert error.details == "write the character itself, or both halves"
+        assert "unpaired surrogate escape" in error.msg
+        assert error.details == "write the character itself, or both surrogates"
 
 
 @pytest.mark.parametrize("container", [lambda inner: {"a": inner}, lambda inner: [inner], lambda inner: (inner,)])

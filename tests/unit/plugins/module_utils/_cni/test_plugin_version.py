@@ -75,11 +75,11 @@ def test_a_plugin_that_was_replaced_is_asked_again(tmp_path: pathlib.Path) -> No
         )
         new.chmod(0o755)
         new.replace(tmp_path / "plugin")
-        assert versions.supported("plugin") == (own,)
+        assert versions.get_supported("plugin") == (own,)
 
 
 def test_a_version_that_the_engine_does_not_know_is_no_harm() -> None:
-    assert PluginVersions(MemoryExecutor(a=speaks("0.-42.0", "1.0.0", "2.0.0"))).supported("a") == (
+    assert PluginVersions(MemoryExecutor(a=speaks("0.-42.0", "1.0.0", "2.0.0"))).get_supported("a") == (
         "0.-42.0",
         "1.0.0",
         "2.0.0",
@@ -90,19 +90,19 @@ def test_a_version_that_the_engine_does_not_know_is_no_harm() -> None:
     "msg", ["unknown CNI_COMMAND: VERSION", "plugin a failed (VERSION): unknown CNI_COMMAND: VERSION"]
 )
 def test_a_plugin_that_does_not_know_the_command_is_of_0_1_0(msg: str) -> None:
-    assert PluginVersions(MemoryExecutor(a=lambda call: CniError(4, msg))).supported("a") == ("0.1.0",)
+    assert PluginVersions(MemoryExecutor(a=lambda call: CniError(4, msg))).get_supported("a") == ("0.1.0",)
 
 
 def test_another_failure_is_not_taken_for_an_answer_and_not_remembered() -> None:
     executor = MemoryExecutor(a=lambda call: CniError(5, "no disk"))
     versions = PluginVersions(executor)
-    assert error_of(versions.supported, "a").msg == "no disk"
+    assert error_of(versions.get_supported, "a").msg == "no disk"
     executor.plugins["a"] = speaks("1.0.0")
-    assert versions.supported("a") == ("1.0.0",)
+    assert versions.get_supported("a") == ("1.0.0",)
 
 
 def test_a_missing_plugin_is_an_error() -> None:
-    assert error_of(PluginVersions(MemoryExecutor()).supported, "a").code == Code.INVALID_CONFIG
+    assert error_of(PluginVersions(MemoryExecutor()).get_supported, "a").code == Code.INVALID_CONFIG
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ def test_a_record_is_written_only_where_it_can_be_read_again(store: RecordStore)
     store.write(largest)
     assert store.read(ONE.attachment.key) == largest
     error = error_of(store.write, dataclasses.replace(ONE, config=b" " * 7 * 1024 * 1024))
-    assert (error.code, "could never be read again" in error.msg) == (Code.INVALID_CONFIG, True)
+    assert (error.code, "too many to be read back" in error.msg) == (Code.INVALID_CONFIG, True)
     assert store.read(ONE.attachment.key) == largest
 
 

@@ -45,7 +45,7 @@ def test_versions_are_compared_in_the_order_of_their_release() -> None:
 
 
 def test_ascending_drops_what_is_unknown_and_what_is_double() -> None:
-    assert version.ascending(["1.1.0", "0.4.0", "2.0.0", "1.1.0", "0.3.1"]) == ("0.3.1", "0.4.0", "1.1.0")
+    assert version.sort_known(["1.1.0", "0.4.0", "2.0.0", "1.1.0", "0.3.1"]) == ("0.3.1", "0.4.0", "1.1.0")
 
 
 @pytest.mark.parametrize("own", RELEASED)

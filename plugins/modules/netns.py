@@ -91,7 +91,7 @@ error:
   type: dict
   sample:
     code: 7
-    msg: "'a/b' is no name of a network namespace"
+    msg: "'a/b' is not a network namespace name"
     details: "expected: a file name that does not begin with '-' and has neither spaces nor '/'"
 """
 

@@ -239,11 +239,11 @@ class Runtime:
             return False
         with self.exclusion.lock_network(network.name):
             recorded = self._read_recorded(network)
-            kept = set(recorded) if valid is None else set(valid)
-            stale = [record for names, record in recorded.items() if record.is_own and names not in kept]
+            valid_names = set(recorded) if valid is None else set(valid)
+            stale = [record for names, record in recorded.items() if record.is_own and names not in valid_names]
             errors = _errors_of(self.delete, stale)
             asked: list[bool] = []
-            errors += _errors_of(lambda subject: asked.append(self._gc(subject, kept)), (network,))
+            errors += _errors_of(lambda subject: asked.append(self._gc(subject, valid_names)), (network,))
             _raise_all(f"GC of network {network.name}", errors)
         return any(asked)
 
@@ -303,8 +303,8 @@ class Runtime:
                 raise CniError(Code.INVALID_CONFIG, f"network {network.name} has no plugin")
             self.records.write(dataclasses.replace(intent, result=last, command=""))
         except Exception as exc:
-            kept = intent.restoration if again else None
-            failed = dataclasses.replace(intent, result=last, restoration=kept)
+            remaining = intent.restoration if again else None
+            failed = dataclasses.replace(intent, result=last, restoration=remaining)
             raise self._undo_add(failed, as_error(exc), clean_up) from exc
         self.intents.remove(intent.attachment.key)
         return last
@@ -357,10 +357,12 @@ class Runtime:
             return False
         self._require_safe_network(network)
         # Other runtimes ignore these locks, so what they have recorded meanwhile is valid too.
-        kept = sorted({*valid, *self._read_recorded(network)})
+        valid_names = sorted({*valid, *self._read_recorded(network)})
 
         def collect(plugin: PluginConfiguration) -> None:
-            self._executor.execute(plugin.type, request.for_gc(network, plugin, selected, kept), Parameters("GC"))
+            self._executor.execute(
+                plugin.type, request.for_gc(network, plugin, selected, valid_names), Parameters("GC")
+            )
 
         _raise_all("plugins", _errors_of(collect, network.plugins))
         return True

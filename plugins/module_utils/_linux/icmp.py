@@ -22,12 +22,12 @@ _PAUSE: t.Final = 0.2
 
 
 class Sender(t.NamedTuple):
-    """From where requests are sent.
+    """The source of echo requests.
 
     Attributes:
-        ifname: The interface by which a link-local address is reached.
-        address: The source of the requests, for which there may be routing rules; empty for what the kernel chooses.
-        device: The device whose routes count, such as a VRF; empty for those of the namespace.
+        ifname: The interface through which link-local addresses are reached.
+        address: The source address, which routing rules may match; empty to let the kernel choose.
+        device: The device whose routes apply, such as a VRF; empty for those of the namespace.
     """
 
     ifname: str
@@ -36,10 +36,10 @@ class Sender(t.NamedTuple):
 
 
 def ping(address: str, sender: Sender, timeout: float) -> bool:
-    """Tell whether an address answers ICMP echo requests; asked again until it does or the time is over.
+    """Return whether an address answers ICMP echo requests within a time limit.
 
-    A new interface may be silent for a second or two: IPv6 looks for a duplicate of its address first. It is asked once
-    more when the time is over, which may have passed while this process stood still.
+    A new interface may be silent for a second or two while IPv6 detects duplicate addresses. One more request is sent
+    after the time limit, which may have passed while this process was not scheduled.
 
     Args:
         timeout: Seconds.
@@ -49,22 +49,22 @@ def ping(address: str, sender: Sender, timeout: float) -> bool:
     while not is_last:
         is_last = time.monotonic() >= deadline
         try:
-            if _asked(address, sender, deadline):
+            if _exchange(address, sender, deadline):
                 return True
-        except OSError:  # no route to it, or no address of our own, yet
+        except OSError:  # no route or no source address yet
             time.sleep(_PAUSE)
     return False
 
 
-def _asked(address: str, sender: Sender, deadline: float) -> bool:
+def _exchange(address: str, sender: Sender, deadline: float) -> bool:
     family, protocol, request, reply = _V4 if ipaddress.ip_address(address).version == 4 else _V6
     identifier = os.getpid() & 0xFFFF
     with socket.socket(family, socket.SOCK_RAW, protocol) as connection:
         if sender.device:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, os.fsencode(sender.device))
         if sender.address:
-            connection.bind(_name(sender.address, sender.ifname))
-        connection.connect(_name(address, sender.ifname))
+            connection.bind(_socket_address(sender.address, sender.ifname))
+        connection.connect(_socket_address(address, sender.ifname))
         connection.send(_packet(request, identifier))
         poll = select.poll()
         poll.register(connection, select.POLLIN)
@@ -75,17 +75,17 @@ def _asked(address: str, sender: Sender, deadline: float) -> bool:
     return False
 
 
-def _name(address: str, ifname: str) -> tuple[str, int] | tuple[str, int, int, int]:
+def _socket_address(address: str, ifname: str) -> tuple[str, int] | tuple[str, int, int, int]:
     return (address, 0) if ":" not in address else (address, 0, 0, socket.if_nametoindex(ifname))
 
 
 def _packet(kind: int, identifier: int) -> bytes:
     body = struct.pack("!HH", identifier, 1)
-    # The kernel sums up what goes over IPv6 by itself.
-    return struct.pack("!BBH", kind, 0, ~_sum(struct.pack("!BBH", kind, 0, 0) + body) & 0xFFFF) + body
+    # The kernel computes the checksum for IPv6 itself.
+    return struct.pack("!BBH", kind, 0, ~_checksum(struct.pack("!BBH", kind, 0, 0) + body) & 0xFFFF) + body
 
 
-def _sum(packet: bytes) -> int:
+def _checksum(packet: bytes) -> int:
     total: int = sum(struct.unpack(f"!{len(packet) // 2}H", packet))
     return (total & 0xFFFF) + (total >> 16)
 

@@ -15,13 +15,13 @@ from ansible_collections.cni.node.plugins.module_utils._linux import link_change
 
 _KIND: t.Final = "ifb"
 _OUTPUT_LIMIT: t.Final = 64 * 1024 * 1024
-# The name of a link has no space and no end of a line, and anything else.
+# The name of a link may contain any character except spaces and line breaks.
 _REDIRECTS: t.Final = re.compile(r"mirred \(Egress Redirect to device ([^ \n]+)\)")
-_RECEIVING: t.Final = re.compile(r"^qdisc (?:ingress|clsact) [^ \n]+ dev ([^ \n]+)", re.MULTILINE)
+_INGRESS: t.Final = re.compile(r"^qdisc (?:ingress|clsact) [^ \n]+ dev ([^ \n]+)", re.MULTILINE)
 
 
 def names() -> list[str]:
-    """Return the intermediate functional blocks of this thread's network namespace.
+    """Return the names of the IFB links in this thread's network namespace.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -30,7 +30,7 @@ def names() -> list[str]:
 
 
 def targets() -> set[str] | None:
-    """Return the links that others send all they receive to; nothing where `tc` is not installed to tell.
+    """Return the links to which others redirect their ingress traffic; None if `tc` is not installed.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -38,12 +38,12 @@ def targets() -> set[str] | None:
     path = program.find("tc")
     if not path:
         return None
-    shown = [_filters(path, name) for name in sorted(_receiving(path))]
-    return {target for text in shown for target in _REDIRECTS.findall(text)}
+    listings = [_list_filters(path, name) for name in sorted(_list_receivers(path))]
+    return {target for text in listings for target in _REDIRECTS.findall(text)}
 
 
 def remove(name: str) -> None:
-    """Remove such a link, or find that it has gone meanwhile.
+    """Remove an IFB link; do nothing if it no longer exists.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -53,23 +53,23 @@ def remove(name: str) -> None:
         link_change.remove(link.ifindex, link.name)
 
 
-def _receiving(path: str) -> set[str]:
-    """Return the links that do something with what they receive.
+def _list_receivers(path: str) -> set[str]:
+    """Return the links with an ingress qdisc.
 
-    As JSON, some releases of tc print names that are none.
+    The JSON output of some releases of tc has wrong names.
     """
-    return set(_RECEIVING.findall(program.output([path, "qdisc", "show"], limit=_OUTPUT_LIMIT)))
+    return set(_INGRESS.findall(program.output([path, "qdisc", "show"], limit=_OUTPUT_LIMIT)))
 
 
-def _filters(path: str, name: str) -> str:
-    """Return what a link does with what it receives; nothing where it has gone meanwhile.
+def _list_filters(path: str, name: str) -> str:
+    """Return the ingress filters of a link; an empty string if it no longer exists.
 
-    The filters that plugins make cannot be had as JSON from all releases.
+    Some releases of tc cannot print the filters that plugins create as JSON.
     """
     try:
         return program.output([path, "filter", "show", "dev", name, "ingress"])
     except CniError:
-        if name in _receiving(path):
+        if name in _list_receivers(path):
             raise
         return ""
 

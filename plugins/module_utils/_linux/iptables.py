@@ -16,10 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._linux import program
 
 FAMILIES: t.Final = (4, 6)
 
-# A node of many containers has many rules, of some hundred bytes each.
+# A node with many containers has many rules of some hundred bytes each.
 _OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
 
-# A comment may have anything in it, the end of a line included; an interface's name is never quoted and may have quotes.
+# A comment may contain anything, including line breaks. The name of an interface is never quoted and may contain quotes.
 _TEXT: t.Final = r'(?<= )"([^"\\]*(?:\\.[^"\\]*)*)"(?=[ \n]|\Z)'
 _LINE: t.Final = re.compile(rf'(?:[^"\n]+|{_TEXT}|")+', re.DOTALL)
 _WORD: t.Final = re.compile(rf"{_TEXT}|([^ ]+)", re.DOTALL)
@@ -27,11 +27,11 @@ _ESCAPED: t.Final = re.compile(r"\\(.)", re.DOTALL)
 
 
 class Table(t.NamedTuple):
-    """What a table has, as iptables-save prints it.
+    """The rules of a table, as iptables-save prints them.
 
     Attributes:
-        rules: The rules of each chain.
-        jumps: The rules that lead to each chain.
+        rules: The rules in each chain.
+        jumps: The rules that jump to each chain.
     """
 
     rules: dict[str, list[str]]
@@ -39,11 +39,11 @@ class Table(t.NamedTuple):
 
 
 class Listing(t.NamedTuple):
-    """What all tables had at one moment.
+    """A snapshot of all tables.
 
     Attributes:
         tables: By family and name.
-        errors: Why those of a family could not be listed. A node without IPv6 may have a tool that fails.
+        errors: The error of each family that could not be listed. The tool may fail on a node without IPv6.
     """
 
     tables: dict[tuple[int, str], Table]
@@ -54,20 +54,20 @@ class Listing(t.NamedTuple):
 
 
 def listing() -> Listing:
-    """Return what there is by now; nothing of a family whose tool is not installed."""
-    found = Listing({}, {})
+    """Return all tables; none of a family whose tool is not installed."""
+    snapshot = Listing({}, {})
     for family in FAMILIES:
         try:
             tables = parse(_run(f"{tool(family)}-save"))
         except CniError as exc:
-            found.errors[family] = exc
+            snapshot.errors[family] = exc
         else:
-            found.tables.update({(family, name): table for name, table in tables.items()})
-    return found
+            snapshot.tables.update({(family, name): table for name, table in tables.items()})
+    return snapshot
 
 
 def table(family: int, name: str) -> Table | None:
-    """Return a table for 4 or 6; nothing where the tool is not installed.
+    """Return a table of family 4 or 6; None if the tool is not installed.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -76,18 +76,18 @@ def table(family: int, name: str) -> Table | None:
 
 
 def legacy_table(family: int, name: str) -> Table | None:
-    """Return the table of this name that the usual tool does not see; nothing where there is none, or no tool for it.
+    """Return the legacy table that the default nft-based tool does not show; None without such a table or tool.
 
-    Its own tool would make the table.
+    The table is looked up in /proc first, as the legacy tool would create it.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    usual, other = (program.find(f"{tool(family)}{kind}-save") for kind in ("", "-legacy"))
+    default, other = (program.find(f"{tool(family)}{kind}-save") for kind in ("", "-legacy"))
     if (
-        not usual
+        not default
         or not other
-        or os.path.realpath(usual) == os.path.realpath(other)
+        or os.path.realpath(default) == os.path.realpath(other)
         or name not in _legacy_names(family)
     ):
         return None
@@ -95,37 +95,37 @@ def legacy_table(family: int, name: str) -> Table | None:
 
 
 def parse(text: str) -> dict[str, Table]:
-    """Read what iptables-save prints, table by table."""
-    found: dict[str, Table] = {}
+    """Return the tables in the output of iptables-save, by name."""
+    tables: dict[str, Table] = {}
     table = Table({}, {})
     for line in (match[0] for match in _LINE.finditer(text)):
         if line.startswith("*"):
-            table = found.setdefault(line[1:], Table({}, {}))
+            table = tables.setdefault(line[1:], Table({}, {}))
         elif line.startswith(":"):
             table.rules.setdefault(line[1:].partition(" ")[0], [])
         elif line.startswith("-A "):
             table.rules.setdefault(line.split(" ", 2)[1], []).append(line)
             table.jumps.setdefault(line[max(line.rfind(" -j "), line.rfind(" -g ")) + 4 :], []).append(line)
-    return found
+    return tables
 
 
 def words(rule: str) -> tuple[str, ...]:
-    """Return the words of a rule as they were given to iptables."""
+    """Return the arguments of a rule as they were given to iptables."""
     return tuple(_ESCAPED.sub(r"\1", text) if text else word for text, word in _WORD.findall(rule))
 
 
 def value(words: t.Sequence[str], option: str) -> str:
-    """Return what a rule has for an option, or nothing."""
+    """Return the value of a rule's option, or an empty string."""
     return next((after for word, after in zip(words, words[1:]) if word == option), "")
 
 
 def change(family: int, name: str, *commands: t.Sequence[str]) -> None:
-    """Carry out commands on a table, all of them or none, unless the tool is not installed.
+    """Apply commands to a table in one transaction; do nothing if the tool is not installed.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    lines = [f"*{name}", *(" ".join(map(_quoted, command)) for command in commands), "COMMIT", ""]
+    lines = [f"*{name}", *(" ".join(map(_quote, command)) for command in commands), "COMMIT", ""]
     _run(f"{tool(family)}-restore", "-w", "--noflush", stdin="\n".join(lines))
 
 
@@ -133,17 +133,17 @@ def _legacy_names(family: int) -> list[str]:
     try:
         with open(f"/proc/net/{'ip' if family == 4 else 'ip6'}_tables_names", encoding="ascii") as lines:
             return lines.read().split()
-    except OSError:  # the kernel has no such tables, or shows them only to root
+    except OSError:  # the kernel has no such tables, or only root may read the list
         return []
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     escaped = word.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def tool(family: int) -> str:
-    """Return the name of the program that has the rules for 4 or 6."""
+    """Return the name of the program for family 4 or 6."""
     return "iptables" if family == 4 else "ip6tables"
 
 

@@ -21,11 +21,11 @@ from ansible_collections.cni.node.plugins.module_utils._linux import program
 _NAME = re.compile(r"[a-zA-Z0-9_]+", re.ASCII)
 _ROOT = "/"
 _SIZE_LIMIT: t.Final = 16 * 1024 * 1024
-# Some kernels, 6.1 among them, have no memory for whoever asks for more of a setting than 4 MiB.
+# Some kernels, 6.1 among them, fail with ENOMEM when more than 4 MiB of a setting are read.
 _SETTING_LIMIT: t.Final = 64
 _CAP_SYS_MODULE: t.Final = 16
 
-# How the kernel's configuration calls a module, where that is not the module's own name.
+# Names in the kernel's configuration of modules whose own name differs.
 _OPTIONS: t.Final = {
     "8021q": "VLAN_8021Q",
     "br_netfilter": "BRIDGE_NETFILTER",
@@ -54,18 +54,18 @@ def canonical(name: str) -> str:
     shown = name.replace("-", "_")
     if not _NAME.fullmatch(shown):
         raise CniError(
-            Code.INVALID_CONFIG, f"{name!r} is no name of a kernel module", "expected: letters, digits, '_' and '-'"
+            Code.INVALID_CONFIG, f"{name!r} is not a kernel module name", "expected: letters, digits, '_' and '-'"
         )
     return shown
 
 
 def state(name: str) -> State:
-    """Tell where a module is.
+    """Return whether a module is loaded, built in, or loadable.
 
     Raises:
-        CniError: ``NOT_AVAILABLE``: the kernel does not have it, or it must not be loaded from here.
+        CniError: ``NOT_AVAILABLE``: the kernel does not have it, or this process may not load it.
     """
-    return _running(name) or (State.BUILT_IN if _is_built_in(name) else _on_disk(name))
+    return _loaded_state(name) or (State.BUILT_IN if _is_built_in(name) else _on_disk(name))
 
 
 def load(names: t.Sequence[str]) -> None:
@@ -79,7 +79,7 @@ def load(names: t.Sequence[str]) -> None:
         program.output([path, "-a", *names])
 
 
-def _running(name: str) -> State | None:
+def _loaded_state(name: str) -> State | None:
     directory = _path("sys/module", name)
     if not os.path.isdir(directory):
         return None
@@ -87,8 +87,8 @@ def _running(name: str) -> State | None:
 
 
 def _is_built_in(name: str) -> bool:
-    """Ask the running kernel's files; most of what is built in leaves no trace in /sys."""
-    listed = _listed_as_built_in()
+    """Return whether the running kernel's files list a module as built in; /sys shows only some of these."""
+    listed = _built_in_modules()
     if listed is not None:
         return name in listed
     option = _OPTIONS.get(name) or _by_prefix(name)
@@ -101,9 +101,9 @@ def _by_prefix(name: str) -> str:
 
 
 @functools.lru_cache(maxsize=1)
-def _listed_as_built_in() -> frozenset[str] | None:
+def _built_in_modules() -> frozenset[str] | None:
     content = _read("lib/modules", os.uname().release, "modules.builtin")
-    return None if content is None else frozenset(_of_file(line) for line in content.decode().splitlines())
+    return None if content is None else frozenset(_module_name(line) for line in content.decode().splitlines())
 
 
 @functools.lru_cache(maxsize=1)
@@ -114,38 +114,40 @@ def _configuration() -> bytes:
     return _read("boot", f"config-{os.uname().release}") or b""
 
 
-def _of_file(path: str) -> str:
+def _module_name(path: str) -> str:
     return os.path.basename(path.strip()).split(".ko", 1)[0].replace("-", "_")
 
 
 def _on_disk(name: str) -> State:
     path = program.find("modprobe")
     if not os.path.exists(_path("proc/modules")):
-        raise _lacking("the running kernel does not have it, and cannot load modules")
+        raise _unavailable("the running kernel does not have it and does not support loadable modules")
     if path is None:
-        raise _lacking("it is not loaded, and there is no modprobe to load it: install kmod")
+        raise _unavailable("it is not loaded, and modprobe is missing: install kmod")
     directory = _path("lib/modules", os.uname().release)
     if not os.path.isdir(directory):
-        raise _lacking(
+        raise _unavailable(
             f"it is not loaded, and {directory} is missing: "
-            "boot the kernel that is installed, or in a container, load it on the host"
+            "boot the installed kernel; in a container, load the module on the host"
         )
     try:
         steps = program.output([path, "-D", name]).split("\n")
     except CniError as exc:
         problem = f"the running kernel does not have it: {exc.details or exc.msg}"
-        raise _lacking(f"{problem}; some distributions have a package for it, such as kernel-modules-extra") from exc
+        raise _unavailable(
+            f"{problem}; some distributions have a package for it, such as kernel-modules-extra"
+        ) from exc
     last = [step for step in steps if step][-1:]
     return _by_step(last[0].split() if last else ["builtin"])
 
 
 def _by_step(step: t.Sequence[str]) -> State:
-    """Tell by the last thing modprobe would do; a name may be another one's alias."""
+    """Return the state by the last step of modprobe, as a name may be an alias of another module."""
     if step[0] == "builtin":
         return State.BUILT_IN
     if step[0] == "install" and os.path.basename(step[1]) in ("true", "false"):
-        raise _lacking(f"modprobe's configuration forbids it: {' '.join(step)}")
-    running = _running(_of_file(step[1])) if step[0] == "insmod" else None
+        raise _unavailable(f"modprobe's configuration forbids it: {' '.join(step)}")
+    running = _loaded_state(_module_name(step[1])) if step[0] == "insmod" else None
     if running is None:
         _require_rights()
     return running or State.LOADABLE
@@ -153,18 +155,20 @@ def _by_step(step: t.Sequence[str]) -> State:
 
 def _require_rights() -> None:
     if (_read("proc/sys/kernel/modules_disabled", limit=_SETTING_LIMIT) or b"").strip() == b"1":
-        raise _lacking("it is not loaded, and this kernel loads no more modules until the next boot (modules_disabled)")
+        raise _unavailable(
+            "it is not loaded, and module loading is disabled until the next boot (kernel.modules_disabled)"
+        )
     if not _capabilities() >> _CAP_SYS_MODULE & 1:
-        raise _lacking(
+        raise _unavailable(
             "it is not loaded, and this process may not load modules (CAP_SYS_MODULE): "
-            "in a container, load it on the host"
+            "in a container, load the module on the host"
         )
 
 
 def _capabilities() -> int:
     status = (_read("proc/self/status") or b"").decode()
-    found = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
-    return int(found[1], 16) if found else 0
+    match = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return int(match[1], 16) if match else 0
 
 
 def _path(*parts: str) -> str:
@@ -175,7 +179,7 @@ def _read(*parts: str, limit: int = _SIZE_LIMIT) -> bytes | None:
     return durable.read(_path(*parts), limit=limit)
 
 
-def _lacking(problem: str) -> CniError:
+def _unavailable(problem: str) -> CniError:
     return CniError(Code.NOT_AVAILABLE, problem)
 
 

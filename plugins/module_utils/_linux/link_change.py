@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Changes of links, which are named by their numbers: their names may change at any time."""
+"""Change links, which are addressed by index because their names may change at any time."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ _LINK: t.Final = struct.Struct("=BxHiII")
 
 
 def rename(link: Link, name: str, path: str) -> None:
-    """Give a link another name. One that is up is down for a moment, because kernels before 6.2 rename no other.
+    """Rename a link. It is set down for a moment, as kernels before 6.2 only rename links that are down.
 
     Args:
-        path: Of the link's network namespace.
+        path: Path of the link's network namespace.
 
     Raises:
-        CniError: ``IO_FAILURE``, as where another link has the name.
+        CniError: ``IO_FAILURE``, for example if another link has the name.
     """
     encoded = name.encode() + b"\0"
     attribute = ATTRIBUTE.pack(ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
-    with _changing("rename the link", link.name, path), rtnetlink.connect(path) as connection:
+    with _wrap_errors("rename the link", link.name, path), rtnetlink.connect(path) as connection:
         connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, _IFF_UP))
         try:
             connection.change(_RTM_NEWLINK, _LINK.pack(0, 0, link.ifindex, 0, 0) + attribute)
@@ -47,17 +47,17 @@ def rename(link: Link, name: str, path: str) -> None:
 
 
 def remove(ifindex: int, name: str, path: str = "") -> None:
-    """Remove a link, and a pair with it; one that is gone already is no error.
+    """Remove a link, and the peer of a veth with it; do nothing if it does not exist.
 
     Args:
-        ifindex: Its number.
-        name: Its name, for an error.
-        path: Of its network namespace; that of this thread without one.
+        ifindex: Its interface index.
+        name: Its name, for an error message.
+        path: Path of its network namespace; by default that of this thread.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with _changing("remove the link", name, path), rtnetlink.connect(path) as connection:
+    with _wrap_errors("remove the link", name, path), rtnetlink.connect(path) as connection:
         try:
             connection.change(_RTM_DELLINK, _LINK.pack(0, 0, ifindex, 0, 0))
         except OSError as exc:
@@ -66,7 +66,7 @@ def remove(ifindex: int, name: str, path: str = "") -> None:
 
 
 @contextlib.contextmanager
-def _changing(what: str, name: str, path: str) -> t.Iterator[None]:
+def _wrap_errors(what: str, name: str, path: str) -> t.Iterator[None]:
     try:
         yield
     except OSError as exc:

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The sockets of this thread's network namespace that take what comes in for a port."""
+"""The sockets of this thread's network namespace that listen on a port."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import io_err
 Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 
 _DIRECTORY: t.Final = "/proc/thread-self/net"
-# net/tcp_states.h, as the files have them; a socket of UDP that is not connected is "closed".
+# States of net/tcp_states.h in the form of the files. An unconnected UDP socket is "closed".
 _LISTEN, _CLOSE = "0A", "07"
 _SCTP_LISTEN: t.Final = "10"
 _WORD: t.Final = struct.Struct("=I")
 
 
 class Listener(t.NamedTuple):
-    """A socket that takes what comes in for a port.
+    """A socket that listens on a port.
 
     Attributes:
-        address: The unspecified one for all of its family; the one of IPv6 stands for IPv4 as well, unless the socket says
-            otherwise, which these files do not tell.
-        inode: The socket's, by which a process has it open.
+        address: Unspecified for all addresses of its family. The unspecified IPv6 address covers IPv4 too unless the
+            socket is IPv6-only, which these files do not show.
+        inode: The inode number of the socket, by which its process is found.
     """
 
     protocol: str
@@ -47,15 +47,15 @@ def listeners() -> list[Listener]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    found: list[Listener] = []
+    sockets: list[Listener] = []
     for family in ("", "6"):
-        found += _tcp(f"tcp{family}")
-        found += _udp(f"udp{family}")
-    return [*found, *_sctp()]
+        sockets += _tcp(f"tcp{family}")
+        sockets += _udp(f"udp{family}")
+    return [*sockets, *_sctp()]
 
 
 def find_process(listener: Listener) -> str:
-    """Return the name and id of a process that has the socket open, or an empty string where none can be seen."""
+    """Return the name and id of a process that has the socket open, or an empty string if none is visible."""
     target = f"socket:[{listener.inode}]"
     for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
         if target in _open_files(pid):
@@ -64,7 +64,7 @@ def find_process(listener: Listener) -> str:
 
 
 def _tcp(name: str) -> t.Iterator[Listener]:
-    """The kernel shows those that listen before all connections, of which there may be very many."""
+    """Return the listening sockets, which the kernel lists before the connections, of which there may be many."""
     for words in _rows(name):
         if words[3] != _LISTEN:
             return
@@ -81,7 +81,7 @@ def _sctp() -> t.Iterator[Listener]:
     for words in _rows("sctp/eps"):
         if words[3] == _SCTP_LISTEN:
             for address in words[8:]:
-                yield Listener("sctp", _unmapped(ipaddress.ip_address(address.lstrip("*"))), int(words[5]), words[7])
+                yield Listener("sctp", _unmap(ipaddress.ip_address(address.lstrip("*"))), int(words[5]), words[7])
 
 
 def _listener(protocol: str, words: t.Sequence[str]) -> Listener:
@@ -90,12 +90,12 @@ def _listener(protocol: str, words: t.Sequence[str]) -> Listener:
 
 
 def _address(digits: str) -> Address:
-    """Read words of 32 bits, each in the byte order of the machine."""
+    """Return the address in a text of 32-bit words, each in the byte order of the machine."""
     words = (int(digits[start : start + 8], 16) for start in range(0, len(digits), 8))
-    return _unmapped(ipaddress.ip_address(b"".join(map(_WORD.pack, words))))
+    return _unmap(ipaddress.ip_address(b"".join(map(_WORD.pack, words))))
 
 
-def _unmapped(address: Address) -> Address:
+def _unmap(address: Address) -> Address:
     return (address.version == 6 and address.ipv4_mapped) or address
 
 
@@ -114,13 +114,13 @@ def _rows(name: str) -> t.Iterator[list[str]]:
 
 def _open_files(pid: int) -> set[str]:
     directory = f"/proc/{pid}/fd"
-    found = set()
+    targets = set()
     try:
         for name in os.listdir(directory):
-            found.add(os.readlink(f"{directory}/{name}"))
-    except OSError:  # it has ended, or closed a file, or it is another user's
+            targets.add(os.readlink(f"{directory}/{name}"))
+    except OSError:  # it has ended or closed a file, or belongs to another user
         pass
-    return found
+    return targets
 
 
 def _name(pid: int) -> str:

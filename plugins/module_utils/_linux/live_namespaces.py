@@ -17,18 +17,18 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
 _NAMESPACE: t.Final = re.compile(r"net:\[(\d+)\]")
-_LOOK: t.Final = "look into the network namespace"
+_READ: t.Final = "read the network namespace"
 _LOCAL: t.Final = re.compile(r"\|-- (\S+)\n\s*/32 host LOCAL")
 
 T = t.TypeVar("T")
 
 
 class Addresses(t.NamedTuple):
-    """The addresses of all these namespaces.
+    """The addresses of all reachable namespaces.
 
     Attributes:
-        found: Each, with the path of a namespace that has it.
-        unseen: Why a namespace cannot be looked into, by its path: it may have any address.
+        found: The path of a namespace that has the address, by address.
+        unseen: The error of each namespace that cannot be read, by path; it may have any address.
     """
 
     found: dict[str, str]
@@ -36,51 +36,52 @@ class Addresses(t.NamedTuple):
 
 
 def reachable_paths() -> dict[int, str]:
-    """Return a path to each network namespace that can be reached, by inode number.
+    """Return a path to each reachable network namespace, by inode number.
 
-    These are the ones that are mounted where we can see it, as ``ip netns`` and runtimes do, and those of every
-    process. A namespace that only an open file or another mount namespace keeps has no name here.
+    Reachable are the namespaces of processes and those mounted in this mount namespace, as ``ip netns`` and runtimes do.
+    A namespace kept only by an open file or by another mount namespace has no path.
     """
     return {**_of_processes(), **mount_points()}
 
 
 def addresses() -> Addresses:
-    """Return every address of these namespaces, the node's own included."""
+    """Return every address of the reachable namespaces, the node's own included."""
     addresses = Addresses({}, {})
-    for path, found in run_in_each(_own_addresses):
-        if isinstance(found, CniError):
-            addresses.unseen[path] = found
+    for path, outcome in run_in_each(_own_addresses):
+        if isinstance(outcome, CniError):
+            addresses.unseen[path] = outcome
         else:
-            addresses.found.update(dict.fromkeys(found, path))
+            addresses.found.update(dict.fromkeys(outcome, path))
     return addresses
 
 
-def run_in_each(look: t.Callable[[], T]) -> t.Iterator[tuple[str, T | CniError]]:
-    """Return what something does inside each of these namespaces. One whose path goes meanwhile may have another.
+def run_in_each(operation: t.Callable[[], T]) -> t.Iterator[tuple[str, T | CniError]]:
+    """Yield the path of each reachable namespace and the result of an operation inside it.
 
-    A namespace that cannot be entered or looked into may be a stranger's: why not is what is returned of it then.
+    If a path disappears meanwhile, another path to the same namespace is tried. A namespace that cannot be entered may
+    belong to another user; the error is yielded in place of the result.
     """
-    ways = reachable_paths()
+    paths = reachable_paths()
     tried: set[tuple[int, str]] = set()
-    while ways:
-        tried |= set(ways.items())
+    while paths:
+        tried |= set(paths.items())
         missed = set()
-        for inode, path in ways.items():
+        for inode, path in paths.items():
             try:
-                found = netns.run_inside(path, look)
+                result = netns.run_inside(path, operation)
             except (OSError, CniError) as exc:
-                if _leads(path, inode):
-                    yield path, exc if isinstance(exc, CniError) else io_error(_LOOK, path, exc)
+                if _leads_to(path, inode):
+                    yield path, exc if isinstance(exc, CniError) else io_error(_READ, path, exc)
                 else:
                     missed.add(inode)
             else:
-                yield path, found
+                yield path, result
         again = reachable_paths() if missed else {}
-        ways = {inode: path for inode, path in again.items() if inode in missed and (inode, path) not in tried}
+        paths = {inode: path for inode, path in again.items() if inode in missed and (inode, path) not in tried}
 
 
-def _leads(path: str, inode: int) -> bool:
-    """Tell whether a path leads to a namespace still: a process ends, and a mount is removed."""
+def _leads_to(path: str, inode: int) -> bool:
+    """Return whether a path still leads to a namespace; processes end and mounts are removed."""
     try:
         return os.stat(path).st_ino == inode
     except OSError as exc:
@@ -88,43 +89,43 @@ def _leads(path: str, inode: int) -> bool:
 
 
 def mount_points() -> dict[int, str]:
-    """Return a path to each namespace that is mounted where we can see it and no other mount covers, as `live`."""
-    found = {}
-    # A path may have what Python takes for the end of a line, or for white space.
+    """Return the visible mount point of each mounted namespace, by inode number."""
+    points = {}
+    # A path may contain characters that Python treats as line breaks or white space.
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
         for line in lines:
             root, point = line.split(" ")[3:5]
             namespace = _NAMESPACE.fullmatch(root)
             path = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), point)
-            if namespace and _leads(path, int(namespace[1])):
-                found[int(namespace[1])] = path
-    return found
+            if namespace and _leads_to(path, int(namespace[1])):
+                points[int(namespace[1])] = path
+    return points
 
 
 def _of_processes() -> dict[int, str]:
-    found = {}
+    paths = {}
     for entry in os.listdir("/proc"):
         path = f"/proc/{entry}/ns/net"
         if entry.isdigit():
             try:
-                found[os.stat(path).st_ino] = path
+                paths[os.stat(path).st_ino] = path
             except OSError:  # it has ended
                 continue
-    return found
+    return paths
 
 
 def _own_addresses() -> set[str]:
-    """Read without a program: there may be thousands of namespaces."""
-    found = set(_LOCAL.findall(_read("/proc/thread-self/net/fib_trie")))
+    """Return the addresses of this thread's namespace, read from /proc: there may be thousands of namespaces."""
+    own = set(_LOCAL.findall(_read("/proc/thread-self/net/fib_trie")))
     for line in _read("/proc/thread-self/net/if_inet6").split("\n")[:-1]:
         digits = line.partition(" ")[0]
-        found.add(str(ipaddress.ip_address(":".join(digits[start : start + 4] for start in range(0, 32, 4)))))
-    return found
+        own.add(str(ipaddress.ip_address(":".join(digits[start : start + 4] for start in range(0, 32, 4)))))
+    return own
 
 
 def _read(path: str) -> str:
     try:
-        # The last word of a line may be the name of a link, which has any bytes.
+        # The last word of a line may be the name of a link, which may contain any bytes.
         with open(path, encoding="ascii", errors="surrogateescape", newline="\n") as stream:
             return stream.read()
     except FileNotFoundError:  # the kernel lacks this family

@@ -21,9 +21,9 @@ class Rule(t.NamedTuple):
     """A rule of the table nat, as iptables-save prints it.
 
     Attributes:
-        source: What it is for.
-        target: The chain it jumps to.
-        destination: The address that this chain sends to, where it is a port mapping's.
+        source: The source address or network that it matches.
+        target: The chain that it jumps to.
+        destination: The DNAT address in that chain, for a port mapping.
     """
 
     family: int
@@ -43,7 +43,7 @@ class Rule(t.NamedTuple):
 
 
 def rules(family: int, chain: str) -> list[Rule]:
-    """Return the rules of a chain of nat for 4 or 6; none where the tool is not installed.
+    """Return the rules of a chain of nat for family 4 or 6; an empty list if the tool is not installed.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -52,7 +52,7 @@ def rules(family: int, chain: str) -> list[Rule]:
 
 
 def rules_and_orphan(family: int, chain: str, own: str) -> tuple[list[Rule], bool]:
-    """Return the same, and whether there is the chain `own` and no rule that leads to it.
+    """Return the same, and whether the chain `own` exists without a rule that jumps to it.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -62,19 +62,19 @@ def rules_and_orphan(family: int, chain: str, own: str) -> tuple[list[Rule], boo
 
 
 def rules_leading_to(family: int, table: iptables.Table, chains: t.Iterable[str], prefix: str) -> list[Rule]:
-    """Return the rules of chains that lead to one whose name begins so, with the address that it sends to."""
-    found = [rule for chain in chains for rule in _rules(family, table, chain) if rule.target.startswith(prefix)]
-    to = {rule.target: next(iter(destinations(table.rules.get(rule.target, ()))), "") for rule in found}
-    return [rule._replace(destination=to[rule.target]) for rule in found]
+    """Return the rules that jump to a chain with the prefix, with the DNAT address in it."""
+    jumps = [rule for chain in chains for rule in _rules(family, table, chain) if rule.target.startswith(prefix)]
+    to = {rule.target: next(iter(destinations(table.rules.get(rule.target, ()))), "") for rule in jumps}
+    return [rule._replace(destination=to[rule.target]) for rule in jumps]
 
 
 def destinations(rules: t.Iterable[str]) -> list[str]:
-    """Return the addresses that rules send to, as iptables-save prints them."""
-    return [found[1] for found in map(_DESTINATION.fullmatch, rules) if found]
+    """Return the DNAT addresses of rules, as iptables-save prints them."""
+    return [match[1] for match in map(_DESTINATION.fullmatch, rules) if match]
 
 
 def remove(rule: Rule) -> None:
-    """Remove a rule, and the chain it jumps to unless another rule does so too.
+    """Remove a rule, and the chain that it jumps to unless another rule jumps there too.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -86,7 +86,7 @@ def remove(rule: Rule) -> None:
 
 
 def remove_chain(family: int, chain: str) -> None:
-    """Remove a chain that no rule leads to.
+    """Remove a chain that no rule jumps to.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -99,10 +99,10 @@ def _table(family: int) -> iptables.Table:
 
 
 def _rules(family: int, table: iptables.Table, chain: str) -> list[Rule]:
-    return [_parsed(family, iptables.words(rule)) for rule in table.rules.get(chain, ())]
+    return [_parse(family, iptables.words(rule)) for rule in table.rules.get(chain, ())]
 
 
-def _parsed(family: int, words: tuple[str, ...]) -> Rule:
+def _parse(family: int, words: tuple[str, ...]) -> Rule:
     source, target, comment = (iptables.value(words, option) for option in ("-s", "-j", "--comment"))
     return Rule(family, words, source, target, comment)
 

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Questions to the kernel by rtnetlink, whose answers are taken from the kernel only, and only whole ones."""
+"""Rtnetlink requests to the kernel. Only complete replies that come from the kernel are accepted."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ _TIME: t.Final = struct.Struct("@ll")
 
 # The kernel fills no more than 32 KiB at a time.
 _ANSWER_SIZE: t.Final = 64 * 1024
-# A dump during which something has changed is repeated; on a busy node the last one has to do.
+# A dump is repeated if something changed meanwhile; on a busy node the last one is used.
 _ATTEMPTS: t.Final = 3
-# Seconds in which the kernel answers on the busiest machine.
+# Seconds in which the kernel replies even on the busiest machine.
 _TIMEOUT: t.Final = 30
-# Datagrams that are no answers to what was asked, before there is no more listening.
+# Number of unrelated datagrams after which a request fails.
 _STRAYS: t.Final = 1000
 
-# Where something is: bytes, and its start and end in them.
+# Bytes with the start and the end of a part.
 Place = tuple[bytes, int, int]
 
 
 class Connection:
-    """A socket of this thread's network namespace, for one question after the other."""
+    """A socket of this thread's network namespace, for one request at a time."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
         self._sequence = 0
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _TIME.pack(_TIMEOUT, 0))
-            # The kernel lets nobody else send to a socket that is connected with it.
+            # Other processes cannot send to a socket that is connected to the kernel.
             self._socket.connect((0, 0))
             self._port = self._socket.getsockname()[0]
         except OSError:
@@ -59,10 +59,10 @@ class Connection:
         self._socket.close()
 
     def get(self, kind: int, body: bytes) -> Place:
-        """Return the body of the one message that is the answer.
+        """Return the body of the single message of a reply.
 
         Raises:
-            OSError: The kernel refuses, does not answer, or answers what cannot be read.
+            OSError: The kernel refuses, does not reply, or sends an invalid reply.
         """
         self._send(kind, 0, body)
         for dummy, place in self._answers():
@@ -70,7 +70,7 @@ class Connection:
         raise OSError(errno.EBADMSG, "the kernel's answer is empty")
 
     def change(self, kind: int, body: bytes) -> None:
-        """Have the kernel change something.
+        """Send a request that changes something and wait for its acknowledgement.
 
         Raises:
             OSError: As `get`.
@@ -80,7 +80,7 @@ class Connection:
             pass
 
     def dump(self, kind: int, body: bytes) -> list[Place]:
-        """Return the bodies of all messages that are the answer.
+        """Return the bodies of all messages of a reply.
 
         Raises:
             OSError: As `get`.
@@ -98,7 +98,7 @@ class Connection:
         self._socket.send(_HEADER.pack(length, kind, _NLM_F_REQUEST | flags, self._sequence, 0) + body)
 
     def _answers(self) -> t.Iterator[tuple[int, Place]]:
-        """Return flags and body of each message, up to the last, which has an empty one."""
+        """Yield flags and body of each message; the last one has an empty body."""
         strays = 0
         while strays < _STRAYS:
             answer, dummy, flags, sender = self._receive()
@@ -118,7 +118,7 @@ class Connection:
                     raise OSError(errno.ENOBUFS, "a part of the kernel's answer is lost")
                 elif kind[0] != _NLMSG_NOOP:
                     yield kind[1], place
-        raise OSError(errno.EBADMSG, "others keep sending what the kernel was not asked for")
+        raise OSError(errno.EBADMSG, "too many unrelated messages instead of the kernel's answer")
 
     def _receive(self) -> tuple[bytes, t.Any, int, t.Any]:
         try:
@@ -128,38 +128,38 @@ class Connection:
 
 
 def messages(answer: bytes) -> t.Iterator[tuple[tuple[int, int], int, int, Place]]:
-    """Return type and flags, sequence number, port and body of each message.
+    """Yield type and flags, sequence number, port and body of each message.
 
     Raises:
-        OSError: They are not of the form of messages.
+        OSError: The messages are malformed.
     """
     start = 0
     while start < len(answer) or not answer:
         if len(answer) - start < _HEADER.size:
-            raise _malformed()
+            raise _decode_error()
         length, kind, flags, sequence, port = _HEADER.unpack_from(answer, start)
         if not _HEADER.size <= length <= len(answer) - start:
-            raise _malformed()
+            raise _decode_error()
         yield (kind, flags), sequence, port, (answer, start + _HEADER.size, start + length)
         start += (length + 3) & ~3
 
 
 def attributes(answer: bytes, start: int, end: int) -> dict[int, tuple[int, int]]:
-    """Return where the value of each attribute starts and ends, by its type.
+    """Return the start and the end of each attribute's value, by type.
 
     Raises:
-        OSError: They are not of the form of attributes.
+        OSError: The attributes are malformed.
     """
-    found = {}
+    places = {}
     while start < end:
         if end - start < ATTRIBUTE.size:
-            raise _malformed()
+            raise _decode_error()
         length, kind = ATTRIBUTE.unpack_from(answer, start)
         if not ATTRIBUTE.size <= length <= end - start:
-            raise _malformed()
-        found[kind & _ATTRIBUTE_TYPE] = (start + 4, start + length)
+            raise _decode_error()
+        places[kind & _ATTRIBUTE_TYPE] = (start + 4, start + length)
         start += (length + 3) & ~3
-    return found
+    return places
 
 
 def _raise_error(place: Place) -> None:
@@ -170,7 +170,7 @@ def _raise_error(place: Place) -> None:
             raise OSError(number, os.strerror(number) if 0 < number < 4096 else f"error {number}")
 
 
-def _malformed() -> OSError:
+def _decode_error() -> OSError:
     return OSError(errno.EBADMSG, "the kernel's answer cannot be read")
 
 

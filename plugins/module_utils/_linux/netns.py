@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 DIRECTORY: t.Final = "/run/netns"
 
-# Whoever makes or removes a namespace holds it: a second mount on one file hides the first for good.
+# Held while a namespace is created or removed: a second mount on a file would hide the first one.
 LOCK: t.Final = "/run/cni-node-netns.lock"
 _TIMEOUT: t.Final = 60.0
 
@@ -44,7 +44,7 @@ T = t.TypeVar("T")
 
 
 def path_of(name: str) -> str:
-    """Return where a named network namespace is (``ip netns`` looks there too).
+    """Return the path of a named network namespace, the same as for ``ip netns``.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
@@ -52,7 +52,7 @@ def path_of(name: str) -> str:
     if name in ("", ".", "..") or name.startswith("-") or not name.isprintable() or set(name) & set("/ "):
         raise CniError(
             Code.INVALID_ENVIRONMENT,
-            f"{name!r} is no name of a network namespace",
+            f"{name!r} is not a network namespace name",
             "expected: a file name that does not begin with '-' and has neither spaces nor '/'",
         )
     return os.path.join(DIRECTORY, name)
@@ -64,7 +64,7 @@ def names() -> list[str]:
 
 
 def is_namespace(path: str) -> bool:
-    """Tell whether a path names a network namespace."""
+    """Return whether a path is that of a network namespace."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -78,7 +78,7 @@ def is_namespace(path: str) -> bool:
 
 
 def require_foreign(path: str) -> None:
-    """Refuse anything but a network namespace that is not the node's own.
+    """Refuse a path that is not a network namespace, or is the node's own.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
@@ -86,16 +86,16 @@ def require_foreign(path: str) -> None:
     try:
         status = os.stat(path)
     except OSError:
-        raise _invalid(path, "does not exist", "make it first, for example with the module cni.node.netns") from None
+        raise _invalid(path, "does not exist", "create it first, for example with the module cni.node.netns") from None
     if not is_namespace(path):
-        advice = "a file left behind by one? remove it and make the namespace anew"
+        advice = "if a removed namespace left the file behind, remove it and create the namespace again"
         raise _invalid(path, "is not a network namespace", advice)
     if (status.st_dev, status.st_ino) in _own_namespaces():
-        raise _invalid(path, "is the node's own network namespace", "name the container's")
+        raise _invalid(path, "is the node's own network namespace", "expected: the network namespace of the container")
 
 
 def require_removable(path: str) -> None:
-    """Refuse to take or remove a file that is neither a namespace nor what is left of one: a link, or empty.
+    """Refuse to replace or remove a file unless it is a namespace, a link or an empty file.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
@@ -107,20 +107,22 @@ def require_removable(path: str) -> None:
     kind = stat.S_IFMT(status.st_mode)
     if kind == stat.S_IFLNK or (kind == stat.S_IFREG and status.st_size == 0) or is_namespace(path):
         return
-    what = _KINDS.get(kind, "no regular file")
-    raise CniError(Code.INVALID_ENVIRONMENT, f"{path} is {what}", "no network namespace is one; remove it by hand")
+    what = _KINDS.get(kind, "not a regular file")
+    raise CniError(
+        Code.INVALID_ENVIRONMENT, f"{path} is {what}", "expected: a network namespace or no file; remove it by hand"
+    )
 
 
 def create(name: str) -> bool:
-    """Make a named network namespace; say whether there was none.
+    """Return whether a named network namespace was missing, after creating it.
 
-    An empty file left behind by an interrupted attempt is taken over, and a link that leads to none makes way.
+    An empty file, which an interrupted run leaves behind, is reused. A link that leads to no namespace is replaced.
 
     Raises:
         CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``, ``TRY_AGAIN``.
     """
     path = path_of(name)
-    with _alone():
+    with _lock_directory():
         if is_namespace(path):
             return False
         require_removable(path)
@@ -133,22 +135,22 @@ def create(name: str) -> bool:
         except OSError as exc:
             with contextlib.suppress(OSError):
                 os.unlink(path)
-            raise io_error("make the network namespace", path, exc) from exc
+            raise io_error("create the network namespace", path, exc) from exc
     return True
 
 
 def delete(name: str) -> bool:
-    """Remove a named network namespace, or what is left of one; say whether there was anything.
+    """Return whether a named network namespace, or a file in its place, existed, after removing it.
 
-    What a link leads to is somebody else's.
+    Of a link, only the link itself is removed.
 
     Raises:
         CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``, ``TRY_AGAIN``.
     """
     path = path_of(name)
-    with _alone():
+    with _lock_directory():
         try:
-            # It may be mounted there several times.
+            # It may be mounted several times.
             while not os.path.islink(path) and is_namespace(path):
                 syscall.unmount(path, syscall.MNT_DETACH)
             require_removable(path)
@@ -161,27 +163,27 @@ def delete(name: str) -> bool:
 
 
 def run_inside(path: str, operation: t.Callable[[], T]) -> T:
-    """Do something inside a network namespace.
+    """Run an operation inside a network namespace, in a thread of its own.
 
     Raises:
-        OSError: The namespace cannot be entered, or the operation's own.
+        OSError: The namespace cannot be entered, or the operation failed.
     """
-    return _in_new_thread(lambda: _enter_and(path, operation))
+    return _in_new_thread(lambda: _enter_and_run(path, operation))
 
 
-def open_inside(path: str, opening: t.Callable[[], T]) -> T:
-    """Open something, such as a socket, inside a network namespace; it stays there.
+def open_inside(path: str, operation: t.Callable[[], T]) -> T:
+    """Open a socket or the like inside a network namespace, in which it stays.
 
-    One thread does so for all, as it never has to find its way back: starting another each time takes ten times as long.
+    One thread opens all of them and never returns to its own namespace: a new thread for each takes ten times as long.
 
     Raises:
         OSError: As `inside`.
     """
-    return _traveller().submit(_enter_and, path, opening).result()
+    return _namespace_thread().submit(_enter_and_run, path, operation).result()
 
 
-def _enter_and(path: str, operation: t.Callable[[], T]) -> T:
-    # Whatever the path names, a pipe that nobody writes to included, is not waited for.
+def _enter_and_run(path: str, operation: t.Callable[[], T]) -> T:
+    # O_NONBLOCK: the path may be that of a pipe without a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         syscall.set_network_namespace(descriptor)
@@ -191,8 +193,8 @@ def _enter_and(path: str, operation: t.Callable[[], T]) -> T:
 
 
 @functools.lru_cache(maxsize=1)
-def _traveller() -> concurrent.futures.Executor:
-    from concurrent.futures import ThreadPoolExecutor  # which takes longer to load than most of those who come here do
+def _namespace_thread() -> concurrent.futures.Executor:
+    from concurrent.futures import ThreadPoolExecutor  # slow to load, and most runs need no thread
 
     return ThreadPoolExecutor(max_workers=1)
 
@@ -207,16 +209,16 @@ def _own_namespaces() -> set[tuple[int, int]]:
     return own
 
 
-def _alone() -> t.ContextManager[None]:
-    # Most runs find every namespace as it is to be, and need neither this nor what it imports.
+def _lock_directory() -> t.ContextManager[None]:
+    # Loaded late: most runs create and remove no namespace.
     from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 
     return hold_lock(LOCK, exclusive=True, timeout=_TIMEOUT, what=DIRECTORY)
 
 
 def _share_directory() -> None:
-    """Let namespaces made here be seen by every mount namespace of the node, as iproute2 does."""
-    # Most runs find it there, and need not load this.
+    """Make the directory a shared mount, so that all mount namespaces see new namespaces, as iproute2 does."""
+    # Loaded late: most runs create no namespace.
     from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
 
     make_directory(DIRECTORY)
@@ -235,14 +237,14 @@ def _pin_new_namespace(path: str) -> None:
 
 
 def _in_new_thread(operation: t.Callable[[], T]) -> T:
-    """Change a thread's namespace without changing ours: the thread ends right after."""
+    """Run an operation that changes the thread's namespace, in a new thread that ends afterwards."""
     results: list[T] = []
     failures: list[BaseException] = []
 
     def run() -> None:
         try:
             results.append(operation())
-        except BaseException as exc:  # it is raised again, as it was
+        except BaseException as exc:  # raised again in the calling thread
             failures.append(exc)
 
     thread = threading.Thread(target=run)

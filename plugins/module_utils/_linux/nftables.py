@@ -15,20 +15,20 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._linux import program
 
 _OUTPUT_LIMIT: t.Final = 256 * 1024 * 1024
-# What nft lists of every table.
+# Entries that nft lists for every table.
 _USUAL: t.Final = ("metainfo", "table", "chain", "rule")
 
 
 class NftRule(t.NamedTuple):
-    """A rule.
+    """An nftables rule.
 
     Attributes:
         family: ``ip``, ``ip6``, ``inet`` or ``bridge``.
         handle: Its number in the table.
-        comment: Empty where it has none.
-        addresses: Every address in it, but for those of the node itself.
-        values: Every word and every number in it, these addresses included; no networks.
-        targets: The chains that it jumps or goes to.
+        comment: An empty string if it has none.
+        addresses: All addresses in it except loopback addresses.
+        values: All words and numbers in it, addresses included, networks excluded.
+        targets: The chains of its jumps and gotos.
     """
 
     family: str
@@ -42,11 +42,11 @@ class NftRule(t.NamedTuple):
 
 
 class NftTable(t.NamedTuple):
-    """A table.
+    """An nftables table.
 
     Attributes:
-        hooks: Where the kernel enters each chain, such as ``prerouting``; empty for a chain that only rules lead to.
-        others: What else it has, as ``set`` or ``map`` with a name.
+        hooks: The hook of each base chain, such as ``prerouting``; empty for a regular chain.
+        others: Its other objects, as ``set`` or ``map`` with a name.
     """
 
     family: str
@@ -56,7 +56,7 @@ class NftTable(t.NamedTuple):
     others: tuple[str, ...] = ()
 
     def reached_from(self, hook: str) -> frozenset[str]:
-        """Return the chains that the kernel enters from a hook, directly or through other chains."""
+        """Return the chains reached from a hook, directly or through jumps."""
         waiting = [chain for chain, entered in self.hooks.items() if entered == hook]
         reached: set[str] = set()
         while waiting:
@@ -72,18 +72,18 @@ def is_installed() -> bool:
 
 
 def tables(*names: str, family: str = "") -> list[NftTable]:
-    """Return all tables of these names, of one family or of all; none where nft is not installed.
+    """Return the tables with these names, of one family or of all; none if nft is not installed.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     listed = _list("tables", *filter(None, [family]))
-    found = [one["table"] for one in listed if one.get("table", {}).get("name") in names]
-    return [_table(one["family"], one["name"]) for one in found]
+    matching = [entry["table"] for entry in listed if entry.get("table", {}).get("name") in names]
+    return [_table(entry["family"], entry["name"]) for entry in matching]
 
 
 def rules(*names: str) -> list[NftRule]:
-    """Return the rules with comments of all tables of these names; none where nft is not installed.
+    """Return the rules with comments in the tables with these names; none if nft is not installed.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -103,22 +103,24 @@ def remove(rule: NftRule) -> None:
 
 
 def remove_chains(table: NftTable, chains: t.Iterable[str], jumps: t.Iterable[NftRule]) -> None:
-    """Remove rules and then chains of a table with all that is in them, in one transaction.
+    """Remove rules and then chains with their content, in one transaction.
 
     Raises:
-        CniError: ``IO_FAILURE``, and nothing is removed; also where another rule leads to one of the chains.
+        CniError: ``IO_FAILURE``, and nothing is removed, for example if another rule jumps to one of the chains.
     """
     place = {"family": table.family, "table": table.name}
     named = [{"chain": {**place, "name": chain}} for chain in chains]
-    commands: list[t.Any] = [{"delete": {"rule": {**place, "chain": one.chain, "handle": one.handle}}} for one in jumps]
-    commands += [{"flush": one} for one in named] + [{"delete": one} for one in named]
+    commands: list[t.Any] = [
+        {"delete": {"rule": {**place, "chain": rule.chain, "handle": rule.handle}}} for rule in jumps
+    ]
+    commands += [{"flush": chain} for chain in named] + [{"delete": chain} for chain in named]
     path = program.find("nft")
     if path:
         program.output([path, "-j", "-f", "-"], stdin=json.dumps({"nftables": commands}))
 
 
 def remove_table(table: NftTable) -> None:
-    """Remove a table with all that is in it, or find that it has gone meanwhile.
+    """Remove a table with its content; do nothing if it no longer exists.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -134,17 +136,17 @@ def remove_table(table: NftTable) -> None:
 
 def _list(*what: str) -> list[dict[str, t.Any]]:
     path = program.find("nft")
-    found = program.json_output([path, "-j", "list", *what], limit=_OUTPUT_LIMIT) if path else None
-    return t.cast("list[dict[str, t.Any]]", found["nftables"]) if found else []
+    listing = program.json_output([path, "-j", "list", *what], limit=_OUTPUT_LIMIT) if path else None
+    return t.cast("list[dict[str, t.Any]]", listing["nftables"]) if listing else []
 
 
 def _table(family: str, name: str) -> NftTable:
     entries = _list("table", family, name)
-    chains = [one["chain"] for one in entries if "chain" in one]
+    chains = [entry["chain"] for entry in entries if "chain" in entry]
     hooks = {chain["name"]: chain.get("hook", "") for chain in chains}
-    others = [(kind, keys) for one in entries for kind, keys in one.items() if kind not in _USUAL]
+    others = [(kind, keys) for entry in entries for kind, keys in entry.items() if kind not in _USUAL]
     names = tuple(f"{kind} {keys.get('name', '')}" for kind, keys in others)
-    return NftTable(family, name, hooks, [_rule(one["rule"]) for one in entries if "rule" in one], names)
+    return NftTable(family, name, hooks, [_rule(entry["rule"]) for entry in entries if "rule" in entry], names)
 
 
 def _rule(entry: t.Mapping[str, t.Any]) -> NftRule:
@@ -156,22 +158,22 @@ def _rule(entry: t.Mapping[str, t.Any]) -> NftRule:
 
 
 def _targets(value: t.Any) -> t.Iterator[str]:
-    """Look for jumps wherever they are in an expression; a map has some for many values."""
+    """Yield the targets of all jumps in an expression; a map has one for each value."""
     if isinstance(value, dict):
         yield from (value[word]["target"] for word in ("jump", "goto") if word in value)
         value = list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from _targets(one)
+        for entry in value:
+            yield from _targets(entry)
 
 
 def _values(value: t.Any) -> t.Iterator[str | int]:
-    """Look for words and numbers wherever they are in an expression."""
+    """Yield all words and numbers in an expression."""
     if isinstance(value, dict):
         value = [] if "prefix" in value else list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from _values(one)
+        for entry in value:
+            yield from _values(entry)
     elif isinstance(value, (str, int)):
         yield value
 

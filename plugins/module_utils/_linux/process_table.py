@@ -17,28 +17,28 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 
 _FIRST_PAUSE: t.Final = 0.001
 _LONGEST_PAUSE: t.Final = 0.05
-# Seconds in which the kernel has loaded a program; nothing is known of its process before, though its locks are gone.
+# Seconds in which the kernel loads a program. Until then its process has no environment, but has dropped its locks.
 _LOADING: t.Final = 0.1
-# Seconds in which the kernel has ended a killed process that waits for nothing, on the busiest machine.
+# Seconds in which the kernel ends a killed process that is not blocked, even on the busiest machine.
 _ENDING: t.Final = 20.0
 
 
 def wait_or_kill(environment: t.Mapping[str, str], programs: t.Collection[str], timeout: float) -> None:
-    """Wait for the processes to end that were started with these variables, and kill their groups when time is over.
+    """Wait for processes that were started with these variables; kill their process groups after a timeout.
 
     Args:
-        programs: Names of files; a process counts that runs one of them.
-        timeout: Seconds that they may take.
+        programs: File names; only processes that run one of them are considered.
+        timeout: Seconds to wait before they are killed.
 
     Raises:
-        CniError: ``TRY_AGAIN`` for one that cannot be killed.
+        CniError: ``TRY_AGAIN`` for a process that cannot be killed.
     """
     started, killed, pause = time.monotonic(), None, _FIRST_PAUSE
-    while pids := _running(environment, programs):
+    while pids := _find_running(environment, programs):
         now = time.monotonic()
         if killed is not None and now - killed >= _ENDING:
-            what = f"process {pids[0]}, which an interrupted run has left behind, cannot be ended"
-            raise CniError(Code.TRY_AGAIN, what, "does it wait for a file system that is gone?")
+            what = f"process {pids[0]}, which an interrupted run has left behind, cannot be killed"
+            raise CniError(Code.TRY_AGAIN, what, "it may be blocked on a file system that does not respond")
         if now - started >= timeout:
             killed = now if killed is None else killed
             for pid in pids:
@@ -49,28 +49,28 @@ def wait_or_kill(environment: t.Mapping[str, str], programs: t.Collection[str], 
 
 
 def find_by_environment(environment: t.Mapping[str, str]) -> list[int]:
-    """Return our processes that were started with these variables, those included that have only just been.
+    """Return the processes of this user that were started with these variables, including very new ones.
 
-    Others may have any variables: only those count that run with our user id in our user namespace.
+    Only processes with the same user id and user namespace are considered, as others may have any variables.
     """
     wanted = {f"{name}={value}".encode() for name, value in environment.items()}
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    found, started = [], time.monotonic()
+    matching, started = [], time.monotonic()
     while pids:
-        # Asked before the look: one that takes so long by itself may have met a process that was still being loaded.
+        # Determined before reading /proc: if that takes long, a process may still have been loading when it was read.
         is_last = time.monotonic() - started >= _LOADING
         variables = {pid: _strings(pid, "environ") for pid in pids}
-        found += [pid for pid in pids if wanted <= variables[pid].keys() and _is_ours(pid)]
+        matching += [pid for pid in pids if wanted <= variables[pid].keys() and _is_own(pid)]
         pids = [pid for pid in pids if not any(variables[pid]) and os.path.exists(f"/proc/{pid}/exe")]
         if is_last:
             break
         if pids:
             time.sleep(_FIRST_PAUSE)
-    return found
+    return matching
 
 
-def _is_ours(pid: int) -> bool:
-    """Return whether a process runs with our real and effective user id in our user namespace; False once it has ended."""
+def _is_own(pid: int) -> bool:
+    """Return whether a process has the same real and effective user id and the same user namespace as this one."""
     try:
         if os.stat(f"/proc/{pid}/ns/user").st_ino != os.stat("/proc/self/ns/user").st_ino:
             return False
@@ -81,18 +81,18 @@ def _is_ours(pid: int) -> bool:
     return ids == [str(os.getuid()), str(os.geteuid())]
 
 
-def _running(environment: t.Mapping[str, str], programs: t.Collection[str]) -> list[int]:
+def _find_running(environment: t.Mapping[str, str], programs: t.Collection[str]) -> list[int]:
     return [pid for pid in find_by_environment(environment) if _runs(pid, programs)]
 
 
 def _runs(pid: int, programs: t.Collection[str]) -> bool:
-    """Tell by the arguments: a script's name comes after that of its interpreter and maybe an option."""
+    """Return whether a process runs one of the programs; a script follows its interpreter and possibly an option."""
     first = list(_strings(pid, "cmdline"))[:3]
     return any(os.path.basename(os.fsdecode(argument)) in programs for argument in first)
 
 
 def _strings(pid: int, name: str) -> dict[bytes, None]:
-    """Return what the kernel tells of a process in such a list; nothing of one that has ended, collected or not."""
+    """Return the NUL-separated texts of a file of a process; none of one that has ended."""
     try:
         with open(f"/proc/{pid}/{name}", "rb") as stream:
             return dict.fromkeys(stream.read().split(b"\0"))

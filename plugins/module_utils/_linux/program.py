@@ -15,25 +15,25 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
-# Ansible's own search path on a node may lack the directories of the system's programs.
+# The PATH of a module may lack the directories of system programs.
 _SYSTEM_PATH: t.Final = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin"
 _TIMEOUT: t.Final = 30.0
 
 
 def find(name: str) -> str | None:
-    """Return where a program of the system is."""
+    """Return the path of a system program, or None."""
     return shutil.which(name, path=_SYSTEM_PATH)
 
 
 def output(argv: t.Sequence[str], *, stdin: str = "", limit: int = process.OUTPUT_LIMIT) -> str:
-    """Run a program to its end and return what it printed; bytes that are no UTF-8 come back as they are in `stdin`.
+    """Run a program and return its standard output; invalid UTF-8 becomes surrogates, as in `stdin`.
 
     Args:
         argv: The program's path and its arguments.
         limit: Bytes.
 
     Raises:
-        CniError: ``IO_FAILURE``, with the program's own last words.
+        CniError: ``IO_FAILURE``, with the program's standard error.
     """
     name = os.path.basename(argv[0])
     try:
@@ -47,7 +47,7 @@ def output(argv: t.Sequence[str], *, stdin: str = "", limit: int = process.OUTPU
 
 
 def json_output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> t.Any:
-    """Run a program to its end and return what it printed as JSON; nothing where it printed nothing.
+    """Run a program and return its output decoded from JSON; None if it printed nothing.
 
     Raises:
         CniError: As `output`, and ``DECODE_FAILURE``.
@@ -56,7 +56,7 @@ def json_output(argv: t.Sequence[str], *, limit: int = process.OUTPUT_LIMIT) -> 
     try:
         return json.loads(text, strict=False) if text.strip() else None
     except ValueError as exc:
-        raise CniError(Code.DECODE_FAILURE, f"what {' '.join(argv)} prints is not JSON: {exc}") from exc
+        raise CniError(Code.DECODE_FAILURE, f"the output of {' '.join(argv)} is not JSON: {exc}") from exc
 
 
 __all__ = ("find", "json_output", "output")

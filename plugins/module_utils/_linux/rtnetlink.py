@@ -42,7 +42,7 @@ _ROUTE: t.Final = struct.Struct("=BBBBBBBBI")
 _NUMBER: t.Final = struct.Struct("=I")
 _NO_STATISTICS: t.Final = ATTRIBUTE.pack(8, _IFLA_EXT_MASK) + _NUMBER.pack(_RTEXT_FILTER_SKIP_STATS)
 
-# IFNAMSIZ: bytes, with the NUL in the end.
+# IFNAMSIZ: bytes, the final NUL included.
 _NAME_SIZE: t.Final = 16
 # RT_TABLE_MAIN
 MAIN_TABLE: t.Final = 254
@@ -57,10 +57,10 @@ class Link(t.NamedTuple):
     """An interface.
 
     Attributes:
-        mac: With colons, in small letters; empty where there is none.
+        mac: With colons, in lower case; empty if there is none.
         mtu: In bytes.
-        master: Number of the bridge or the like that it is a port of, or 0.
-        peer: Number of the link it stands on or is paired with, maybe in another namespace, or 0.
+        master: Index of the bridge, VRF or bond that it belongs to, or 0.
+        peer: Index of its parent or veth peer, possibly in another namespace, or 0.
         kind: ``veth``, ``bridge`` and so on; empty for hardware and the loopback.
         is_peer_elsewhere: Whether the peer is in another namespace.
     """
@@ -77,14 +77,14 @@ class Link(t.NamedTuple):
 
 
 class Address(t.NamedTuple):
-    """An address of the link with this number."""
+    """An address, and the index of its link."""
 
     link: int
     interface: IpInterface
 
 
 class Route(t.NamedTuple):
-    """A unicast route out of the link with this number; 0 for one with several ways."""
+    """A unicast route, and the index of its link; 0 for a multipath route."""
 
     destination: IpNetwork
     gateway: IpAddress | None
@@ -93,7 +93,7 @@ class Route(t.NamedTuple):
 
 
 class View(t.NamedTuple):
-    """What a network namespace has."""
+    """The links, addresses and routes of a network namespace."""
 
     links: tuple[Link, ...]
     addresses: tuple[Address, ...]
@@ -101,15 +101,15 @@ class View(t.NamedTuple):
 
 
 def snapshot(path: str = "", *, routes: bool = True) -> View:
-    """Return what a network namespace has; without a path, that of this thread.
+    """Return the links, addresses and routes of a network namespace; without a path, that of this thread.
 
     Args:
-        routes: Whether to ask for them as well: there are more of them than of all else.
+        routes: Whether to read the routes, which may be many.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with _asking("the links of", path or "the network namespace"), connect(path) as connection:
+    with _wrap_errors("the links of", path or "the network namespace"), connect(path) as connection:
         return View(
             _links(connection),
             _dump(connection, _RTM_GETADDR, _ADDRESS.pack(0, 0, 0, 0, 0), _address),
@@ -123,36 +123,36 @@ def links() -> tuple[Link, ...]:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    with _asking("the links of", "the network namespace"), connect("") as connection:
+    with _wrap_errors("the links of", "the network namespace"), connect("") as connection:
         return _links(connection)
 
 
 def link(name: str, path: str = "") -> Link | None:
-    """Return a link of a network namespace, or nothing; without a path, of that of this thread.
+    """Return a link of a network namespace, or None; without a path, of that of this thread.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     encoded = name.encode("utf-8", "surrogateescape") + b"\0"
     if not 1 < len(encoded) <= _NAME_SIZE or b"\0" in encoded[:-1]:
-        return None  # the kernel has none of such a name, and would cut it off
-    asked = ATTRIBUTE.pack(ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
-    return _asked_link(_LINK.pack(0, 0, 0, 0, 0) + asked, name, path)
+        return None  # the kernel has no such name, and would truncate it
+    request = ATTRIBUTE.pack(ATTRIBUTE.size + len(encoded), _IFLA_IFNAME) + encoded + bytes(-len(encoded) % 4)
+    return _request_link(_LINK.pack(0, 0, 0, 0, 0) + request, name, path)
 
 
 def link_by_index(ifindex: int) -> Link | None:
-    """Return the link with this number in the network namespace of this thread, or None.
+    """Return the link with this index in the network namespace of this thread, or None.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    return _asked_link(_LINK.pack(0, 0, ifindex, 0, 0), f"number {ifindex}", "") if ifindex else None
+    return _request_link(_LINK.pack(0, 0, ifindex, 0, 0), f"number {ifindex}", "") if ifindex else None
 
 
-def _asked_link(asked: bytes, what: str, path: str) -> Link | None:
-    with _asking("the link", what), connect(path) as connection:
+def _request_link(request: bytes, what: str, path: str) -> Link | None:
+    with _wrap_errors("the link", what), connect(path) as connection:
         try:
-            return _link(*connection.get(_RTM_GETLINK, asked + _NO_STATISTICS))
+            return _link(*connection.get(_RTM_GETLINK, request + _NO_STATISTICS))
         except OSError as exc:
             if exc.errno in (errno.ENODEV, errno.ERANGE):
                 return None
@@ -160,7 +160,7 @@ def _asked_link(asked: bytes, what: str, path: str) -> Link | None:
 
 
 @contextlib.contextmanager
-def _asking(what: str, which: str) -> t.Iterator[None]:
+def _wrap_errors(what: str, which: str) -> t.Iterator[None]:
     try:
         yield
     except OSError as exc:
@@ -171,10 +171,10 @@ def _asking(what: str, which: str) -> t.Iterator[None]:
 
 
 def connect(path: str) -> Connection:
-    """Return a connection inside a network namespace; without a path, inside that of this thread."""
+    """Open a connection inside a network namespace; without a path, inside that of this thread."""
     if not path:
         return Connection()
-    # Loading what enters a namespace takes longer than a look at the node's own.
+    # Loaded late: it takes longer than reading the node's own namespace.
     from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
     return netns.open_inside(path, Connection)
@@ -187,31 +187,31 @@ def _links(connection: Connection) -> tuple[Link, ...]:
 def _dump(
     connection: Connection, kind: int, body: bytes, decode: t.Callable[[bytes, int, int], T | None]
 ) -> tuple[T, ...]:
-    found = (decode(*place) for place in connection.dump(kind, body))
-    return tuple(one for one in found if one is not None)
+    decoded = (decode(*place) for place in connection.dump(kind, body))
+    return tuple(entry for entry in decoded if entry is not None)
 
 
 def _link(answer: bytes, start: int, end: int) -> Link:
     dummy, dummy, index, flags, dummy = _LINK.unpack_from(answer, start)
-    found = attributes(answer, start + _LINK.size, end)
-    info = attributes(answer, *found[_IFLA_LINKINFO]) if _IFLA_LINKINFO in found else {}
+    places = attributes(answer, start + _LINK.size, end)
+    info = attributes(answer, *places[_IFLA_LINKINFO]) if _IFLA_LINKINFO in places else {}
     return Link(
         ifindex=index,
-        name=_text(answer, found[_IFLA_IFNAME]),
-        mac=answer[slice(*found[_IFLA_ADDRESS])].hex(":") if _IFLA_ADDRESS in found else "",
-        mtu=_number(answer, found, _IFLA_MTU),
+        name=_text(answer, places[_IFLA_IFNAME]),
+        mac=answer[slice(*places[_IFLA_ADDRESS])].hex(":") if _IFLA_ADDRESS in places else "",
+        mtu=_number(answer, places, _IFLA_MTU),
         is_up=bool(flags & _IFF_UP),
-        master=_number(answer, found, _IFLA_MASTER),
-        peer=_number(answer, found, _IFLA_LINK),
+        master=_number(answer, places, _IFLA_MASTER),
+        peer=_number(answer, places, _IFLA_LINK),
         kind=_text(answer, info[_IFLA_INFO_KIND]) if _IFLA_INFO_KIND in info else "",
-        is_peer_elsewhere=_IFLA_LINK_NETNSID in found,
+        is_peer_elsewhere=_IFLA_LINK_NETNSID in places,
     )
 
 
 def _address(answer: bytes, start: int, end: int) -> Address | None:
     family, length, dummy, dummy, index = _ADDRESS.unpack_from(answer, start)
-    found = attributes(answer, start + _ADDRESS.size, end)
-    place = found.get(_IFA_LOCAL) or found.get(_IFA_ADDRESS)
+    places = attributes(answer, start + _ADDRESS.size, end)
+    place = places.get(_IFA_LOCAL) or places.get(_IFA_ADDRESS)
     if place is None or family not in (socket.AF_INET, socket.AF_INET6):
         return None
     return Address(index, ipaddress.ip_interface((answer[slice(*place)], length)))
@@ -221,28 +221,28 @@ def _route(answer: bytes, start: int, end: int) -> Route | None:
     family, length, dummy, dummy, table, dummy, dummy, kind, dummy = _ROUTE.unpack_from(answer, start)
     if kind != _RTN_UNICAST or family not in (socket.AF_INET, socket.AF_INET6):
         return None
-    found = attributes(answer, start + _ROUTE.size, end)
-    nothing = bytes(4 if family == socket.AF_INET else 16)
-    destination = answer[slice(*found[_RTA_DST])] if _RTA_DST in found else nothing
+    places = attributes(answer, start + _ROUTE.size, end)
+    unspecified = bytes(4 if family == socket.AF_INET else 16)
+    destination = answer[slice(*places[_RTA_DST])] if _RTA_DST in places else unspecified
     return Route(
         destination=ipaddress.ip_network((destination, length)),
-        gateway=_gateway(answer, found),
-        link=_number(answer, found, _RTA_OIF),
-        table=_number(answer, found, _RTA_TABLE) or table,
+        gateway=_gateway(answer, places),
+        link=_number(answer, places, _RTA_OIF),
+        table=_number(answer, places, _RTA_TABLE) or table,
     )
 
 
-def _gateway(answer: bytes, found: t.Mapping[int, tuple[int, int]]) -> IpAddress | None:
-    if _RTA_GATEWAY in found:
-        return ipaddress.ip_address(answer[slice(*found[_RTA_GATEWAY])])
-    if _RTA_VIA in found:  # one of the other family, after two bytes that say which
-        start, end = found[_RTA_VIA]
+def _gateway(answer: bytes, places: t.Mapping[int, tuple[int, int]]) -> IpAddress | None:
+    if _RTA_GATEWAY in places:
+        return ipaddress.ip_address(answer[slice(*places[_RTA_GATEWAY])])
+    if _RTA_VIA in places:  # a gateway of the other family, after two bytes with the family
+        start, end = places[_RTA_VIA]
         return ipaddress.ip_address(answer[start + 2 : end])
     return None
 
 
-def _number(answer: bytes, found: t.Mapping[int, tuple[int, int]], kind: int) -> int:
-    return int(_NUMBER.unpack(answer[slice(*found[kind])])[0]) if kind in found else 0
+def _number(answer: bytes, places: t.Mapping[int, tuple[int, int]], kind: int) -> int:
+    return int(_NUMBER.unpack(answer[slice(*places[kind])])[0]) if kind in places else 0
 
 
 def _text(answer: bytes, place: tuple[int, int]) -> str:

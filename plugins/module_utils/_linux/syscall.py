@@ -23,7 +23,7 @@ def mount(source: str, target: str, flags: int) -> None:
     """Call mount(2) without a file system type or data.
 
     Raises:
-        OSError: As the system says it.
+        OSError: The error of the system call.
     """
     _call("mount", target, os.fsencode(source), os.fsencode(target), b"none", ctypes.c_ulong(flags), None)
 
@@ -32,7 +32,7 @@ def unmount(target: str, flags: int) -> None:
     """Call umount2(2).
 
     Raises:
-        OSError: As the system says it.
+        OSError: The error of the system call.
     """
     _call("umount2", target, os.fsencode(target), ctypes.c_int(flags))
 
@@ -41,7 +41,7 @@ def unshare(flags: int) -> None:
     """Call unshare(2) for the calling thread.
 
     Raises:
-        OSError: As the system says it.
+        OSError: The error of the system call.
     """
     _call("unshare", "", ctypes.c_int(flags))
 
@@ -50,7 +50,7 @@ def set_network_namespace(descriptor: int) -> None:
     """Call setns(2) for the calling thread.
 
     Raises:
-        OSError: As the system says it.
+        OSError: The error of the system call.
     """
     _call("setns", "", ctypes.c_int(descriptor), ctypes.c_int(CLONE_NEWNET))
 

@@ -18,14 +18,14 @@ _ROOT = "/proc/sys"
 _SIZE_LIMIT: t.Final = 64 * 1024
 _PART = re.compile(r"[a-zA-Z0-9_.:@+\-]+", re.ASCII)
 _SWAPPED = str.maketrans("./", "/.")
-# What the kernel has under two names is known by one here.
+# Aliases: the kernel has these settings under two names.
 _SAME: t.Final = {"net.ipv4.conf.all.forwarding": "net.ipv4.ip_forward"}
 
 
 def canonical(key: str) -> str:
-    """Return a setting's key with dots between its parts; a dot within a part is a slash then, as sysctl.conf(5) has it.
+    """Return the canonical key of a setting, with dots between its parts.
 
-    Of two names of one setting, it is always the same.
+    A dot within a part becomes a slash, as in sysctl.conf(5). Both aliases of a setting have the same canonical key.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -36,7 +36,7 @@ def canonical(key: str) -> str:
     if len(parts) < 2 or any(part in (".", "..") or not _PART.fullmatch(part) for part in parts):
         raise CniError(
             Code.INVALID_CONFIG,
-            f"{key!r} is no key of a kernel setting",
+            f"{key!r} is not a kernel setting",
             "expected: a name below /proc/sys such as net.ipv4.ip_forward or net/ipv4/ip_forward",
         )
     name = path.translate(_SWAPPED)
@@ -44,7 +44,7 @@ def canonical(key: str) -> str:
 
 
 def normal(value: object) -> str:
-    """Return a value in the form in which `read` gives it: numbers are one space apart.
+    """Return a value in the form of `read`: fields are separated by one space.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -52,13 +52,13 @@ def normal(value: object) -> str:
     text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
     if not text.strip() or not text.replace("\t", " ").isprintable():
         raise CniError(
-            Code.INVALID_CONFIG, f"{value!r} is no value of a kernel setting", "expected: a number or one line"
+            Code.INVALID_CONFIG, f"{value!r} is not a value of a kernel setting", "expected: a number or one line"
         )
     return " ".join(text.split())
 
 
 def read(key: str) -> str | None:
-    """Return a setting's value in its normal form; nothing where the kernel has no such setting.
+    """Return the normalized value of a setting; None if the kernel does not have it.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -69,7 +69,7 @@ def read(key: str) -> str | None:
 
 
 def write(key: str, value: str) -> None:
-    """Set a value and see that the kernel took it as it is.
+    """Set a value and check that the kernel accepted it unchanged.
 
     Raises:
         CniError: ``INVALID_CONFIG``, ``IO_FAILURE``.
@@ -80,12 +80,12 @@ def write(key: str, value: str) -> None:
             stream.write(f"{value}\n".encode())
     except OSError as exc:
         raise io_error(f"write {value!r} to", path, exc) from exc
-    taken = read(key)
-    if taken != value:
+    current = read(key)
+    if current != value:
         raise CniError(
             Code.INVALID_CONFIG,
-            f"{key}: the kernel made {taken!r} of {value!r}",
-            "give the value as the kernel shows it",
+            f"{key}: the kernel changed {value!r} to {current!r}",
+            "use the value as the kernel shows it",
         )
 
 
@@ -94,12 +94,12 @@ def is_writable(key: str) -> bool:
 
 
 def has_directory(key: str) -> bool:
-    """Tell whether the kernel has the group of settings that this one would be in."""
+    """Return whether the directory of a setting exists."""
     return os.path.isdir(os.path.dirname(path_of(key)))
 
 
 def path_of(key: str) -> str:
-    """Return the file of a setting, by its canonical key."""
+    """Return the path of a setting, by its canonical key."""
     return os.path.join(_ROOT, key.translate(_SWAPPED))
 
 

@@ -16,10 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._linux import link_change
 
 @dataclasses.dataclass(frozen=True)
 class Veth:
-    """One end of a pair whose other end is in another network namespace.
+    """A veth whose peer is in another network namespace.
 
     Attributes:
-        index, peer_index: Interface numbers, each in the namespace of its own end.
+        index, peer_index: Interface indexes, each in the namespace of its end.
         master: The bridge that it is a port of, or an empty string.
     """
 
@@ -30,11 +30,11 @@ class Veth:
 
 
 class Ends(t.NamedTuple):
-    """The ends of pairs in all network namespaces.
+    """The ends of veth pairs in all reachable network namespaces.
 
     Attributes:
-        found: A path to the namespace of each end, by its number and its peer's.
-        unseen: Why a namespace cannot be looked into, by its path: it may have any end.
+        found: The path of each end's namespace, by the indexes of the end and its peer.
+        unseen: The error of each namespace that cannot be read, by path; it may have any end.
     """
 
     found: dict[tuple[int, int], str]
@@ -42,7 +42,7 @@ class Ends(t.NamedTuple):
 
 
 def veths() -> list[Veth]:
-    """Return the ends in this thread's network namespace.
+    """Return the veths in this thread's network namespace.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -54,18 +54,18 @@ def veths() -> list[Veth]:
 
 
 def other_ends() -> Ends:
-    """Return where the ends of pairs are, those of the node itself included."""
+    """Return the ends of all veth pairs, those in the node's own namespace included."""
     ends = Ends({}, {})
-    for path, found in live_namespaces.run_in_each(veths):
-        if isinstance(found, CniError):
-            ends.unseen[path] = found
+    for path, outcome in live_namespaces.run_in_each(veths):
+        if isinstance(outcome, CniError):
+            ends.unseen[path] = outcome
         else:
-            ends.found.update({(end.index, end.peer_index): path for end in found})
+            ends.found.update({(end.index, end.peer_index): path for end in outcome})
     return ends
 
 
 def remove(veth: Veth) -> None:
-    """Remove a pair by this end, or find that it has gone meanwhile: the kernel takes it away with a namespace.
+    """Remove a veth pair by one end; do nothing if the kernel has removed it with the peer's namespace.
 
     Raises:
         CniError: ``IO_FAILURE``.

@@ -145,9 +145,9 @@ def test_everything_that_the_kernel_lacks_is_reported_at_once_with_reasons(node:
     for name in ("prepare, predicted", "prepare"):
         played[name].require_no_change().require_failure(
             "nothing was changed, for 5 reasons",
-            "kernel module ipvlan: the running kernel does not have it, and cannot load modules (network lan, plugins[0] ipvlan)",
-            "kernel module vrf: the running kernel does not have it, and cannot load modules (network lan, plugins[1] vrf)",
-            "kernel module 8021q: the running kernel does not have it, and cannot load modules (given in modules)",
+            "kernel module ipvlan: the running kernel does not have it and does not support loadable modules (network lan, plugins[0] ipvlan)",
+            "kernel module vrf: the running kernel does not have it and does not support loadable modules (network lan, plugins[1] vrf)",
+            "kernel module 8021q: the running kernel does not have it and does not support loadable modules (given in modules)",
             "kernel setting net.ipv4.nothing: the running kernel does not have it (given in sysctls)",
             "kernel setting kernel.pid_max: /proc/sys/kernel/pid_max cannot be written from here",
         )
@@ -165,7 +165,7 @@ def test_a_value_that_the_kernel_refuses_rolls_back_all_settings(node: EngineNod
     assert (setting(FORWARD), FILE.exists()) == ("0", False)
     done = node.run("kernel", sysctls={FORWARD: 1, "net.ipv4.conf.all.arp_ignore": "0x1"})
     done.require_failure(
-        "the kernel made '1' of '0x1'; give the value as the kernel shows it; expected: an integer, as the value is"
+        "the kernel changed '0x1' to '1'; use the value as the kernel shows it; expected: an integer, as the value is"
     )
     assert (setting(FORWARD), setting("net.ipv4.conf.all.arp_ignore"), FILE.exists()) == ("0", "0", False)
 

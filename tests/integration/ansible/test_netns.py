@@ -73,7 +73,7 @@ def test_an_invalid_name_is_refused_before_any_namespace_is_created(project: Pro
     tasks = [task(name, NETNS, {"names": ["good", name]}) for name in ("a b",)]
     tasks.append(task("..", NETNS, {"names": ["good", ".."], "state": "absent"}))
     for one in project.play(tasks).tasks:
-        one.require_no_change().require_failure(f"{one.name!r} is no name of a network namespace; expected: ")
+        one.require_no_change().require_failure(f"{one.name!r} is not a network namespace name; expected: ")
         assert one.result["error"]["code"] == 4
 
 

@@ -34,8 +34,8 @@ def _plugin(**keys: t.Any) -> str:
 # What is written, and what the error says of it.
 CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "malformed": ('{\n  "name": "net",\n  oops\n}', (f"{DEFECTIVE}line 3, column 3: expecting property name",)),
-    "truncated": (TEXT[: len(TEXT) // 2], (f"{DEFECTIVE}line ", "(it ends there)", "may have been cut off")),
-    "truncated in a string": (TEXT[: TEXT.index("bridge") + 3], (f"{DEFECTIVE}line ", "may have been cut off")),
+    "truncated": (TEXT[: len(TEXT) // 2], (f"{DEFECTIVE}line ", "(it ends there)", "may be truncated")),
+    "truncated in a string": (TEXT[: TEXT.index("bridge") + 3], (f"{DEFECTIVE}line ", "may be truncated")),
     "empty": ("", (f"{DEFECTIVE}it is empty",)),
     "blank": (" \n\n", (f"{DEFECTIVE}it is empty",)),
     "two objects": (TEXT + TEXT, (f"{DEFECTIVE}line ", "extra data")),
@@ -104,7 +104,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "a single plugin at 1.0.0": (
         json.dumps(reference_networks.single(reference_networks.bridge(), "1.0.0")),
-        ("/type: a single plugin's configuration at version 1.0.0", "put the plugin into 'plugins'"),
+        ("/type: a single plugin's configuration at version 1.0.0", "move the plugin into 'plugins'"),
     ),
 }
 # These reach a node by other ways than the module conflists.

@@ -90,9 +90,9 @@ def test_one_bad_item_does_not_stop_the_others(node: EngineNode, item: Json) -> 
     assert done.result["changed"] is True
 
 
-MISSING = ("does not exist", "make it first, for example with the module cni.node.netns")
-NO_NAMESPACE = ("is not a network namespace", "a file left behind by one? remove it and make the namespace anew")
-OWN = ("is the node's own network namespace", "name the container's")
+MISSING = ("does not exist", "create it first, for example with the module cni.node.netns")
+NO_NAMESPACE = ("is not a network namespace", "if a removed namespace left the file behind, remove it and create the namespace again")
+OWN = ("is the node's own network namespace", "expected: the network namespace of the container")
 NOT_A_CONTAINERS = {
     "/run/netns/nothing": MISSING,
     "/run/netns/link": MISSING,
@@ -136,14 +136,14 @@ def test_a_namespaces_name_that_is_none(node: EngineNode, item: Json, state: str
     errors = node.refusals(items)
     for error, name in zip(errors, ODD_NAMESPACES):
         assert error["code"] == INVALID_ENVIRONMENT
-        assert error["text"].startswith(f"{name!r} is no name of a network namespace; expected: a file name")
+        assert error["text"].startswith(f"{name!r} is not a network namespace name; expected: a file name")
 
 
 @pytest.mark.parametrize("name", ["../x", "a b"])
 def test_no_namespace_is_made_under_a_name_that_is_none(node: EngineNode, name: str) -> None:
     before = node.state()
     node.run("netns", names=["fine", name]).require_failure(
-        f"{name!r} is no name of a network namespace", "expected: a file name"
+        f"{name!r} is not a network namespace name", "expected: a file name"
     )
     assert before.difference(node.state()) == ""
 

@@ -165,7 +165,7 @@ def test_a_failed_item_is_reported_and_the_others_are_processed(ensure: Ensure) 
     ]
     assert first.startswith("attachments: 1 added, 2 failed; ")
     assert second.startswith("attachment of blue (eth0) to network none: no network 'none' in ")
-    assert third.startswith("attachment of a b (eth0) to network net: 'a b' is no name of a network namespace; ")
+    assert third.startswith("attachment of a b (eth0) to network net: 'a b' is not a network namespace name; ")
 
 
 def test_the_diff_of_a_half_failed_item_shows_the_actual_state(ensure: Ensure, plugins: ScriptedPlugins) -> None:

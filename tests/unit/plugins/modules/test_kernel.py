@@ -89,9 +89,9 @@ def test_given_and_derived_settings_are_merged(ensure: Ensure) -> None:
 
 
 REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
-    "a name of a module": ({"modules": ["veth", "a/b"]}, ("modules[1]: 'a/b' is no name of a kernel module",)),
-    "a key": ({"sysctls": {"../x": 1}}, ("'../x' is no key of a kernel setting; expected: a name below /proc/sys",)),
-    "a value": ({"sysctls": {FORWARD: True}}, (f"{FORWARD}: True is no value of a kernel setting",)),
+    "a name of a module": ({"modules": ["veth", "a/b"]}, ("modules[1]: 'a/b' is not a kernel module name",)),
+    "a key": ({"sysctls": {"../x": 1}}, ("'../x' is not a kernel setting; expected: a name below /proc/sys",)),
+    "a value": ({"sysctls": {FORWARD: True}}, (f"{FORWARD}: True is not a value of a kernel setting",)),
     "a network": (
         {"conflists": [{"config": CONFIG}, {"content": "{"}]},
         ("conflists[1] is not valid JSON: line 1, column 2",),
@@ -111,7 +111,7 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
     ),
     "several": (
         {"modules": ["a/b"], "sysctls": {"x": 1}, "conflists": [{"content": ""}]},
-        ("3 things are wrong", "conflists[0] is not valid JSON", "modules[0]: ", "'x' is no key"),
+        ("3 things are wrong", "conflists[0] is not valid JSON", "modules[0]: ", "'x' is not a kernel setting"),
     ),
     "what the kernel lacks": ({"modules": ["ipvlan"]}, ("kernel module ipvlan: the running kernel does not have it", "(given in modules)")),
 }  # fmt: skip

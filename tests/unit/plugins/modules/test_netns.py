@@ -47,7 +47,7 @@ def test_an_existing_namespace_is_no_change(run: ModuleRunner, directory: pathli
 
 def test_an_invalid_name_is_refused_in_one_sentence(run: ModuleRunner, directory: pathlib.Path) -> None:
     done = run("netns", names=["new", "../x"])
-    assert done.require_refusal().startswith("'../x' is no name of a network namespace; expected: ")
+    assert done.require_refusal().startswith("'../x' is not a network namespace name; expected: ")
     assert done.result["error"]["code"] == 4
 
 

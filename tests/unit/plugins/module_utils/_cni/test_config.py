@@ -58,7 +58,7 @@ def test_a_single_plugins_configuration_is_a_list_of_one(own: str) -> None:
 def test_a_single_plugins_configuration_ended_with_1_0_0(own: str) -> None:
     error = error_of(parse, {**SINGLE, "cniVersion": own})
     assert error.code == Code.INVALID_CONFIG
-    assert "put the plugin into 'plugins'" in error.details
+    assert "move the plugin into 'plugins'" in error.details
 
 
 def test_a_recorded_single_plugins_configuration_is_read_at_any_version() -> None:

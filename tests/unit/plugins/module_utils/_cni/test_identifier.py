@@ -162,4 +162,4 @@ def test_arguments_that_the_variable_cannot_carry_are_refused(key: str, value: o
 def test_arguments_are_no_more_than_a_program_can_be_given() -> None:
     most = 128 * 1024 - len("CNI_ARGS=K=") - 1
     identifier.check_args({"K": "v" * most})
-    assert "expected: 131063 at most" in error_of(identifier.check_args, {"K": "v" * (most + 1)}).details
+    assert "expected: at most 131063 bytes" in error_of(identifier.check_args, {"K": "v" * (most + 1)}).details

@@ -73,7 +73,7 @@ def test_nothing_more_lenient_is_read(text: str) -> None:
         ("\n ", "it is empty"),
         ('{"a": 1,\n  b}', "line 2, column 3"),
         ('{"a": [1, 2', "it ends there"),
-        ('{"a": "b', "may have been cut off"),
+        ('{"a": "b', "may be truncated"),
         ("{} // note", "JSON has no comments"),
         ("\ufeff{}", "without a byte order mark"),
         ("[NaN]", "NaN is not a JSON number"),

@@ -200,7 +200,7 @@ def test_where_what_del_leaves_cannot_be_removed_either_both_are_told(tmp_path: 
     node = AttachedRuntime(tmp_path, b=fails_at("DEL"))
     error = error_of(node.runtime.delete, node.added(), None, cleans_up)
     assert (error.code, "b fails at DEL" in error.msg) == (100, True)
-    assert error.details == "what it left could not be removed either: the rules cannot be listed"
+    assert error.details == "what it left behind could not be removed either: the rules cannot be listed"
     assert node.intent is not None
 
 

@@ -76,6 +76,6 @@ def test_one_that_cannot_be_reached_is_asked_until_the_time_is_over_and_once_mor
         asked.append(arguments)
         raise OSError
 
-    monkeypatch.setattr(icmp, "_asked", unreachable)
+    monkeypatch.setattr(icmp, "_exchange", unreachable)
     assert not icmp.ping("10.1.0.1", icmp.Sender("eth0"), 100)
     assert len(asked) == 2

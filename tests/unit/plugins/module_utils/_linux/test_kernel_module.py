@@ -62,7 +62,7 @@ def test_a_kernel_without_modules_is_asked_for_its_configuration(kernel: ToyKern
     error = error_of(kernel_module.state, name)
     assert (error.code, error.msg) == (
         Code.NOT_AVAILABLE,
-        "the running kernel does not have it, and cannot load modules",
+        "the running kernel does not have it and does not support loadable modules",
     )
 
 
@@ -70,7 +70,7 @@ def test_the_configuration_may_lie_in_boot_and_a_module_of_it_is_not_built_in(ke
     kernel.has_no_list()
     kernel.write(f"boot/config-{os.uname().release}", "\nCONFIG_VETH=y\nCONFIG_DUMMY=m\n")
     assert kernel_module.state("veth") is State.BUILT_IN
-    assert "boot the kernel that is installed" in error_of(kernel_module.state, "dummy").msg
+    assert "boot the installed kernel" in error_of(kernel_module.state, "dummy").msg
 
 
 def test_what_is_on_disk_is_loaded_once(kernel: ToyKernel) -> None:
@@ -101,7 +101,7 @@ def test_what_stands_in_the_way_is_named(kernel: ToyKernel) -> None:
     kernel.write("proc/sys/kernel/modules_disabled", "1\n")
     assert "modules_disabled" in error_of(kernel_module.state, "ifb").msg
     kernel.path("sbin/modprobe").unlink()
-    assert "there is no modprobe" in error_of(kernel_module.state, "ifb").msg
+    assert "modprobe is missing" in error_of(kernel_module.state, "ifb").msg
 
 
 @pytest.mark.parametrize("capabilities", ["0000000000000000", "00000000a80425fb", "000001fffffeffff"])

@@ -115,6 +115,6 @@ def test_a_namespace_that_is_there_and_cannot_be_looked_into_is_named_and_the_ot
     assert (path, error.code, error.msg) == (
         "/proc/self/ns/net",
         Code.IO_FAILURE,
-        "cannot look into the network namespace /proc/self/ns/net: it is so",
+        "cannot read the network namespace /proc/self/ns/net: it is so",
     )
     assert other == (blue, None)

@@ -40,7 +40,7 @@ def test_a_name_is_a_file_of_the_directory(name: str) -> None:
 def test_a_name_that_is_none_is_refused(name: str) -> None:
     for operation in (netns.path_of, netns.create, netns.delete):
         error = error_of(operation, name)
-        assert (error.code, error.msg) == (Code.INVALID_ENVIRONMENT, f"{name!r} is no name of a network namespace")
+        assert (error.code, error.msg) == (Code.INVALID_ENVIRONMENT, f"{name!r} is not a network namespace name")
 
 
 def test_this_process_is_in_a_network_namespace() -> None:

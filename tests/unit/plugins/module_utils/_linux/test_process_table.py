@@ -95,7 +95,7 @@ def test_one_that_does_not_end_though_it_was_killed_is_an_error(
     mine, killed = start(**WANTED), []
     late(2)
     monkeypatch.setattr(os, "killpg", lambda group, _signal: killed.append(group))
-    with pytest.raises(CniError, match=rf"process {mine.process.pid}, .* cannot be ended") as caught:
+    with pytest.raises(CniError, match=rf"process {mine.process.pid}, .* cannot be killed") as caught:
         process_table.wait_or_kill(WANTED, ["sleeper"], 1)
     assert (caught.value.code, killed) == (Code.TRY_AGAIN, [mine.process.pid])
 

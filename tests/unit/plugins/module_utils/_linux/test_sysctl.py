@@ -62,7 +62,7 @@ def test_no_key_leaves_proc_sys(key: str) -> None:
 )  # fmt: skip
 def test_a_key_that_is_none_is_refused(key: str) -> None:
     error = error_of(sysctl.canonical, key)
-    assert (error.code, error.msg) == (Code.INVALID_CONFIG, f"{key!r} is no key of a kernel setting")
+    assert (error.code, error.msg) == (Code.INVALID_CONFIG, f"{key!r} is not a kernel setting")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_value_has_the_kernels_own_form(given: object, value: str) -> None:
 @pytest.mark.parametrize("given", [True, None, 1.5, "", " ", "1\n2", "a\0", [1], {"a": 1}])
 def test_a_value_that_is_none_is_refused(given: object) -> None:
     error = error_of(sysctl.normal, given)
-    assert (error.code, error.msg) == (Code.INVALID_CONFIG, f"{given!r} is no value of a kernel setting")
+    assert (error.code, error.msg) == (Code.INVALID_CONFIG, f"{given!r} is not a value of a kernel setting")
 
 
 def test_a_setting_is_read_in_that_form_and_written_as_it_is(kernel: ToyKernel) -> None:

@@ -58,7 +58,7 @@ class ToyKernel:
     @staticmethod
     def forget() -> None:
         """What a module asks the kernel once."""
-        kernel_module._listed_as_built_in.cache_clear()
+        kernel_module._built_in_modules.cache_clear()
         kernel_module._configuration.cache_clear()
 
     def path(self, name: str) -> pathlib.Path:

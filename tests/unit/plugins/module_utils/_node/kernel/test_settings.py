@@ -140,9 +140,9 @@ def test_what_the_kernel_does_not_take_as_it_is_leaves_settings_as_they_were_and
     settings = KernelSettings(str(node.cache))
     plan = settings.plan(needs("veth", net__core__a="2", net__core__b="2  3"), persist=True)
     error = error_of(lambda: settings.apply(plan))
-    assert error.msg == "net.core.b: the kernel made '2 3' of '2  3'"
+    assert error.msg == "net.core.b: the kernel changed '2  3' to '2 3'"
     assert error.details == (
-        "give the value as the kernel shows it; expected: an integer, as the value is now: 1; no setting was changed; "
+        "use the value as the kernel shows it; expected: an integer, as the value is now: 1; no setting was changed; "
         "loaded and left so: veth"
     )
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]

@@ -16,10 +16,10 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child im
 
 PROGRAM = """
 import pathlib, sys
-from ansible_collections.cni.node.tests.conformance.conformance_node import Node
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 
 directory, command, name, container = sys.argv[1:]
-node = Node(pathlib.Path(directory))
+node = ConformanceNode(pathlib.Path(directory))
 network = node.network("a", "b", name=name)
 attachment = node.attachment(container, network=name)
 print("begun", flush=True)

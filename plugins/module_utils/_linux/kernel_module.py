@@ -128,7 +128,7 @@ def _on_disk(name: str) -> State:
     if not os.path.isdir(directory):
         raise _unavailable(
             f"it is not loaded, and {directory} is missing: "
-            "boot the installed kernel; in a container, load the module on the host"
+            "boot the installed kernel; in a container, load it on the host"
         )
     try:
         steps = program.output([path, "-D", name]).split("\n")
@@ -161,7 +161,7 @@ def _require_rights() -> None:
     if not _capabilities() >> _CAP_SYS_MODULE & 1:
         raise _unavailable(
             "it is not loaded, and this process may not load modules (CAP_SYS_MODULE): "
-            "in a container, load the module on the host"
+            "in a container, load it on the host"
         )
 
 

@@ -64,7 +64,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
     """As on a machine that stands still: so many looks, the first ones, take a minute each."""
     clock = time.monotonic
 
-    def stand_still(looks: int, name: str = "_running") -> None:
+    def stand_still(looks: int, name: str = "_find_running") -> None:
         look = getattr(process_table, name)
         lost = itertools.chain(range(0, 60 * looks, 60), itertools.repeat(60 * looks))
         ahead = next(lost)

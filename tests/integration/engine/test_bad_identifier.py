@@ -91,7 +91,10 @@ def test_one_bad_item_does_not_stop_the_others(node: EngineNode, item: Json) -> 
 
 
 MISSING = ("does not exist", "create it first, for example with the module cni.node.netns")
-NO_NAMESPACE = ("is not a network namespace", "if a removed namespace left the file behind, remove it and create the namespace again")
+NO_NAMESPACE = (
+    "is not a network namespace",
+    "if a removed namespace left the file behind, remove it and create the namespace again",
+)
 OWN = ("is the node's own network namespace", "expected: the network namespace of the container")
 NOT_A_CONTAINERS = {
     "/run/netns/nothing": MISSING,

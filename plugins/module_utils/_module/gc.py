@@ -12,11 +12,12 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import read_planned_files, with_planned
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
+from ansible_collections.cni.node.plugins.module_utils._module.earlier_results import REMOVED, read_removed_attachments
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, KEPT, GcPolicy, Leak
@@ -27,8 +28,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
-
-_REMOVED: t.Final = "removed"
 
 
 def collect(module: AnsibleModule) -> dict[str, t.Any]:
@@ -64,14 +63,8 @@ def _valid(items: t.Sequence[t.Mapping[str, t.Any]] | None) -> ValidAttachments:
 
 def _removal(conflists: t.Sequence[t.Mapping[str, t.Any]], attachments: t.Sequence[t.Mapping[str, t.Any]]) -> Removal:
     """Return what earlier tasks have removed, read from their results."""
-    files = tuple(read_planned_files(entry for entry in conflists if entry["action"] == _REMOVED))
-    removed = [one for one in attachments if one.get("action") == _REMOVED]
-    return Removal(files, frozenset(map(_key, removed)))
-
-
-def _key(entry: t.Mapping[str, t.Any]) -> Key:
-    network, container_id, ifname = (str(entry.get(name) or "") for name in ("network", "container_id", "ifname"))
-    return Attachment(network, container_id, ifname).require_identity().key
+    files = tuple(read_planned_files(entry for entry in conflists if entry["action"] == REMOVED))
+    return Removal(files, read_removed_attachments(attachments))
 
 
 def _report(leaks: t.Sequence[Leak], remark: str, *, foretold: bool) -> dict[str, t.Any]:

@@ -14,6 +14,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, con
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import read_planned_files, with_planned
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
+from ansible_collections.cni.node.plugins.module_utils._module.earlier_results import read_removed_attachments
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.needs import (
     Needs,
@@ -46,11 +47,7 @@ def require_unneeded(module: AnsibleModule, plugins: t.Collection[str]) -> None:
 
 def _needs(module: AnsibleModule, plugins: t.Collection[str]) -> Needs:
     params = module.params
-    detached = {
-        (one.get("network"), one.get("container_id"), one.get("ifname"))
-        for one in params["planned_attachments"]
-        if module.check_mode and one.get("action") == "removed"
-    }
+    detached = read_removed_attachments(params["planned_attachments"] if module.check_mode else ())
     return needs(plugins, [*_configured(module), *_given(params)], params["cache_dir"], detached)
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Namespaces and links come and go, as on any node with containers, while what looks for garbage looks at all of them."""
+"""Namespaces and links come and go, as on any node with containers, while they are searched for leaks."""
 
 from __future__ import annotations
 

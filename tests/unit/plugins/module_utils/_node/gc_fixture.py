@@ -59,7 +59,7 @@ class GcFixture:
         return Collector(runtime, str(self.node.cache_dir), networks, keys, policy, 0).collect(names)
 
     def collect_as_predicted(self, **options: t.Any) -> Actions:
-        """Return what a run has done: what a dry run has predicted before, and what a second run need not do."""
+        """Return what a run has done: a dry run predicts it, and a second run finds no leak."""
         before = self.files()
         predicted = self.collect(dry_run=True, **options)
         assert self.files() == before

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is garbage and what is not, by files alone; what the kernel has is in tests/integration."""
+"""Which records, leases and files are leaks. Leaks in the kernel are tested in tests/integration."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture, actions
 
 
-def test_what_is_attached_is_nobodys_garbage(gc: GcFixture) -> None:
+def test_attached_containers_have_no_leak(gc: GcFixture) -> None:
     gc.attach("blue", "green")
     assert gc.collect_as_predicted(min_age=0) == {}
 
 
-def test_a_namespace_that_is_gone_takes_its_attachment_along(gc: GcFixture) -> None:
+def test_an_attachment_is_deleted_when_its_namespace_is_gone(gc: GcFixture) -> None:
     gc.attach("blue", "green")
     gc.node.drop_namespace("blue")
     # The plugins of the fake node free no address, so that is left for the next run.
@@ -39,10 +39,10 @@ def test_a_namespace_that_is_gone_takes_its_attachment_along(gc: GcFixture) -> N
     assert gc.collect_as_predicted() == {}
 
 
-def test_the_locks_of_a_network_in_use_make_it_wait_and_fail_and_the_others_are_collected(gc: GcFixture) -> None:
+def test_a_locked_network_fails_and_the_others_are_collected(gc: GcFixture) -> None:
     gc.attach("blue")
-    gc.lease("10.1.9.1", "nobody\r\neth0")
-    gc.lease("10.1.9.2", "nobody\r\neth0", network="other")
+    gc.lease("10.1.9.1", "lost\r\neth0")
+    gc.lease("10.1.9.2", "lost\r\neth0", network="other")
     with gc.node.runtime().exclusion.lock_attachment(gc.node.wanted("blue")):
         found = gc.collect()
     assert {(leak.kind, leak.network): leak.action for leak in found} == {
@@ -71,7 +71,7 @@ def test_only_one_run_collects_at_a_time(gc: GcFixture) -> None:
 
 
 @pytest.mark.parametrize("command", ["ADD", "DEL"])
-def test_what_was_begun_is_finished(gc: GcFixture, command: str) -> None:
+def test_an_interrupted_operation_is_completed(gc: GcFixture, command: str) -> None:
     gc.attach("blue")
     intent = json.loads(gc.node.record_file().read_text(encoding="utf-8"))
     intent["cni.node"]["command"] = command
@@ -81,7 +81,7 @@ def test_what_was_begun_is_finished(gc: GcFixture, command: str) -> None:
     assert (gc.node.record() is not None, gc.node.intent()) == (command == "ADD", None)
 
 
-def test_what_was_begun_and_is_called_valid_is_left_to_be_finished(gc: GcFixture) -> None:
+def test_an_interrupted_attachment_that_is_listed_as_valid_is_kept(gc: GcFixture) -> None:
     gc.attach("blue")
     gc.node.record_file().rename(gc.node.intent_file())
     valid = [("net", "blue", "eth0")]
@@ -89,23 +89,23 @@ def test_what_was_begun_and_is_called_valid_is_left_to_be_finished(gc: GcFixture
     assert actions(gc.collect(valid=[]))["intent net-blue-eth0"] == "deleted"
 
 
-def test_an_intent_that_a_loss_of_power_left_empty_is_of_a_del(gc: GcFixture) -> None:
+def test_an_empty_intent_beside_a_record_is_that_of_a_del(gc: GcFixture) -> None:
     gc.attach("blue")
     gc.node.intent_file().write_bytes(b"")
     assert actions(gc.collect())["intent net-blue-eth0"] == "deleted"
     assert (gc.node.record_file().exists(), gc.node.intent_file().exists()) == (False, False)
 
 
-def test_an_intent_that_tells_nothing_is_shown_and_kept(gc: GcFixture) -> None:
+def test_an_unreadable_intent_is_reported_and_kept(gc: GcFixture) -> None:
     gc.attach("blue")
     gc.node.intent_file().with_name("net-red-eth0").write_bytes(b"{")
     gc.node.intent_file().with_name("lost-red-eth0").write_bytes(b"{")
     assert gc.collect_as_predicted(min_age=0) == {"intent net-red-eth0": "kept", "intent lost-red-eth0": "kept"}
 
 
-def test_a_record_that_cannot_be_read_keeps_what_its_network_has(gc: GcFixture) -> None:
-    gc.lease("10.1.9.1", "nobody\r\neth0")
-    gc.lease("10.1.9.2", "nobody\r\neth0", network="other")
+def test_an_unreadable_record_keeps_the_leases_of_its_network(gc: GcFixture) -> None:
+    gc.lease("10.1.9.1", "lost\r\neth0")
+    gc.lease("10.1.9.2", "lost\r\neth0", network="other")
     gc.attach("blue")
     gc.node.record_file().with_name("net-red-eth0").write_bytes(b"")
     found = gc.collect_as_predicted()
@@ -116,7 +116,7 @@ def test_a_record_that_cannot_be_read_keeps_what_its_network_has(gc: GcFixture) 
     )
 
 
-def test_a_container_that_has_a_namespace_of_its_name_keeps_its_lease(gc: GcFixture) -> None:
+def test_a_lease_is_kept_while_a_namespace_has_the_name_of_its_container(gc: GcFixture) -> None:
     gc.node.make_namespace("red")
     gc.lease("10.1.9.1", "red\r\neth0")
     assert gc.collect_as_predicted() == {"lease 10.1.9.1": "kept"}
@@ -125,12 +125,14 @@ def test_a_container_that_has_a_namespace_of_its_name_keeps_its_lease(gc: GcFixt
 
 
 @pytest.mark.parametrize("content", ["../../etc\r\neth0", "a\0b", "two words", "x" * 10 + "/y"])
-def test_a_lease_that_names_no_container_is_not_ours_to_remove(gc: GcFixture, content: str) -> None:
+def test_a_lease_without_a_container_id_is_kept(gc: GcFixture, content: str) -> None:
     gc.lease("10.1.9.1", content)
     assert gc.collect_as_predicted(min_age=0) == {"lease 10.1.9.1": "kept"}
 
 
-def test_a_network_of_the_usual_directory_keeps_its_leases_directory(gc: GcFixture, tmp_path: pathlib.Path) -> None:
+def test_a_lease_directory_is_kept_while_the_default_conf_dir_has_its_network(
+    gc: GcFixture, tmp_path: pathlib.Path
+) -> None:
     (gc.leases / "other").mkdir(parents=True)
     (gc.leases / "other" / "lock").touch()
     usual = tmp_path / "usual"
@@ -141,14 +143,14 @@ def test_a_network_of_the_usual_directory_keeps_its_leases_directory(gc: GcFixtu
     assert gc.collect_as_predicted(min_age=0) == {"lease directory other": "removed"}
 
 
-def test_what_is_not_host_locals_keeps_its_directory(gc: GcFixture) -> None:
+def test_a_foreign_file_keeps_a_lease_directory(gc: GcFixture) -> None:
     gc.lease("notes.txt", "mine", network="other")
     assert gc.collect_as_predicted(min_age=0) == {}
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
 @pytest.mark.parametrize("place", ["cache", "multus"])
-def test_what_another_runtime_records_meanwhile_is_neither_deleted_nor_called_lost(
+def test_attachments_that_another_runtime_records_meanwhile_are_valid(
     gc: GcFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, version: str, place: str
 ) -> None:
     gc.node.write(cniVersion=version)
@@ -167,9 +169,9 @@ def test_what_another_runtime_records_meanwhile_is_neither_deleted_nor_called_lo
     gc.node.executor.calls.clear()
     assert gc.collect() == []
     assert [call for call in gc.node.executor.calls if call.command == "DEL"] == []
-    told = [request["cni.dev/valid-attachments"] for request in gc.node.executor.requests("GC")]
+    requested = [request["cni.dev/valid-attachments"] for request in gc.node.executor.requests("GC")]
     valid = [{"containerID": name, "ifname": "eth0"} for name in ("blue", "pod")]
-    assert told == ([valid] * 2 if version == "1.1.0" else [])
+    assert requested == ([valid] * 2 if version == "1.1.0" else [])
 
 
 CONTAINERS = ("a", "bb", "ccc", "dddd")
@@ -183,7 +185,7 @@ CONTAINERS = ("a", "bb", "ccc", "dddd")
     young=st.sets(st.sampled_from(CONTAINERS)),
     lost=st.sets(st.sampled_from(CONTAINERS)),
 )
-def test_no_claim_of_anybody_loses_its_lease(
+def test_no_owner_loses_its_lease(
     gc: GcFixture, recorded: set[str], foreign: set[str], leased: set[str], young: set[str], lost: set[str]
 ) -> None:
     for container in CONTAINERS:
@@ -194,13 +196,16 @@ def test_no_claim_of_anybody_loses_its_lease(
         document = json.loads(record.read_text(encoding="utf-8"))
         del document["cni.node"]
         record.write_text(json.dumps(document), encoding="utf-8")
-    paths = {one: gc.lease(f"10.1.9.{len(one)}", f"{one}\r\neth0", age=1 if one in young else 3600) for one in leased}
+    paths = {
+        container: gc.lease(f"10.1.9.{len(container)}", f"{container}\r\neth0", age=1 if container in young else 3600)
+        for container in leased
+    }
     for container in lost:
         (gc.node.netns / container).unlink(missing_ok=True)
     alive = {path.name for path in gc.node.netns.iterdir()}
     gc.collect()
     protected = (recorded & foreign) | (recorded - lost) | young | alive
-    assert {one for one, path in paths.items() if path.exists()} == leased & protected
+    assert {container for container, path in paths.items() if path.exists()} == leased & protected
     for path in paths.values():
         path.unlink(missing_ok=True)
     for container in CONTAINERS:
@@ -208,8 +213,8 @@ def test_no_claim_of_anybody_loses_its_lease(
         gc.node.record_file().with_name(f"net-{container}-eth0").unlink(missing_ok=True)
 
 
-def test_a_network_that_forbids_gc_keeps_what_others_may_have(gc: GcFixture) -> None:
-    gc.lease("10.1.9.1", "nobody\r\neth0")
+def test_disable_gc_keeps_the_leases_of_a_network(gc: GcFixture) -> None:
+    gc.lease("10.1.9.1", "lost\r\neth0")
     gc.node.write(disableGC=True)
     assert gc.collect_as_predicted() == {"lease 10.1.9.1": "kept"}
     assert actions(gc.collect()) == {"lease 10.1.9.1": "kept"}
@@ -218,8 +223,8 @@ def test_a_network_that_forbids_gc_keeps_what_others_may_have(gc: GcFixture) -> 
 
 
 @pytest.mark.parametrize("configured", [True, False])
-def test_what_forbids_gc_keeps_what_does_not_tell_its_network(gc: GcFixture, configured: bool) -> None:
-    """Without a configuration, the recorded one says it."""
+def test_disable_gc_keeps_resources_that_do_not_name_their_network(gc: GcFixture, configured: bool) -> None:
+    """Without a configuration, the recorded one counts."""
     gc.node.write(disableGC=True)
     gc.attach("blue")
     if not configured:
@@ -253,7 +258,7 @@ def test_only_a_short_regular_file_is_a_lease(gc: GcFixture, kind: str, monkeypa
 
 
 @pytest.mark.parametrize("content", ["secret", "secret\r\neth0", ""])
-def test_a_link_is_no_lease_and_what_it_leads_to_is_neither_shown_nor_removed(
+def test_a_symbolic_link_is_no_lease_and_its_target_is_neither_reported_nor_removed(
     gc: GcFixture, tmp_path: pathlib.Path, content: str
 ) -> None:
     target = tmp_path / "token"
@@ -263,20 +268,20 @@ def test_a_link_is_no_lease_and_what_it_leads_to_is_neither_shown_nor_removed(
     assert (link.is_symlink(), target.exists()) == (True, True)
 
 
-def test_what_follows_a_containers_id_is_not_shown_where_it_is_no_interface(gc: GcFixture) -> None:
-    gc.lease("10.1.9.1", "nobody\r\na secret of many words")
+def test_the_content_of_a_lease_is_not_reported_unless_it_names_an_interface(gc: GcFixture) -> None:
+    gc.lease("10.1.9.1", "lost\r\na secret of many words")
     (leak,) = gc.collect()
     assert (leak.action, "secret" in leak.evidence) == ("kept", False)
 
 
 @pytest.mark.parametrize("name", ["lock", "last_reserved_ip.0"])
-def test_what_is_no_file_of_host_locals_keeps_its_directory(gc: GcFixture, tmp_path: pathlib.Path, name: str) -> None:
+def test_a_symbolic_link_keeps_a_lease_directory(gc: GcFixture, tmp_path: pathlib.Path, name: str) -> None:
     gc.link(name, tmp_path / "elsewhere", network="other")
     assert gc.collect_as_predicted(min_age=0) == {}
 
 
-def test_a_lock_that_is_a_link_makes_no_file_elsewhere(gc: GcFixture, tmp_path: pathlib.Path) -> None:
-    lease = gc.lease("10.1.9.1", "nobody\r\neth0")
+def test_a_lock_that_is_a_symbolic_link_is_refused(gc: GcFixture, tmp_path: pathlib.Path) -> None:
+    lease = gc.lease("10.1.9.1", "lost\r\neth0")
     gc.link("lock", tmp_path / "elsewhere")
     (failed,) = gc.collect()
     assert (failed.action, "cannot open the lock" in str(failed.error)) == ("failed", True)
@@ -284,10 +289,10 @@ def test_a_lock_that_is_a_link_makes_no_file_elsewhere(gc: GcFixture, tmp_path: 
 
 
 @pytest.mark.parametrize("above", [False, True])
-def test_a_directory_that_is_a_link_is_not_entered_though_its_parents_may_be(
+def test_a_lease_directory_may_be_below_a_symbolic_link_but_not_be_one(
     gc: GcFixture, tmp_path: pathlib.Path, above: bool
 ) -> None:
-    lease = gc.lease("10.1.9.1", "nobody\r\neth0")
+    lease = gc.lease("10.1.9.1", "lost\r\neth0")
     data_dir = tmp_path / "elsewhere"
     if above:
         data_dir.symlink_to(gc.leases)
@@ -295,14 +300,12 @@ def test_a_directory_that_is_a_link_is_not_entered_though_its_parents_may_be(
         data_dir.mkdir()
         (data_dir / "net").symlink_to(gc.leases / "net")
     with lease_directory.opened(str(data_dir / "net")) as found:
-        assert [one.container_id for one in found.leases()] == ["nobody"] if found else not above
+        assert [lease.container_id for lease in found.leases()] == ["lost"] if found else not above
     assert lease.exists()
 
 
-def test_what_is_removed_is_what_was_read_wherever_its_path_leads_by_then(
-    gc: GcFixture, tmp_path: pathlib.Path
-) -> None:
-    mine, precious = gc.lease("10.1.9.1", "nobody\r\neth0"), gc.lease("10.1.9.1", "a\r\neth0", network="other")
+def test_a_lease_is_removed_from_the_directory_in_which_it_was_read(gc: GcFixture, tmp_path: pathlib.Path) -> None:
+    mine, precious = gc.lease("10.1.9.1", "lost\r\neth0"), gc.lease("10.1.9.1", "a\r\neth0", network="other")
     with lease_directory.opened(str(mine.parent)) as directory:
         assert directory is not None
         (lease,) = directory.leases()
@@ -315,26 +318,26 @@ def test_what_is_removed_is_what_was_read_wherever_its_path_leads_by_then(
     assert not (tmp_path / "moved" / "10.1.9.1").exists()
 
 
-def test_a_lease_that_was_written_anew_meanwhile_stays(gc: GcFixture) -> None:
-    path = gc.lease("10.1.9.1", "nobody\r\neth0")
+def test_a_lease_that_was_rewritten_meanwhile_is_kept(gc: GcFixture) -> None:
+    path = gc.lease("10.1.9.1", "lost\r\neth0")
     with lease_directory.opened(str(path.parent)) as directory:
         assert directory is not None
         (lease,) = directory.leases()
-        path.write_text("somebody\r\neth0", encoding="ascii")
+        path.write_text("new\r\neth0", encoding="ascii")
         assert f"{path} was changed after it was read" in str(error_of(directory.free, lease))
         path.unlink()
         directory.free(lease)
 
 
 @pytest.mark.parametrize("name", [os.fsdecode(b"\xff"), "a b", ".hidden"])
-def test_a_directory_that_has_no_networks_name_is_nobodys(gc: GcFixture, name: str) -> None:
-    lease = gc.lease("10.1.9.1", "nobody\r\neth0", network=name)
+def test_a_directory_without_a_network_name_is_ignored(gc: GcFixture, name: str) -> None:
+    lease = gc.lease("10.1.9.1", "lost\r\neth0", network=name)
     assert gc.collect_as_predicted(min_age=0) == {}
     assert lease.exists()
 
 
-def test_a_comment_leads_to_no_other_directory(gc: GcFixture) -> None:
-    lease = gc.lease("10.1.9.1", "nobody\r\neth0", network="../precious")
+def test_a_comment_with_a_path_leads_to_no_other_directory(gc: GcFixture) -> None:
+    lease = gc.lease("10.1.9.1", "lost\r\neth0", network="../precious")
     tools = gc.node.cache_dir.parent / "none"
     tools.mkdir()
     comment = 'name: \\"../precious\\" id: \\"x\\"'

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Containers come and go while garbage is looked for."""
+"""Containers come and go while the collector searches for leaks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ POLICY = GcPolicy(0, dry_run=False)
 RUN = GcRun(POLICY, frozenset(["net"]))
 NO_OWNERS = Owners("net")
 
-# It prints what is listed first, then what is listed later, and writes down what it is to do.
+# It prints the first text, then the later one, and logs all other commands.
 PROGRAM = """\
 #!/bin/sh
 PATH=/usr/bin:/bin
@@ -61,7 +61,7 @@ esac
 
 
 class Tools:
-    """Programs of which each lists one thing at first and another thing whenever it is asked again."""
+    """Fake programs. Each prints one text at first and another text later."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self._directory = directory
@@ -110,7 +110,7 @@ def masqueraded(container: str, address: str) -> str:
     return f":{chain} - [0:0]\n-A POSTROUTING -s {address}/32 {comment} -j {chain}\n"
 
 
-def test_a_rule_that_is_made_after_records_were_read_stays(tools: Tools) -> None:
+def test_an_iptables_rule_that_is_made_after_records_were_read_is_ignored(tools: Tools) -> None:
     lost, new = masqueraded("lost", "10.1.0.9"), masqueraded("new", "10.1.0.8")
     again = masqueraded("lost", "10.1.0.7")
     tools.list_table("nat", first=lost, later=lost + new + again)
@@ -120,7 +120,7 @@ def test_a_rule_that_is_made_after_records_were_read_stays(tools: Tools) -> None
     assert ("10.1.0.9" in tools.done, "10.1.0.8" in tools.done, "10.1.0.7" in tools.done) == (True, False, False)
 
 
-def test_a_rule_that_has_gone_since_is_not_told(tools: Tools) -> None:
+def test_a_rule_that_has_gone_meanwhile_is_not_reported(tools: Tools) -> None:
     tools.list_table("nat", first=masqueraded("lost", "10.1.0.9"), later=masqueraded("new", "10.1.0.8"))
     assert collect(IptablesRuleFinder(RUN)) == []
     assert tools.done == ""
@@ -135,14 +135,14 @@ def mapped(*containers: str) -> str:
     return json.dumps({"nftables": [{"rule": rule} for rule in rules]})
 
 
-def test_a_rule_of_nftables_that_is_made_after_records_were_read_stays(tools: Tools) -> None:
+def test_an_nftables_rule_that_is_made_after_records_were_read_is_ignored(tools: Tools) -> None:
     tables = json.dumps({"nftables": [{"table": {"family": "ip", "name": "cni_hostport"}}]})
     tools.install("nft", first=mapped("lost"), later=mapped("lost", "new"), tables=tables)
     assert subjects(collect(NftPortMappingFinder(RUN))) == ["nft ip cni_hostport: lost"]
     assert tools.done == "nft delete rule ip cni_hostport hostports handle 1\n"
 
 
-def test_a_chain_that_is_made_after_processes_were_looked_at_stays(tools: Tools) -> None:
+def test_a_chain_that_is_made_meanwhile_is_ignored(tools: Tools) -> None:
     lost, new = (firewall_names.masquerade_chain("net", name) for name in ("lost", "new"))
     tools.list_table("nat", first=f":{lost} - [0:0]\n", later=f":{lost} - [0:0]\n:{new} - [0:0]\n")
     assert subjects(collect(OrphanChainFinder(RUN))) == [f"iptables nat {lost}"]
@@ -154,7 +154,7 @@ def let_pass(address: str) -> str:
     return f"-A CNI-FORWARD -d {address}/32 {state} -j ACCEPT\n-A CNI-FORWARD -s {address}/32 -j ACCEPT\n"
 
 
-def test_a_rule_of_the_plugin_firewall_that_is_made_after_records_were_read_stays(tools: Tools) -> None:
+def test_a_rule_of_the_plugin_firewall_that_is_made_after_records_were_read_is_ignored(tools: Tools) -> None:
     lost, gone, new = map(let_pass, ("10.1.0.9", "10.1.0.8", "10.1.0.7"))
     tools.list_table("filter", first=lost + gone, later=lost + new)
     assert subjects(collect(FirewallRuleFinder(RUN))) == ["iptables filter CNI-FORWARD: 10.1.0.9"]
@@ -169,17 +169,17 @@ def test_the_firewall_is_listed_before_records_are_read(
     monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
     read_owners = RecordCollector.read_owners
 
-    def then_one_is_made(records: RecordCollector) -> Owners:
+    def read_owners_after_an_add(records: RecordCollector) -> Owners:
         tools.list_table("filter", let_pass("10.1.0.9"), let_pass("10.1.0.9"))
         return read_owners(records)
 
     tools.install("iptables-save")
-    monkeypatch.setattr(RecordCollector, "read_owners", then_one_is_made)
+    monkeypatch.setattr(RecordCollector, "read_owners", read_owners_after_an_add)
     networks = conf_dir.load(str(node.conf_dir))
     assert Collector(node.runtime(), str(node.cache_dir), networks, ValidAttachments(), POLICY, 0).collect([]) == []
 
 
-def test_a_lock_that_is_taken_after_it_was_free_is_kept(tmp_path: pathlib.Path) -> None:
+def test_a_lock_that_is_taken_meanwhile_is_kept(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "cni.node" / "locks" / "container-0123"
     path.parent.mkdir(parents=True)
     path.touch()
@@ -199,7 +199,7 @@ PORT = (
 BRIDGED = config.parse(b'{"cniVersion": "0.4.0", "name": "net", "type": "bridge", "bridge": "br0"}', "10-net.conf")
 
 
-def test_a_port_is_kept_where_a_namespace_cannot_be_asked_for_its_other_end(
+def test_a_port_is_kept_if_a_namespace_cannot_be_inspected_for_its_other_end(
     tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = "/proc/self/ns/net"
@@ -216,7 +216,7 @@ def test_a_port_is_kept_where_a_namespace_cannot_be_asked_for_its_other_end(
     assert tools.done == ""
 
 
-def test_what_may_be_in_use_where_nobody_can_look_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_may_be_in_use_in_an_uninspected_namespace_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     unseen = {"/proc/7/ns/net": CniError(Code.IO_FAILURE, "cannot look into it")}
     monkeypatch.setattr(live_namespaces, "addresses", lambda: live_namespaces.Addresses({}, unseen))
     owners = Owners("net")

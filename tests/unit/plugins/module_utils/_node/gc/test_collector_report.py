@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What has been found and done is reported, whatever goes wrong after it."""
+"""Every leak that was found or collected is reported, whatever error follows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def breaks_at(number: int, method: t.Callable[..., t.Any]) -> t.Callable[..., t.
 
 
 def failures(leaks: t.Iterable[Leak]) -> dict[str, str]:
-    """The errors by what they are about; none tells of a traceback."""
+    """Return the messages of errors by subject."""
     found = {leak.subject: leak.error for leak in leaks if leak.error is not None}
     assert {error.code for error in found.values()} <= {Code.INTERNAL}
     return {subject: error.msg for subject, error in found.items()}
@@ -65,12 +65,12 @@ def test_an_unexpected_error_of_one_finder_keeps_the_report_of_the_others(
     assert list(failures(leaks).values()) == [UNEXPECTED]
 
 
-def test_what_was_removed_before_an_unexpected_error_is_reported(
+def test_leaks_that_were_removed_before_an_unexpected_error_are_reported(
     gc: GcFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    paths = [gc.lease(f"10.1.9.{number}", "nobody\r\neth0") for number in range(1, 5)]
+    paths = [gc.lease(f"10.1.9.{number}", "lost\r\neth0") for number in range(1, 5)]
     gc.node.write("other")
-    other = gc.lease("10.1.9.1", "nobody\r\neth0", network="other")
+    other = gc.lease("10.1.9.1", "lost\r\neth0", network="other")
     # The first call is for the lock of host-local.
     monkeypatch.setattr(LeaseFinder, "reason_to_keep", breaks_at(3, LeaseFinder.reason_to_keep))
     leaks = gc.collect("net", "other")
@@ -79,9 +79,7 @@ def test_what_was_removed_before_an_unexpected_error_is_reported(
     assert failures(leaks) == {"net": UNEXPECTED}
 
 
-def test_a_record_that_cannot_be_examined_claims_what_it_has_and_the_others_are_collected(
-    gc: GcFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_that_cannot_be_examined_stays_an_owner(gc: GcFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     gc.attach("blue", "green", "yellow")
     for name in ("blue", "green", "yellow"):
         gc.node.drop_namespace(name)
@@ -101,10 +99,8 @@ def test_a_record_that_cannot_be_examined_claims_what_it_has_and_the_others_are_
     }
 
 
-def test_what_cannot_be_removed_for_an_unexpected_reason_stops_nothing(
-    gc: GcFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = (gc.lease(f"10.1.9.{number}", "nobody\r\neth0") for number in (1, 2))
+def test_a_leak_that_cannot_be_removed_does_not_stop_the_others(gc: GcFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (gc.lease(f"10.1.9.{number}", "lost\r\neth0") for number in (1, 2))
     monkeypatch.setattr(LeaseDirectory, "free", breaks_at(1, LeaseDirectory.free))
     leaks = gc.collect("net")
     assert [leak.action for leak in leaks] == ["failed", "removed"]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which chains, rules and links of the kernel are garbage, by what the tools print. The real ones are in tests/integration."""
+"""Which chains, rules and links are leaks, with fake tools. Real ones are tested in tests/integration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ONE_NETWORK = GcRun(DRY, frozenset(["net"]), all_networks=False)
 def owners(
     *containers: str, pending: t.Iterable[str] = (), broken: t.Iterable[str] = (), result: bool = True
 ) -> Owners:
-    """Attachments to "net"; each has the address of its place in the list."""
+    """Return attachments to "net". The address of each follows from its position."""
     records = [
         Record(
             Attachment("net", name, "eth0"),
@@ -60,7 +60,7 @@ def collect(finder: Finder[t.Any], known: Owners) -> list[Leak]:
 
 
 class Tools:
-    """Programs that print what they are told to, whatever they are asked."""
+    """Fake programs that print a given text."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self._directory = directory
@@ -84,7 +84,7 @@ def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
     return Tools(tmp_path)
 
 
-def told(leaks: t.Iterable[Leak]) -> dict[str, str]:
+def actions(leaks: t.Iterable[Leak]) -> dict[str, str]:
     return {leak.subject.rpartition(" ")[2]: leak.action for leak in leaks}
 
 
@@ -92,26 +92,26 @@ LOST = firewall_names.masquerade_chain("net", "lost")
 NOT_THE_PLUGINS = ("CNI-ADMIN", "CNI-HOSTPORT-DNAT", "KUBE-SVC-0a1b", LOST[:-1], LOST + "0", LOST.upper(), f"X{LOST}")
 
 
-def test_only_chains_that_are_named_as_the_plugins_do_are_garbage(tools: Tools) -> None:
+def test_only_chains_with_names_of_the_plugins_are_leaks(tools: Tools) -> None:
     tools.print_table("nat", *(f":{name} - [0:0]" for name in (*NOT_THE_PLUGINS, LOST)))
-    assert told(collect(OrphanChainFinder(RUN), owners())) == {LOST: "removed"}
+    assert actions(collect(OrphanChainFinder(RUN), owners())) == {LOST: "removed"}
 
 
-def test_a_chain_that_a_rule_leads_to_or_that_an_attachment_has_is_none(tools: Tools) -> None:
+def test_a_chain_with_a_jump_or_an_owner_is_no_leak(tools: Tools) -> None:
     ports = firewall_names.ports_chain("net", "blue")
     tools.print_table("nat", f":{LOST} - [0:0]", f"-A POSTROUTING -s 10.1.0.9/32 -j {LOST}", f":{ports} - [0:0]")
-    assert told(collect(OrphanChainFinder(RUN), owners("blue"))) == {}
-    assert told(collect(OrphanChainFinder(RUN), owners(pending=["blue"]))) == {}
-    assert told(collect(OrphanChainFinder(RUN), owners("red"))) == {ports: "removed"}
+    assert actions(collect(OrphanChainFinder(RUN), owners("blue"))) == {}
+    assert actions(collect(OrphanChainFinder(RUN), owners(pending=["blue"]))) == {}
+    assert actions(collect(OrphanChainFinder(RUN), owners("red"))) == {ports: "removed"}
 
 
-def test_what_is_called_valid_and_is_not_recorded_has_its_chain(tools: Tools) -> None:
+def test_an_unrecorded_valid_attachment_owns_its_chain(tools: Tools) -> None:
     tools.print_table("nat", f":{LOST} - [0:0]")
     valid = Owners(live=frozenset([("lost", "eth0")]))
-    assert told(collect(OrphanChainFinder(RUN), valid)) == {}
+    assert actions(collect(OrphanChainFinder(RUN), valid)) == {}
 
 
-def test_a_comment_names_the_network_of_a_chain_only_where_the_name_of_the_chain_says_the_same(tools: Tools) -> None:
+def test_a_comment_names_the_network_of_a_chain_only_if_the_chains_name_proves_it(tools: Tools) -> None:
     comment = '-m comment --comment "name: \\"{}\\" id: \\"{}\\""'
     liar = firewall_names.masquerade_chain("other", "blue")
     true = f"-A {LOST} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
@@ -121,18 +121,20 @@ def test_a_comment_names_the_network_of_a_chain_only_where_the_name_of_the_chain
     assert [(leak.network, leak.subject) for leak in found] == [("net", f"iptables nat {LOST}")]
 
 
-def test_a_rule_that_others_have_put_into_a_chain_does_not_hide_whose_it_is(tools: Tools) -> None:
+def test_a_foreign_rule_in_a_chain_does_not_hide_its_owner(tools: Tools) -> None:
     own = f'-A {LOST} -m comment --comment "name: \\"net\\" id: \\"lost\\"" -j ACCEPT'
     tools.print_table("nat", f"-A {LOST} -o it's -j ACCEPT", f'-A {LOST} -m comment --comment "a\nb" -j ACCEPT', own)
-    assert told(collect(OrphanChainFinder(ONE_NETWORK), owners())) == {LOST: "removed"}
+    assert actions(collect(OrphanChainFinder(ONE_NETWORK), owners())) == {LOST: "removed"}
 
 
-def test_doubts_keep_a_chain(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_record_or_an_add_in_progress_keeps_a_chain(
+    tools: Tools, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tools.print_table("nat", f":{LOST} - [0:0]")
-    assert told(collect(OrphanChainFinder(RUN), owners(broken=["x"]))) == {LOST: "kept"}
-    monkeypatch.setattr(adds_in_progress, "reason", lambda: "a plugin is at it")
+    assert actions(collect(OrphanChainFinder(RUN), owners(broken=["x"]))) == {LOST: "kept"}
+    monkeypatch.setattr(adds_in_progress, "reason", lambda: "an ADD is in progress")
     (leak,) = collect(OrphanChainFinder(RUN), owners())
-    assert (leak.action, "a plugin is at it" in leak.evidence) == ("kept", True)
+    assert (leak.action, "an ADD is in progress" in leak.evidence) == ("kept", True)
 
 
 STATE = "-m conntrack --ctstate RELATED,ESTABLISHED"
@@ -148,20 +150,20 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("rules", BY_HAND.values(), ids=BY_HAND)
-def test_what_the_plugin_firewall_does_not_write_is_not_its_garbage(tools: Tools, rules: tuple[str, ...]) -> None:
+def test_a_rule_that_the_plugin_firewall_does_not_write_is_no_leak(tools: Tools, rules: tuple[str, ...]) -> None:
     tools.print_table("filter", *rules)
     assert collect(FirewallRuleFinder(RUN), owners()) == []
 
 
-def test_the_rules_of_an_address_are_garbage_when_no_record_has_it(tools: Tools) -> None:
+def test_the_rules_of_an_address_are_a_leak_if_no_record_has_it(tools: Tools) -> None:
     tools.print_table("filter", *PAIR)
-    assert told(collect(FirewallRuleFinder(RUN), owners("blue"))) == {"10.1.0.9": "removed"}
+    assert actions(collect(FirewallRuleFinder(RUN), owners("blue"))) == {"10.1.0.9": "removed"}
     names = [f"c{number}" for number in range(8)]
     assert collect(FirewallRuleFinder(RUN), owners(*names)) == []
     assert collect(FirewallRuleFinder(RUN), owners(pending=names)) == []
 
 
-def test_an_attachment_that_was_begun_may_have_any_address(tools: Tools) -> None:
+def test_an_attachment_without_a_result_may_have_any_address(tools: Tools) -> None:
     tools.print_table("filter", *PAIR)
     (leak,) = collect(FirewallRuleFinder(RUN), owners("blue", result=False))
     assert (leak.action, "whose ADD has not finished, may have it" in leak.evidence) == ("kept", True)
@@ -174,7 +176,7 @@ Links = t.Callable[..., None]
 
 @pytest.fixture
 def links(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Links:
-    """Links of the node, all of them intermediate functional blocks."""
+    """Return a function that gives the node intermediate functional blocks."""
 
     def make(*names: str) -> None:
         monkeypatch.setattr(socket, "if_nameindex", lambda: list(enumerate(names, 1)))
@@ -184,16 +186,16 @@ def links(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Links:
     return make
 
 
-def test_a_link_is_garbage_when_nothing_sends_to_it_and_no_attachment_has_it(tools: Tools, links: Links) -> None:
+def test_a_link_is_a_leak_if_no_attachment_owns_it_and_no_link_sends_to_it(tools: Tools, links: Links) -> None:
     links(LINK, "ifb0", "bwp0", f"{LINK[:-1]}X")
-    assert told(collect(IfbLinkFinder(RUN), owners("lost"))) == {}
+    assert actions(collect(IfbLinkFinder(RUN), owners("lost"))) == {}
     (leak,) = collect(IfbLinkFinder(RUN), owners())
     assert (leak.action, "tc is not installed" in leak.evidence) == ("kept", True)
     tools.print("tc", "qdisc noqueue 0: dev lo root refcnt 2")
-    assert told(collect(IfbLinkFinder(RUN), owners())) == {LINK: "removed"}
+    assert actions(collect(IfbLinkFinder(RUN), owners())) == {LINK: "removed"}
 
 
-def test_the_kernel_is_not_asked_where_no_link_is_called_so_or_an_attachment_has_each(
+def test_links_are_not_listed_if_no_unowned_link_has_such_a_name(
     tools: Tools, links: Links, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     links("eth0", "ifb0", LINK)
@@ -201,7 +203,7 @@ def test_the_kernel_is_not_asked_where_no_link_is_called_so_or_an_attachment_has
     assert collect(IfbLinkFinder(RUN), owners("lost")) == []
 
 
-def test_a_link_that_something_sends_to_is_kept(links: Links, tmp_path: pathlib.Path) -> None:
+def test_a_link_is_kept_while_another_sends_to_it(links: Links, tmp_path: pathlib.Path) -> None:
     links(LINK)
     (tmp_path / "tc").write_text(
         '#!/bin/sh\n[ "$1" = qdisc ] && echo "qdisc tbf 1: dev veth1 root" && echo "qdisc ingress ffff: dev veth1 parent x" ||'

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which chains of nftables check a container's MAC, by what nft prints of those that bridge 1.1.1 and 1.9.1 make."""
+"""Which nftables chains check a container's MAC address, as bridge 1.1.1 and 1.9.1 make them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PROGRAM = """\
 case "$*" in
 "-j list tables bridge") /bin/cat {directory}/tables ;;
 "-j list table bridge nat") /bin/cat {directory}/table ;;
-*) /bin/cat >>{directory}/told ;;
+*) /bin/cat >>{directory}/commands ;;
 esac
 """
 
@@ -67,7 +67,7 @@ def check(owner: str, link: str, handle: int = 4) -> list[Json]:
 
 
 class Table:
-    """The table as nft prints it, and what nft is told to do with it."""
+    """A fake nft: the table that it prints, and the commands that it gets."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self._directory = directory
@@ -79,8 +79,8 @@ class Table:
     def has(self, *entries: Json) -> None:
         self._print("table", [chain("PREROUTING", **HOOKED), *entries])
 
-    def told(self) -> t.Any:
-        return json.loads((self._directory / "told").read_text(encoding="utf-8"))["nftables"]
+    def commands(self) -> t.Any:
+        return json.loads((self._directory / "commands").read_text(encoding="utf-8"))["nftables"]
 
     def _print(self, name: str, entries: list[Json]) -> None:
         (self._directory / name).write_text(json.dumps({"nftables": [{"metainfo": {}}, *entries]}), encoding="utf-8")
@@ -96,10 +96,10 @@ def table(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Table:
 
 
 def owners() -> list[tuple[str, int]]:
-    return [(one.owner, len(one.rules)) for one in spoof_checks.listing()]
+    return [(check.owner, len(check.rules)) for check in spoof_checks.listing()]
 
 
-def test_a_check_is_its_chains_and_the_rules_in_them_and_to_them(table: Table) -> None:
+def test_a_check_consists_of_its_chains_and_the_rules_in_and_to_them(table: Table) -> None:
     table.has(*check("blue-eth0", "vethblue"), *check("a-b-eth0", "vetha", 10))
     assert owners() == [("a-b-eth0", 4), ("blue-eth0", 4)]
     first, second = spoof_checks.listing()
@@ -107,19 +107,19 @@ def test_a_check_is_its_chains_and_the_rules_in_them_and_to_them(table: Table) -
     assert "vethblue" in second.words
     second.remove()
     names = [{"chain": {**TABLE, "name": name}} for name in ("cni-br-iface-blue-eth0", "cni-br-iface-blue-eth0-mac")]
-    assert table.told() == [
+    assert table.commands() == [
         {"delete": {"rule": {**TABLE, "chain": "PREROUTING", "handle": 4}}},
         *({"flush": name} for name in names),
         *({"delete": name} for name in names),
     ]
 
 
-def test_an_interface_may_be_called_as_the_chain_for_macs_ends(table: Table) -> None:
+def test_the_name_of_an_interface_may_end_as_that_of_a_chain(table: Table) -> None:
     table.has(*check("blue-x-mac", "vethblue"))
     assert owners() == [("blue-x-mac", 4)]
 
 
-def test_chains_of_a_bridge_that_was_killed_are_empty(table: Table) -> None:
+def test_empty_chains_of_a_killed_plugin_are_a_check(table: Table) -> None:
     table.has(chain("cni-br-iface-blue-eth0"), chain("cni-br-iface-blue-eth0-mac"))
     assert owners() == [("blue-eth0", 0)]
     table.has(chain("cni-br-iface-blue-eth0-mac"))
@@ -137,12 +137,12 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("entries", FOREIGN.values(), ids=FOREIGN)
-def test_chains_that_somebody_else_uses_are_left_alone(table: Table, entries: list[Json]) -> None:
+def test_chains_with_foreign_rules_are_ignored(table: Table, entries: list[Json]) -> None:
     table.has(*check("blue-eth0", "vethblue"), *entries)
     assert owners() == []
 
 
-def test_chains_of_other_names_are_not_looked_at(table: Table) -> None:
+def test_chains_of_other_names_are_ignored(table: Table) -> None:
     table.has(chain("cni-br-iface-"), chain("cni-br-iface-blue"), chain("blue-eth0"))
     assert owners() == []
 
@@ -156,14 +156,14 @@ def findings(table: Table, owners: Owners, *removed_links: str) -> list[tuple[st
     return [(leak.subject.rpartition("iface-")[2], leak.action) for leak in leaks]
 
 
-def test_a_check_is_kept_while_its_link_is_there(table: Table) -> None:
+def test_a_check_is_kept_while_its_link_exists(table: Table) -> None:
     table.has(*check("blue-eth0", "vethblue"), *check("red-eth0", "vethred", 10))
     assert findings(table, NO_OWNERS) == [("red-eth0", "removed"), ("blue-eth0", "kept")]
     assert findings(table, NO_OWNERS, "vethblue") == [("red-eth0", "removed"), ("blue-eth0", "removed")]
 
 
-def test_a_check_whose_names_an_attachment_may_have_is_its(table: Table) -> None:
-    """Where the id ends and the interface begins cannot be told."""
+def test_an_attachment_owns_every_check_that_its_names_fit(table: Table) -> None:
+    """The end of the container ID within the name is unknown."""
     table.has(*check("a-b-eth0", "vetha"))
     for names in (("a-b", "eth0"), ("a", "b-eth0")):
         record = Record(Attachment("net", *names), b"")
@@ -172,7 +172,7 @@ def test_a_check_whose_names_an_attachment_may_have_is_its(table: Table) -> None
         assert findings(table, Owners(pending_removal=frozenset([names]))) == []
 
 
-def test_a_check_that_is_made_or_changed_meanwhile_stays(table: Table) -> None:
+def test_a_check_that_is_made_or_changed_meanwhile_is_ignored(table: Table) -> None:
     table.has(*check("lost-eth0", "vetha"), *check("back-eth0", "vethb", 10))
     policy = GcPolicy(0, dry_run=False)
     finder = SpoofChainFinder(GcRun(policy))

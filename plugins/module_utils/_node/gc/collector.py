@@ -13,7 +13,6 @@ import functools
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
@@ -25,15 +24,21 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.gc import iptables_rules, nftables_rules
 from ansible_collections.cni.node.plugins.module_utils._node.gc.all_finders import FINDERS
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import (
+    collect_each,
+    collect_leaks,
+    list_again,
+    list_items,
+    once,
+    report_errors,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     Finder,
     GcRun,
-    Item,
-    Items,
     NodeSnapshot,
     Scope,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments, configurations
@@ -43,8 +48,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference import host_lo
 
 # Other runtimes have their networks here, wherever this collection's are.
 _USUAL_CONF_DIR: t.Final = "/etc/cni/net.d"
-
-_Listed = list[tuple[Finder[t.Any], Items[t.Any]]]
 
 
 class Collector:
@@ -94,7 +97,7 @@ class Collector:
         leaks += [leak for leak in unreadable if leak.subject not in reported and not names]
         gone = run.collected() if self._policy.dry_run else set()
         gone |= set(map(self._runtime.records.path_of, self._removal.attachments)) if self._policy.dry_run else set()
-        with _reported(leaks, "", "all networks", "some checks of this collection's own files did not finish"):
+        with report_errors(leaks, "", "all networks", "some checks of this collection's own files did not finish"):
             leaks += own_files.collect(gone)
         return leaks
 
@@ -125,20 +128,15 @@ class Collector:
         Args:
             may_ask: Whether plugins may run GC: each record can be read, so all valid attachments are known.
         """
-        listed: _Listed = []
-        for finder in finders:
-            with _reported(run.leaks, "", "all networks", "some checks of networks did not finish"):
-                listed.append((finder, finder.snapshot(node)))
+        listed = list_items(finders, node, run)
         for name in names:
-            part = functools.partial(_reported, run.leaks, name, name, "some checks of this network did not finish")
+            part = functools.partial(report_errors, run.leaks, name, name, "some checks of this network did not finish")
             with part(), contextlib.nullcontext() if run.policy.dry_run else self._runtime.exclusion.lock_network(name):
                 owners = self._records.collect(name, run.leaks)
                 with part():
                     self._collect_leases(owners, run)
-                again = _once(functools.partial(_list_again, owners))
-                for finder, items in listed:
-                    with part():
-                        run.leaks.extend(collect_leaks(finder, items, owners, again, run.policy))
+                again = once(functools.partial(list_again, owners))
+                collect_each(listed, owners, again, run, part)
                 if may_ask and not run.policy.dry_run:
                     self._ask_plugins(owners)
 
@@ -150,7 +148,7 @@ class Collector:
             with lease_directory.opened(path) as directory:
                 if directory is not None:
                     finder = LeaseFinder(run.policy, directory, network is not None, reason)
-                    items, again = finder.snapshot(), functools.partial(_list_again, owners)
+                    items, again = finder.snapshot(), functools.partial(list_again, owners)
                     with finder.lock(owners, self._timeout):
                         run.leaks.extend(collect_leaks(finder, items, owners, again, run.policy))
 
@@ -171,19 +169,13 @@ class Collector:
     def _collect_node(self, run: GcRun, finders: t.Sequence[Finder[t.Any]], node: NodeSnapshot) -> None:
         """Collect leaks that do not name their network."""
         part = functools.partial(
-            _reported, run.leaks, "", "all networks", "some checks of the whole node did not finish"
+            report_errors, run.leaks, "", "all networks", "some checks of the whole node did not finish"
         )
         if run.collected() and not run.policy.dry_run:
             node = NodeSnapshot()
         with part():
-            listed: _Listed = []
-            for finder in finders:
-                with part():
-                    listed.append((finder, finder.snapshot(node)))
-            owners, again = self._records.read_owners(), _once(self._look_again)
-            for finder, items in listed:
-                with part():
-                    run.leaks.extend(collect_leaks(finder, items, owners, again, run.policy))
+            listed = list_items(finders, node, run)
+            collect_each(listed, self._records.read_owners(), once(self._look_again), run, part)
 
     def _look_again(self) -> tuple[Owners, NodeSnapshot]:
         """Read the owners again. An ADD that has ended since the first time has been recorded by now."""
@@ -198,53 +190,9 @@ class Collector:
             return
         from ansible_collections.cni.node.plugins.module_utils._node.gc.removed_networks import SharedResources
 
-        with _reported(run.leaks, "", "removed networks", "some checks of what they shared did not finish"):
+        with report_errors(run.leaks, "", "removed networks", "some checks of what they shared did not finish"):
             shared = SharedResources(run.policy, self._networks.path, self._removal)
             run.leaks.extend(shared.collect(self._records.read_owners(), tuple(run.leaks)))
-
-
-def collect_leaks(
-    finder: Finder[Item],
-    items: Items[Item],
-    owners: Owners,
-    look_again: t.Callable[[], tuple[Owners, NodeSnapshot]],
-    policy: GcPolicy,
-) -> t.Iterator[Leak]:
-    """Find items without an owner, list the items again, and collect those that are still there and still without an owner.
-
-    Args:
-        items: Listed before the owners were read. What is made later may have an owner that is not known.
-        look_again: Called only if there are suspects.
-    """
-    if next(finder.find(items, owners), None) is None:
-        return
-    owners, node = look_again()
-    now = finder.snapshot(node)
-    for suspect in finder.find({key: now[key] for key in items if key in now}, owners):
-        reason = finder.reason_to_keep(suspect, owners)
-        suspect.leak.evidence += "" if reason else suspect.proof
-        yield policy.collect_unless(reason, suspect.leak, functools.partial(finder.remove, suspect))
-
-
-@contextlib.contextmanager
-def _reported(leaks: list[Leak], network: str, subject: str, evidence: str) -> t.Iterator[None]:
-    """Report any error as an entry of the kind ``network``, once where several parts have the same."""
-    try:
-        yield
-    except Exception as exc:
-        entry = Leak(Kind.NETWORK, network, subject, evidence).fail(as_error(exc))
-        if not any((leak.subject, str(leak.error)) == (entry.subject, str(entry.error)) for leak in leaks):
-            leaks.append(entry)
-
-
-def _list_again(owners: Owners) -> tuple[Owners, NodeSnapshot]:
-    """Return a new snapshot and the same owners, for a network that is locked."""
-    return owners, NodeSnapshot()
-
-
-def _once(look: t.Callable[[], tuple[Owners, NodeSnapshot]]) -> t.Callable[[], tuple[Owners, NodeSnapshot]]:
-    """Return a function that calls another one at its first call only."""
-    return functools.lru_cache(maxsize=None)(look)
 
 
 def _of_scope(finders: t.Iterable[Finder[t.Any]], *scopes: Scope) -> list[Finder[t.Any]]:
@@ -256,4 +204,4 @@ def _lock_names(records: t.Iterable[Record], networks: t.Iterable[str]) -> set[s
     return {file_name("network", name) for name in networks} | {file_name("container", name) for name in containers}
 
 
-__all__ = ("Collector", "collect_leaks")
+__all__ = ("Collector",)

@@ -21,7 +21,7 @@ FAILED: t.Final = "failed"
 
 
 class Kind(str, enum.Enum):
-    """What a leak is. ``NETWORK`` stands for checks that did not finish."""
+    """A kind of leak. ``NETWORK`` stands for checks that did not finish."""
 
     RECORD = "record"
     INTENT = "intent"
@@ -73,7 +73,7 @@ class Leak:
 
 @dataclasses.dataclass(frozen=True)
 class GcPolicy:
-    """What may be collected.
+    """The limits of a run.
 
     Attributes:
         min_age: Seconds; younger items may belong to an ADD still in progress.

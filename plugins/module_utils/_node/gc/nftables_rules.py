@@ -22,7 +22,7 @@ _COMMENT: t.Final = re.compile(r"([0-9a-f]{16}-[0-9a-f]{16}), net: ([^,]+), if: 
 
 
 class _NftRuleFinder:
-    """What the finders of both tables share."""
+    """The common part of the finders of both tables."""
 
     table: str
 

@@ -130,11 +130,11 @@ class Owners:
 
 def configurations(records: t.Iterable[Record]) -> list[NetworkConfiguration]:
     """Return the configurations that attachments were made with, each once."""
-    found = []
+    networks = []
     for record in {record.config: record for record in records}.values():
         with contextlib.suppress(CniError):
-            found.append(record.network())
-    return found
+            networks.append(record.network())
+    return networks
 
 
 __all__ = ("Names", "Owners", "ValidAttachments", "configurations")

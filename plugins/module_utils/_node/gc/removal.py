@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks imp
 
 @dataclasses.dataclass(frozen=True)
 class Removal:
-    """What earlier tasks have removed, or would have in check mode.
+    """Networks and attachments that earlier tasks have removed, or would have in check mode.
 
     Attributes:
         files: Files of networks.

@@ -43,21 +43,21 @@ class Bridge(t.NamedTuple):
 
 def bridges(networks: t.Iterable[NetworkConfiguration]) -> list[Bridge]:
     """Return the bridges that networks name."""
-    found: dict[str, Bridge] = {}
+    bridges_by_name: dict[str, Bridge] = {}
     for network in networks:
         for plugin in configured(network):
             if plugin.type == "bridge":
                 name, vlan = str(plugin.keys.get("bridge") or DEFAULT_BRIDGE), plugin.keys.get("vlan")
-                known = found.get(name) or Bridge(name, (), frozenset(), frozenset(), "")
+                known = bridges_by_name.get(name) or Bridge(name, (), frozenset(), frozenset(), "")
                 routed = is_routed(plugin.type, plugin.keys)
-                found[name] = Bridge(
+                bridges_by_name[name] = Bridge(
                     name,
                     tuple(dict.fromkeys((*known.networks, network.name))),
                     known.vlans | ({f"{name}.{vlan}"} if vlan else frozenset()),
                     known.gateways | (frozenset(bridge_addresses(plugin.keys.get("ipam"))) if routed else frozenset()),
                     known.disables_gc or (network.name if network.disable_gc else ""),
                 )
-    return list(found.values())
+    return list(bridges_by_name.values())
 
 
 class SharedBridges:

@@ -54,7 +54,7 @@ _PORTS: t.Final = Group(
 
 
 class Expected(t.NamedTuple):
-    """What is pending removal in a dry run.
+    """Chains and addresses that are pending removal in a dry run.
 
     Attributes:
         chains: Chains of single containers.
@@ -143,9 +143,9 @@ def _groups(networks: t.Iterable[NetworkConfiguration]) -> list[Group]:
     plugins = [plugin for network in networks for plugin in configured(network)]
     firewalls = [plugin.keys for plugin in plugins if plugin.type == "firewall"]
     admin = dict.fromkeys(str(keys.get("iptablesAdminChainName") or _ADMIN) for keys in firewalls)
-    found = [_PORTS] if any(plugin.type == "portmap" for plugin in plugins) else []
-    found += [_firewall(tuple(admin))] if admin else []
-    return found + ([_isolation()] if admin else [])
+    groups = [_PORTS] if any(plugin.type == "portmap" for plugin in plugins) else []
+    groups += [_firewall(tuple(admin))] if admin else []
+    return groups + ([_isolation()] if admin else [])
 
 
 def _firewall(admin: tuple[str, ...]) -> Group:

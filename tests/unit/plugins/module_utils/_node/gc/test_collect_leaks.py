@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.gc.all_finders import FINDERS
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     GcRun,
     Items,

@@ -30,7 +30,8 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress, collector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector, collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot
 from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.iptables_rules import IptablesRuleFinder

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot
 from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLinkFinder

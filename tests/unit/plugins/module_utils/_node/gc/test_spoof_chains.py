@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, program
 from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners

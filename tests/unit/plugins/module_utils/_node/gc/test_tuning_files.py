@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners

@@ -240,7 +240,7 @@ findings:
         - failed
     error:
       description:
-        - C(code), C(msg) and C(details) as in the specification, or V(null).
+        - C(code), C(msg) and C(details) as in the specification, or V(none).
       type: dict
       returned: always
 error:

@@ -60,7 +60,7 @@ def _problems(where: str, documented: Json, result: Json, certain: set[str]) -> 
 
 
 def _of_value(where: str, facts: Json, value: t.Any, certain: set[str]) -> t.Iterator[str]:
-    if value is None and "or nothing" in str(facts["description"]):
+    if value is None and any(words in str(facts["description"]) for words in ("or V(none)", "or nothing")):
         return
     if not isinstance(value, TYPES[facts["type"]]):
         yield f"{where}: {value!r} is no {facts['type']}"

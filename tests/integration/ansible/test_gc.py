@@ -29,7 +29,7 @@ NOW: Json = {"min_age": 0}
 
 
 def collected(project: Project, **arguments: t.Any) -> TaskRun:
-    """The node's garbage, collected: check mode foretold it, and a second run finds none."""
+    """Collect the node's leaks. Check mode predicts them, and a second run finds none."""
     return project.play(thrice("gc", GC, arguments)).require_converged("gc").ok()
 
 

@@ -300,8 +300,8 @@ add rule inet cni_plugins_masquerade postrouting goto masq_checks
 """
 THEIRS: t.Final = (
     ("add rule ip cni_hostport hostports tcp dport 81 dnat to 10.9.0.2:81", "hostports has a rule"),
-    ("add chain ip cni_hostport mine", "it has the chain mine, which is not the plugins'"),
-    ("add set ip cni_hostport mine { type ipv4_addr; }", "it has the set mine, which is not the plugins'"),
+    ("add chain ip cni_hostport mine", "it has the chain mine, which the plugins did not make"),
+    ("add set ip cni_hostport mine { type ipv4_addr; }", "it has the set mine, which the plugins did not make"),
 )
 
 

@@ -56,7 +56,7 @@ def network(tmp_path: pathlib.Path) -> Network:
     return Network(libcni, first, second, item)
 
 
-def test_noop_tells_what_libcni_sent_it(network: Network) -> None:
+def test_noop_records_the_request_of_libcni(network: Network) -> None:
     network.libcni.run("ADD", [network.item])
     sent = network.second.sent()
     assert sent is not None
@@ -66,7 +66,7 @@ def test_noop_tells_what_libcni_sent_it(network: Network) -> None:
     assert sent.request["prevResult"] == RESULT
 
 
-def test_a_delete_from_the_cache_carries_the_arguments_of_the_add(network: Network) -> None:
+def test_a_delete_from_the_cache_has_the_arguments_of_the_add(network: Network) -> None:
     assert network.libcni.run("ADD", [network.item]).results == [RESULT]
     bare = {key: value for key, value in network.item.items() if not key.endswith("args")}
     network.second.write()
@@ -77,7 +77,7 @@ def test_a_delete_from_the_cache_carries_the_arguments_of_the_add(network: Netwo
     assert sent.request["runtimeConfig"] == {"portMappings": [{"hostPort": 8080}]}
 
 
-def test_a_delete_from_the_file_carries_the_items_arguments_only(network: Network) -> None:
+def test_a_delete_from_the_file_has_only_the_items_arguments(network: Network) -> None:
     network.libcni.run("ADD", [network.item])
     network.second.write()
     network.libcni.run("DEL", [{**network.item, "args": {}, "capability_args": {}}])
@@ -99,7 +99,7 @@ def test_records_are_shown_as_libcni_reads_them(network: Network) -> None:
     assert error["msg"] == "libcni has no record of twice-c1-eth0"
 
 
-def test_a_plugins_error_comes_with_its_code_and_the_others_go_on(network: Network) -> None:
+def test_a_plugins_error_has_its_code_and_other_items_continue(network: Network) -> None:
     items = [{**network.item, "container_id": name} for name in ("c1", "-bad-", "c3")]
     report = network.libcni.run("ADD", items, workers=1)
     assert [error and error["code"] for error in report.errors] == [None, 4, None]
@@ -111,7 +111,7 @@ def test_a_plugins_error_comes_with_its_code_and_the_others_go_on(network: Netwo
     assert error["text"] == 'plugin type="noop" failed (add): out of addresses'
 
 
-def test_versions_are_what_the_plugin_answers(network: Network) -> None:
+def test_versions_are_those_of_the_plugin(network: Network) -> None:
     (versions,) = network.libcni.run("VERSION", [network.item]).results
     # Since libcni 1.2 its test double speaks 1.1.0 as well.
     assert versions["noop"][1:7] == ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0"]
@@ -124,7 +124,7 @@ def test_a_second_build_does_nothing(tmp_path: pathlib.Path) -> None:
     assert (program.stat().st_ino, program.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_what_cannot_be_built_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+def test_a_build_error_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(build.Unavailable, match="install golang-go"):
         build.libcni_runner(tmp_path)

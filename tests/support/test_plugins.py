@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Scripted plugins do as they are told and tell how they were called."""
+"""Scripted plugins follow their script and log their calls."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def call(
     return subprocess.run(argv, env=environment, input=text, check=False, capture_output=True, text=True)
 
 
-def test_an_add_hands_on_what_came_before(plugins: ScriptedPlugins) -> None:
+def test_an_add_returns_the_previous_result(plugins: ScriptedPlugins) -> None:
     plugins.write("p")
     done = call(plugins, "ADD", {**REQUEST, "prevResult": {"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.2/8"}]}})
     assert json.loads(done.stdout) == {"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.2/8"}]}
     assert call(plugins, "DEL").stdout == ""
 
 
-def test_a_call_that_is_only_half_written_down_is_none_yet(plugins: ScriptedPlugins) -> None:
+def test_an_incomplete_log_line_is_ignored(plugins: ScriptedPlugins) -> None:
     plugins.write("p")
     call(plugins, "CHECK")
     log = plugins.path / ".calls"
@@ -54,13 +54,13 @@ def test_a_call_that_is_only_half_written_down_is_none_yet(plugins: ScriptedPlug
     assert plugins.calls() == []
 
 
-def test_an_empty_result_takes_the_place_of_what_came_before(plugins: ScriptedPlugins) -> None:
+def test_an_empty_result_replaces_the_previous_one(plugins: ScriptedPlugins) -> None:
     plugins.write("p", ADD=ScriptedAnswer(result={}))
     done = call(plugins, "ADD", {**REQUEST, "prevResult": {"ips": []}})
     assert json.loads(done.stdout) == {"cniVersion": "1.0.0"}
 
 
-def test_a_version_answer_lists_what_was_asked_for(plugins: ScriptedPlugins) -> None:
+def test_a_version_answer_lists_the_given_versions(plugins: ScriptedPlugins) -> None:
     plugins.write("p", versions=["0.3.1", "0.4.0"])
     answer = json.loads(call(plugins, "VERSION").stdout)
     assert answer == {"cniVersion": "0.4.0", "supportedVersions": ["0.3.1", "0.4.0"]}
@@ -99,7 +99,7 @@ def test_the_log_has_every_call_of_the_directory_in_order(plugins: ScriptedPlugi
         (ScriptedAnswer(stderr="last words: ", stderr_bytes=1 << 20), 0, "", "last words: ".ljust(1 << 20, "x")),
     ],
 )
-def test_a_plugin_ends_and_prints_as_told(
+def test_a_plugin_ends_and_prints_as_scripted(
     plugins: ScriptedPlugins, answer: ScriptedAnswer, status: int, stdout: str, stderr: str
 ) -> None:
     plugins.write("p", DEL=answer)
@@ -137,7 +137,7 @@ def test_a_grandchild_keeps_the_streams_open(
         os.kill(grandchild, signal.SIGKILL)
 
 
-def test_a_plugin_that_hangs_deaf_ends_by_a_kill_only(plugins: ScriptedPlugins) -> None:
+def test_a_deaf_plugin_ends_by_sigkill_only(plugins: ScriptedPlugins) -> None:
     plugins.write("p", DEL=ScriptedAnswer(stdout="said", hang="deaf", close=True))
     argv, pipe = [str(plugins.path / "p")], subprocess.PIPE
     with subprocess.Popen(argv, env={"CNI_COMMAND": "DEL"}, stdin=subprocess.DEVNULL, stdout=pipe) as running:

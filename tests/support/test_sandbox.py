@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The sandbox keeps its promises: nothing reaches the host, nothing outlives it, what is said comes through."""
+"""The sandbox hides the host, ends its processes and passes output and status on."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def assert_same(before: tuple[State, list[str], str, str], after: tuple[State, l
 
 
 def processes_with(mark: str) -> list[str]:
-    """Pids of the live processes that have the mark in their environment; a zombie's reads as empty."""
+    """Return the pids of live processes with the mark in their environment; a zombie's reads as empty."""
     found = []
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -87,7 +87,7 @@ def test_killing_the_sandbox_ends_all_that_is_inside(name: signal.Signals, tmp_p
     script = f"{MESS}\n setsid sleep 600 & setsid -f sleep 600; touch {tmp_path}/ready; sleep 600"
     environment = {**os.environ, "CNI_SANDBOX_OUT": str(tmp_path), "MARK": mark}
     with subprocess.Popen([SANDBOX, "sh", "-c", script], env=environment) as running:
-        # The ready file tells that all are forked, not that the last one has executed its sleep: until then its
+        # The ready file means that all are forked, not that the last one has executed its sleep: until then its
         # environment may read as empty.
         until(lambda: ((tmp_path / "ready").exists() and len(processes_with(mark)) >= 5) or None)
         running.send_signal(name)
@@ -106,7 +106,7 @@ def test_a_process_left_behind_ends_with_the_command() -> None:
     ("script", "status"),
     [("true", 0), ("exit 7", 7), ("kill -SEGV $$", -signal.SIGSEGV), ("kill -KILL $$", -signal.SIGKILL)],
 )
-def test_the_exit_status_is_the_commands(script: str, status: int) -> None:
+def test_the_exit_status_is_that_of_the_command(script: str, status: int) -> None:
     assert sandbox(script).returncode == status
 
 
@@ -126,7 +126,7 @@ def test_a_signal_reaches_the_command(tmp_path: pathlib.Path) -> None:
         assert running.wait() == 42
 
 
-def test_only_the_network_can_be_set_in_the_kernel() -> None:
+def test_only_network_settings_of_the_kernel_are_writable() -> None:
     script = "for file in /proc/sys/kernel/panic /sys/kernel/mm/ksm/run /proc/sys/net/ipv4/ip_forward; do test -w $file; echo $?; done"
     assert sandbox(script).stdout.split() == ["1", "1", "0"]
 
@@ -148,7 +148,7 @@ def test_a_mount_below_a_shadowed_directory_is_shadowed_too(tmp_path: pathlib.Pa
     assert done.stdout.split() == ["directory", "file", "new", "1", "directory"]
 
 
-# A machine that a container runtime uses: configurations, plugins and records, some of them on a disk of its own.
+# A machine with a container runtime: configurations, plugins and records, some of them on a separate disk.
 INHABIT = """
 set -e
 mount -t tmpfs tmpfs /opt
@@ -163,7 +163,7 @@ touch /etc/cni/net.d/stranger.conf /opt/cni/bin/stranger /var/lib/cni/results/st
 FIND = "find /etc/cni /etc/netns /opt/cni /var/lib/cni /etc/sysctl.d/*cni* 2>/dev/null"
 
 
-def test_what_the_machine_has_of_cni_is_not_inside() -> None:
+def test_the_machines_files_of_cni_are_hidden() -> None:
     script = f"{INHABIT}\n{SANDBOX} sh -c '{FIND}; env | grep ^CNI_ | grep -v ^CNI_SANDBOX_OUT=; echo $NETCONFPATH'; {FIND} | grep -c stranger"
     argv = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
     environment = {
@@ -194,16 +194,16 @@ def refusal(argv: t.Sequence[str], **environment: str) -> str:
     return done.stderr
 
 
-def test_it_refuses_where_namespaces_are_not_permitted() -> None:
+def test_missing_permission_for_namespaces_is_an_error() -> None:
     argv = ["setpriv", "--inh-caps=-sys_admin", "--bounding-set=-sys_admin", SANDBOX, "true"]
     assert "cannot make namespaces (Operation not permitted)" in refusal(argv)
 
 
-def test_it_refuses_who_is_not_root() -> None:
+def test_missing_root_is_an_error() -> None:
     code = "import os, sys; sys.path.insert(0, sys.argv[1]); import sandbox; os.seteuid(65534); sandbox.main(['true'])"
     told = refusal([sys.executable, "-B", "-c", code, str(pathlib.Path(SANDBOX).parent)])
     assert told == "sandbox: it makes namespaces and mounts, which needs root: run it with sudo\n"
 
 
-def test_it_refuses_a_missing_output_directory() -> None:
+def test_a_missing_output_directory_is_an_error() -> None:
     assert "CNI_SANDBOX_OUT is '/nonexistent'" in refusal([SANDBOX, "true"], CNI_SANDBOX_OUT="/nonexistent")

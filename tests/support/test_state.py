@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A state of the node shows what came and went, and nothing else; namespaces end with their block."""
+"""A state of the node has exactly the changes, and namespaces end with their block."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_difference_names_section_and_line() -> None:
     assert before.without("^cni0 ").difference(after.without("leases|10.0.0.2")) == ""
 
 
-def test_a_tree_shows_content_mode_and_on_demand_a_rewriting(tmp_path: pathlib.Path) -> None:
+def test_a_tree_shows_content_mode_and_optionally_identity(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a").write_text("one", encoding="utf-8")
     (tmp_path / "to").symlink_to("a")
     plain, exact = tree_lines(tmp_path), tree_lines(tmp_path, identity=True)
@@ -78,9 +78,9 @@ CHANGES = [
 @pytest.mark.requires_root
 @in_sandbox
 @pytest.mark.parametrize(("section", "change", "undo"), CHANGES)
-def test_a_change_on_the_node_is_seen_until_it_is_undone(section: str, change: str, undo: str) -> None:
+def test_a_change_on_the_node_is_a_difference_until_it_is_undone(section: str, change: str, undo: str) -> None:
     run("mkdir", "-p", "/var/lib/cni/networks/n", "/var/lib/cni/results", "/opt/cni")
-    for tables in ("iptables", "ip6tables"):  # the first use makes a table, which then stays
+    for tables in ("iptables", "ip6tables"):  # the first use creates a table, which then stays
         run(tables, "-t", "nat", "-N", "CNI-FIRST")
         run(tables, "-t", "nat", "-X", "CNI-FIRST")
     before = node_state(trees=["/opt/cni"])
@@ -94,7 +94,7 @@ def test_a_change_on_the_node_is_seen_until_it_is_undone(section: str, change: s
 
 @pytest.mark.requires_root
 @in_sandbox
-def test_leases_leave_out_what_host_local_keeps_for_itself() -> None:
+def test_leases_exclude_other_files_of_host_local() -> None:
     directory = pathlib.Path("/var/lib/cni/networks/n")
     directory.mkdir(parents=True, exist_ok=True)
     before = node_state()
@@ -121,7 +121,7 @@ def test_a_namespace_shows_its_links_addresses_and_routes() -> None:
 
 @pytest.mark.requires_root
 @in_sandbox
-def test_a_namespace_ends_with_its_block_whatever_happened_to_it() -> None:
+def test_a_namespace_ends_with_its_block_in_any_state() -> None:
     with namespace("ns-a") as made:
         run("ip", "netns", "delete", made.name)
     with pytest.raises(KeyError), namespace("ns-a") as made:

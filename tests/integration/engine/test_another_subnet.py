@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A bridge that is to be the gateway of another subnet."""
+"""A bridge whose network changes to another subnet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _network(subnet: str, **keys: t.Any) -> Json:
     return reference_networks.network(reference_networks.bridge(ipam=reference_networks.host_local(subnet), **keys))
 
 
-def test_the_error_says_how_a_bridge_gets_another_subnet(node: EngineNode, blue: Namespace) -> None:
+def test_the_error_explains_how_to_change_a_bridges_subnet(node: EngineNode, blue: Namespace) -> None:
     node.write(_network("10.1.0.0/16"))
     with namespace("red") as red:
         items = [attachment("net", one) for one in (blue, red)]
@@ -48,7 +48,9 @@ def _write(node: EngineNode, configuration: Json, *, check: bool = False) -> Mod
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_subnet_that_its_bridge_refuses_is_not_written(node: EngineNode, blue: Namespace, check: bool) -> None:
+def test_conflists_refuses_a_subnet_that_the_bridge_would_refuse(
+    node: EngineNode, blue: Namespace, check: bool
+) -> None:
     _write(node, _network("10.1.0.0/16")).succeeded()
     node.attach(attachment("net", blue))
     before = (node.conf_dir / "10-net.conflist").read_bytes()
@@ -84,7 +86,7 @@ def test_check_mode_names_the_attachments_that_a_changed_network_cuts_off(node: 
         node.detach(*items, attachment("net", green))
 
 
-def test_an_error_says_that_file_and_attachment_no_longer_agree(node: EngineNode, blue: Namespace) -> None:
+def test_the_error_states_that_file_and_attachment_disagree(node: EngineNode, blue: Namespace) -> None:
     node.write(_network("10.1.0.0/16"))
     node.attach(attachment("net", blue))
     path = node.write(_network("10.9.0.0/16"))
@@ -98,7 +100,7 @@ def test_an_error_says_that_file_and_attachment_no_longer_agree(node: EngineNode
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_bridge_that_has_changed_since_does_not_stop_a_run_that_writes_nothing(node: EngineNode, check: bool) -> None:
+def test_a_changed_bridge_does_not_fail_a_run_without_changes(node: EngineNode, check: bool) -> None:
     _write(node, _network("10.1.0.0/16")).succeeded()
     subprocess.run(["ip", "link", "add", "cni0", "type", "bridge"], check=True)
     subprocess.run(["ip", "address", "add", "10.9.0.1/16", "dev", "cni0"], check=True)

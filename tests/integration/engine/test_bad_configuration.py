@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A network configuration that is not one: the error says which file, where in it, and what was expected."""
+"""Invalid network configurations: the error has the file, the place in it and the expected value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _plugin(**keys: t.Any) -> str:
     return _with(plugins=[reference_networks.bridge(), {"type": "tuning", **keys}])
 
 
-# What is written, and what the error says of it.
+# The text of a file and fragments of the error.
 CASES: dict[str, tuple[str, tuple[str, ...]]] = {
     "malformed": ('{\n  "name": "net",\n  oops\n}', (f"{DEFECTIVE}line 3, column 3: expecting property name",)),
     "truncated": (TEXT[: len(TEXT) // 2], (f"{DEFECTIVE}line ", "(it ends there)", "may be truncated")),
@@ -107,7 +107,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("/type: a single plugin's configuration at version 1.0.0", "move the plugin into 'plugins'"),
     ),
 }
-# These reach a node by other ways than the module conflists.
+# These reach a node without the module conflists.
 BYTES: dict[str, tuple[bytes, tuple[str, ...]]] = {
     **{
         name: (CASES[name][0].encode(), CASES[name][1])
@@ -119,7 +119,7 @@ BYTES: dict[str, tuple[bytes, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("text", "fragments"), CASES.values(), ids=CASES)
-def test_conflists_refuses_it_and_the_old_file_stays(node: EngineNode, text: str, fragments: tuple[str, ...]) -> None:
+def test_conflists_refuses_it_and_keeps_the_old_file(node: EngineNode, text: str, fragments: tuple[str, ...]) -> None:
     node.write(GOOD)
     before = node.state()
     done = node.run("conflists", conflists=[{"content": TEXT}, {"content": text}])
@@ -138,14 +138,14 @@ def test_attachments_names_the_broken_file(
     assert error["code"] == 7
 
 
-def test_a_broken_file_does_not_hide_the_others(node: EngineNode, blue: Namespace) -> None:
-    """libcni gives up at the first broken file that sorts before the network's own."""
+def test_a_broken_file_does_not_hide_other_networks(node: EngineNode, blue: Namespace) -> None:
+    """Attach although a broken file sorts first; libcni stops at it."""
     (node.conf_dir / "00-broken.conflist").write_text("{", encoding="utf-8")
     node.write(GOOD)
     assert node.attach(attachment("net", blue))[0]["action"] == "added"
 
 
-def test_an_unknown_network_comes_with_those_there_are(node: EngineNode, blue: Namespace) -> None:
+def test_the_error_for_an_unknown_network_lists_the_existing_ones(node: EngineNode, blue: Namespace) -> None:
     node.write(GOOD)
     node.refusal(attachment("nat", blue), "no network 'nat' in /etc/cni/net.d", "/etc/cni/net.d has: net")
 
@@ -167,19 +167,19 @@ def _is_temporary(node: EngineNode) -> None:
 
 
 @pytest.mark.parametrize("prepare", [_is_directory, _is_hidden, _is_absent, _is_temporary])
-def test_what_no_runtime_reads_is_not_read(
+def test_files_that_no_runtime_reads_are_ignored(
     node: EngineNode, blue: Namespace, prepare: t.Callable[[EngineNode], None]
 ) -> None:
     prepare(node)
     node.refusal(attachment("net", blue), "no network 'net'", "/etc/cni/net.d has: no network")
 
 
-def test_a_file_that_never_ends_is_not_waited_for(node: EngineNode, blue: Namespace) -> None:
+def test_a_pipe_among_the_files_does_not_block(node: EngineNode, blue: Namespace) -> None:
     os.mkfifo(node.conf_dir / "10-net.conflist")
     node.refusal(attachment("net", blue), "no network 'net'", "10-net.conflist", "it is empty")
 
 
-def test_a_link_to_nowhere_is_named(node: EngineNode, blue: Namespace) -> None:
+def test_a_dangling_link_is_named(node: EngineNode, blue: Namespace) -> None:
     (node.conf_dir / "10-net.conflist").symlink_to("/nonexistent")
     node.refusal(attachment("net", blue), "no network 'net'", "10-net.conflist")
 
@@ -194,7 +194,7 @@ def test_a_link_to_nowhere_is_named(node: EngineNode, blue: Namespace) -> None:
         ({"name": "other"}, "the name is 'other', but the configuration defines 'net'"),
     ],
 )
-def test_conflists_refuses_a_file_name_that_no_runtime_would_read(node: EngineNode, item: Json, fragment: str) -> None:
+def test_conflists_refuses_a_filename_that_no_runtime_reads(node: EngineNode, item: Json, fragment: str) -> None:
     before = node.state()
     node.run("conflists", conflists=[{"config": GOOD, **item}]).require_failure("conflists[0]", fragment)
     assert before.difference(node.state()) == ""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A disk that is full or read-only: an attachment that cannot be recorded is undone, and no file is lost."""
+"""A full or read-only disk: an attachment that cannot be recorded is undone, and no file is lost."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def item(node: EngineNode, blue: Namespace) -> Json:
 
 
 @every_disk
-def test_nothing_is_begun_where_nothing_can_be_written(node: EngineNode, item: Json, disk: Disk, problem: str) -> None:
+def test_no_plugin_runs_if_the_intent_cannot_be_written(node: EngineNode, item: Json, disk: Disk, problem: str) -> None:
     cache_dir = pathlib.Path("/run/cache")
     cache_dir.mkdir()
     with disk(cache_dir):
@@ -75,8 +75,8 @@ def test_an_attachment_that_cannot_be_recorded_is_undone(
 
 
 @every_disk
-def test_an_attachment_can_be_deleted_or_is_whole(node: EngineNode, item: Json, disk: Disk, problem: str) -> None:
-    """Where what is begun cannot be written down, nothing is begun."""
+def test_a_delete_either_completes_or_changes_nothing(node: EngineNode, item: Json, disk: Disk, problem: str) -> None:
+    """Refuse to begin if the intent cannot be written."""
     before = node.state()
     node.attach(item)
     intents = node.cache_dir / "cni.node" / "intents"
@@ -89,13 +89,13 @@ def test_an_attachment_can_be_deleted_or_is_whole(node: EngineNode, item: Json, 
 
 @every_disk
 def test_an_attachment_is_checked_on_any_disk(node: EngineNode, item: Json, disk: Disk, problem: str) -> None:
-    """CHECK writes nothing but the file of a lock, and that only where it was away."""
+    """Check on a read-only disk: CHECK writes only a missing lock file."""
     node.attach(item)
     with disk(node.cache_dir / "cni.node" / "intents"):
         assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_conflists_keeps_the_old_file_where_the_new_one_does_not_fit(node: EngineNode) -> None:
+def test_conflists_keeps_the_old_file_if_the_new_one_does_not_fit(node: EngineNode) -> None:
     big = reference_networks.network({**reference_networks.bridge(), "comment": "x" * 5000})
     old = {"config": reference_networks.network(reference_networks.bridge())}
     with tmpfs(node.conf_dir, "size=12k"):
@@ -108,7 +108,7 @@ def test_conflists_keeps_the_old_file_where_the_new_one_does_not_fit(node: Engin
 
 
 @every_disk
-def test_conflists_says_where_it_cannot_write(node: EngineNode, disk: Disk, problem: str) -> None:
+def test_conflists_names_the_file_that_it_cannot_write(node: EngineNode, disk: Disk, problem: str) -> None:
     with disk(node.conf_dir):
         before = node.state()
         done = node.run("conflists", conflists=[{"config": reference_networks.full()}])

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Identifiers and namespaces that an attachment cannot have: refused before a plugin runs or a file is written."""
+"""Invalid identifiers and namespaces are refused before a plugin runs or a file is written."""
 
 from __future__ import annotations
 
@@ -37,38 +37,38 @@ either_state = pytest.mark.parametrize("state", ["present", "absent"])
 
 
 def check(errors: list[Json], code: int, expected: list[str], rule: str) -> None:
-    """Each error begins as expected and ends with the rule that was broken."""
+    """Compare each error's beginning, and its end with the violated rule."""
     assert [error["code"] for error in errors] == [code] * len(expected)
     assert [error["text"] for error in errors] == [f"{text}; {rule}" for text in expected]
 
 
 @either_state
-def test_a_network_name_that_is_none(node: EngineNode, item: Json, state: str) -> None:
+def test_an_invalid_network_name_is_refused(node: EngineNode, item: Json, state: str) -> None:
     named = [{**item, "network": name, "ifname": f"eth{number}"} for number, name in enumerate(ODD_NAMES)]
     errors = node.refusals([{**one, "state": state} for one in named])
     check(errors, INVALID_CONFIG, [f"network: {name!r} is not a network name" for name in ODD_NAMES], NAME_RULE)
 
 
 @either_state
-def test_a_container_id_that_is_none(node: EngineNode, item: Json, state: str) -> None:
+def test_an_invalid_container_id_is_refused(node: EngineNode, item: Json, state: str) -> None:
     errors = node.refusals([{**item, "container_id": name, "state": state} for name in ODD_NAMES])
     texts = [f"CNI_CONTAINERID: {name!r} is not a container id" for name in ODD_NAMES]
     check(errors, INVALID_ENVIRONMENT, texts, NAME_RULE)
 
 
 @either_state
-def test_an_interface_name_that_is_none(node: EngineNode, item: Json, state: str) -> None:
+def test_an_invalid_interface_name_is_refused(node: EngineNode, item: Json, state: str) -> None:
     errors = node.refusals([{**item, "ifname": name, "state": state} for name in ODD_IFNAMES])
     texts = [f"CNI_IFNAME: {name!r} is not an interface name" for name in ODD_IFNAMES]
     check(errors, INVALID_ENVIRONMENT, texts, IFNAME_RULE)
 
 
-def test_names_too_long_for_a_file_together(node: EngineNode, item: Json) -> None:
+def test_names_too_long_for_one_file_name_are_refused(node: EngineNode, item: Json) -> None:
     error = node.refusal({**item, "container_id": "c" * 250}, "are too long together", "expected: ")
     assert error["code"] == INVALID_ENVIRONMENT
 
 
-def test_arguments_that_could_not_be_told_apart(node: EngineNode, item: Json) -> None:
+def test_ambiguous_arguments_are_refused(node: EngineNode, item: Json) -> None:
     odd = [{"A": "x;B=y"}, {"A;B": "x"}, {"A": "x=y"}, {"": "x"}, {"A": "x\x00y"}]
     errors = node.refusals([{**item, "ifname": f"eth{number}", "args": args} for number, args in enumerate(odd)])
     wrong = ["the value of 'A' is not valid", "'A;B' is not a valid key", "the value of 'A' is not valid"]
@@ -111,7 +111,7 @@ NOT_A_CONTAINERS = {
 }
 
 
-def test_what_is_no_containers_namespace(node: EngineNode, item: Json) -> None:
+def test_a_path_that_is_no_containers_namespace_is_refused(node: EngineNode, item: Json) -> None:
     named = pathlib.Path("/run/netns")
     named.joinpath("link").symlink_to("/nonexistent")
     named.joinpath("file").touch()
@@ -123,7 +123,7 @@ def test_what_is_no_containers_namespace(node: EngineNode, item: Json) -> None:
         assert (error["code"], error["text"]) == (INVALID_ENVIRONMENT, f"CNI_NETNS: {path} {problem}; {advice}")
 
 
-def test_the_nodes_own_namespace_under_a_name(node: EngineNode, item: Json) -> None:
+def test_the_nodes_own_namespace_is_refused_under_any_name(node: EngineNode, item: Json) -> None:
     path = pathlib.Path("/run/netns/own")
     path.touch()
     with mounted("--bind", "/proc/self/ns/net", str(path)):
@@ -134,7 +134,7 @@ ODD_NAMESPACES = ["", ".", "..", "../netns/blue", "a/b", "a b", "-x", "a\nb"]
 
 
 @either_state
-def test_a_namespaces_name_that_is_none(node: EngineNode, item: Json, state: str) -> None:
+def test_an_invalid_namespace_name_is_refused(node: EngineNode, item: Json, state: str) -> None:
     items = [{**item, "state": state, "netns": name, "ifname": f"eth{n}"} for n, name in enumerate(ODD_NAMESPACES)]
     errors = node.refusals(items)
     for error, name in zip(errors, ODD_NAMESPACES):
@@ -143,7 +143,7 @@ def test_a_namespaces_name_that_is_none(node: EngineNode, item: Json, state: str
 
 
 @pytest.mark.parametrize("name", ["../x", "a b"])
-def test_no_namespace_is_made_under_a_name_that_is_none(node: EngineNode, name: str) -> None:
+def test_no_namespace_is_created_under_an_invalid_name(node: EngineNode, name: str) -> None:
     before = node.state()
     node.run("netns", names=["fine", name]).require_failure(
         f"{name!r} is not a network namespace name", "expected: a file name"
@@ -151,8 +151,8 @@ def test_no_namespace_is_made_under_a_name_that_is_none(node: EngineNode, name: 
     assert before.difference(node.state()) == ""
 
 
-def test_a_namespace_by_its_name_its_path_or_a_process(node: EngineNode, item: Json, blue: Namespace) -> None:
-    """All three name the same one; only the path under which it was attached stays the same."""
+def test_a_namespace_may_be_given_by_name_path_or_pid(node: EngineNode, item: Json, blue: Namespace) -> None:
+    """Use all three for one namespace; the recorded path stays that of the first ADD."""
     with subprocess.Popen(blue.argv("sleep", "60")) as process:
         try:
             path = f"/proc/{process.pid}/ns/net"
@@ -182,7 +182,7 @@ def _until_inside(path: str, namespace: Namespace) -> None:
         ({"check": "sometimes"}, "value of check must be one of: always, drift, changed, never"),
     ],
 )
-def test_options_that_make_no_sense(node: EngineNode, item: Json, arguments: Json, fragment: str) -> None:
+def test_invalid_options_are_refused(node: EngineNode, item: Json, arguments: Json, fragment: str) -> None:
     before = node.state()
     node.run("attachments", attachments=[item], **arguments).require_failure(fragment)
     assert before.difference(node.state()) == ""

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A plugin that is missing, cannot be run, dies, hangs or talks nonsense: one clear error, and what came before it is undone."""
+"""A plugin that is missing, fails, dies, hangs or prints nonsense: one clear error, and earlier plugins are undone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MEBIBYTES = 3 * 1024 * 1024
 
 @pytest.fixture
 def item(node: EngineNode, blue: Namespace) -> Json:
-    """On a network of which the second plugin, `odd`, behaves until it is told not to."""
+    """Return an attachment whose second plugin, `odd`, works until the test changes it."""
     node.plugins.write("odd")
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "odd"}))
     made = attachment("net", blue)
@@ -115,7 +115,7 @@ def test_a_failed_add_leaves_nothing(
     assert len(error["text"]) < 10_000
 
 
-def test_one_that_fails_on_a_new_bridge_is_in_nobody_s_way(node: EngineNode, blue: Namespace) -> None:
+def test_a_failure_on_a_new_bridge_does_not_affect_later_attachments(node: EngineNode, blue: Namespace) -> None:
     gives = ScriptedAnswer(result={"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]})
     node.plugins.write("odd", ADD=[ScriptedAnswer(error={"code": 102, "msg": "not today"}), gives])
     node.write(reference_networks.network(reference_networks.bridge(ipam={"type": "odd"})))
@@ -125,7 +125,7 @@ def test_one_that_fails_on_a_new_bridge_is_in_nobody_s_way(node: EngineNode, blu
 
 
 @pytest.mark.parametrize("hang", ["yes", "deaf"])
-def test_one_that_hangs_is_killed_with_its_children(
+def test_a_hanging_plugin_is_killed_with_its_children(
     node: EngineNode, item: Json, hang: t.Literal["yes", "deaf"]
 ) -> None:
     node.plugins.write("odd", ADD=ScriptedAnswer(hang=hang, grandchild="same group"))
@@ -135,33 +135,33 @@ def test_one_that_hangs_is_killed_with_its_children(
     until(lambda: not any(process.exists() for process in processes) or None)
 
 
-def test_one_that_is_missing_is_missed_before_another_is_run(node: EngineNode, item: Json) -> None:
+def test_a_missing_plugin_is_reported_before_any_plugin_runs(node: EngineNode, item: Json) -> None:
     (node.plugins.path / "odd").unlink()
     error = node.refusal(item, "plugin 'odd' is not installed", "looked in /opt/cni/bin, /usr/lib/cni, ", "install it")
     assert error["code"] == 7
     assert UNDONE not in error["text"]
 
 
-def test_a_delegated_one_that_is_missing_is_missed_before_another_is_run(node: EngineNode, item: Json) -> None:
+def test_a_missing_delegated_plugin_is_reported_before_any_plugin_runs(node: EngineNode, item: Json) -> None:
     node.write(reference_networks.network({"type": "odd"}, reference_networks.bridge(ipam={"type": "nobody"})))
     node.refusal(item, "plugin 'nobody' is not installed")
     assert node.plugins.calls() == []
 
 
-def test_one_that_is_not_executable_is_named(node: EngineNode, item: Json) -> None:
+def test_a_plugin_that_is_not_executable_is_named(node: EngineNode, item: Json) -> None:
     (node.plugins.path / "odd").chmod(0o644)
     node.refusal(item, f"plugin {ODD} is not executable", "expected: mode 0755")
     assert node.plugins.calls() == []
 
 
-def test_one_for_another_machine_is_said_not_to_start(node: EngineNode, item: Json) -> None:
+def test_a_plugin_for_another_architecture_is_reported(node: EngineNode, item: Json) -> None:
     (node.plugins.path / "odd").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(64))
     done = node.run("attachments", attachments=[item])
     done.require_failure(f"plugin {ODD} cannot be started for ADD: Exec format error", "built for this architecture")
 
 
-def test_one_that_stays_busy_is_said_to_be(node: EngineNode, item: Json) -> None:
-    """libcni takes this for a success of DEL, and forgets the attachment."""
+def test_a_plugin_that_stays_busy_is_an_error(node: EngineNode, item: Json) -> None:
+    """Report an error at DEL, where libcni reports a success and forgets the attachment."""
     with busy(node.plugins.path / "odd"):
         done = node.run("attachments", attachments=[item], timeout=5)
         done.require_failure(
@@ -172,7 +172,7 @@ def test_one_that_stays_busy_is_said_to_be(node: EngineNode, item: Json) -> None
     assert len(node.leases("net")) == 1
 
 
-def test_one_that_is_busy_for_a_while_is_waited_for(node: EngineNode, item: Json) -> None:
+def test_a_plugin_that_is_busy_briefly_is_retried(node: EngineNode, item: Json) -> None:
     with busy(node.plugins.path / "odd"):
         running = node.start("attachments", attachments=[item])
         until(lambda: node.leases("net") or None)
@@ -180,7 +180,7 @@ def test_one_that_is_busy_for_a_while_is_waited_for(node: EngineNode, item: Json
     assert [call.command for call in node.plugins.calls()] == ["ADD", "CHECK"]
 
 
-def test_a_result_in_another_known_version_is_converted(node: EngineNode, item: Json) -> None:
+def test_a_result_in_another_supported_version_is_converted(node: EngineNode, item: Json) -> None:
     ip = {"address": "10.1.0.99/16", "gateway": "10.1.0.1"}
     node.plugins.write("odd", ADD=ScriptedAnswer(result={"cniVersion": "0.4.0", "ips": [{**ip, "version": "4"}]}))
     node.plugins.write("next")
@@ -191,13 +191,13 @@ def test_a_result_in_another_known_version_is_converted(node: EngineNode, item: 
         assert call.request["prevResult"] == entry["result"]
 
 
-def test_complaints_of_a_plugin_that_succeeds_do_not_count(node: EngineNode, item: Json) -> None:
+def test_stderr_of_a_successful_plugin_is_no_error(node: EngineNode, item: Json) -> None:
     node.plugins.write("odd", ADD=ScriptedAnswer(stderr_bytes=MEBIBYTES))
     assert node.attach(item)[0]["action"] == "added"
 
 
-def test_a_failed_delete_is_reported_and_the_others_are_run(node: EngineNode, item: Json) -> None:
-    """libcni stops at the first plugin that fails: the address and the interface would stay."""
+def test_a_failed_delete_is_reported_after_the_other_plugins_ran(node: EngineNode, item: Json) -> None:
+    """Continue after a failed plugin, so that address and interface go; libcni stops at the first failure."""
     node.attach(item)
     node.plugins.write("odd", DEL=ScriptedAnswer(stdout="", signal=signal.SIGSEGV))
     done = node.run("attachments", attachments=[{**item, "state": "absent"}])
@@ -228,7 +228,7 @@ def test_a_failed_delete_after_a_failed_add_is_repeated_by_the_next_run(node: En
 LATER = ScriptedAnswer(error={"code": 11, "msg": "the pool is being rebuilt"})
 
 
-def test_an_add_that_is_to_be_tried_again_later_is(node: EngineNode, item: Json) -> None:
+def test_an_add_that_asks_for_a_retry_is_retried(node: EngineNode, item: Json) -> None:
     node.plugins.write("odd", ADD=[LATER, LATER, ScriptedAnswer()])
     foretold = node.attach(item, _ansible_check_mode=True)
     assert node.plugins.calls() == []
@@ -238,7 +238,7 @@ def test_an_add_that_is_to_be_tried_again_later_is(node: EngineNode, item: Json)
     assert (len(node.leases("net")), node.intents()) == (1, [])
 
 
-def test_an_add_that_is_always_to_be_tried_again_ends_with_that(node: EngineNode, item: Json) -> None:
+def test_an_add_that_always_asks_for_a_retry_fails_with_that_error(node: EngineNode, item: Json) -> None:
     node.plugins.write("odd", ADD=LATER)
     error = node.refusal(item, "plugin odd failed (ADD): the pool is being rebuilt", UNDONE, "(limit 2 s)", timeout=2)
     assert error["code"] == 11
@@ -247,7 +247,7 @@ def test_an_add_that_is_always_to_be_tried_again_ends_with_that(node: EngineNode
 
 
 @pytest.mark.parametrize("command", ["CHECK", "DEL"])
-def test_a_check_and_a_del_that_are_to_be_tried_again_later_are(node: EngineNode, item: Json, command: str) -> None:
+def test_a_check_and_a_del_that_ask_for_a_retry_are_retried(node: EngineNode, item: Json, command: str) -> None:
     node.attach(item)
     node.plugins.forget()
     answers: dict[str, t.Any] = {command: [LATER, LATER, ScriptedAnswer()]}
@@ -268,7 +268,7 @@ PROBES: dict[str, tuple[ScriptedAnswer | None, str]] = {
 
 
 @pytest.mark.parametrize(("answer", "fragment"), PROBES.values(), ids=PROBES)
-def test_conflists_writes_no_network_whose_plugin_cannot_do_it(
+def test_conflists_writes_no_network_that_its_plugin_does_not_support(
     node: EngineNode, answer: ScriptedAnswer | None, fragment: str
 ) -> None:
     if answer is not None:

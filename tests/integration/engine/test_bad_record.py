@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A record that is cut off, empty or somebody else's: found, reported and survived, and no address is lost."""
+"""A record that is truncated, empty or foreign is found, reported and tolerated, and no address is lost."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _keys(**changed: t.Any) -> Damage:
 
 
 def _bare_result(path: pathlib.Path) -> None:
-    """As libcni wrote it before 0.8."""
+    """Return a bare result, as libcni recorded before 0.8."""
     path.write_text(json.dumps(json.loads(path.read_bytes())["result"]), encoding="utf-8")
 
 
@@ -88,7 +88,7 @@ def attached(node: EngineNode, engine: Engine, blue: Namespace) -> Attached:
 
 
 @every_damage
-def test_the_attachment_is_made_anew(
+def test_the_attachment_is_recreated(
     node: EngineNode, engine: Engine, attached: Attached, damage: Damage, problem: str
 ) -> None:
     item, before, record = attached
@@ -117,10 +117,10 @@ def test_the_attachment_is_deleted(
 
 @pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"cniVersion": "1.0.0", "name": "net"}'])
-def test_a_recorded_configuration_that_is_none_is_survived(
+def test_an_invalid_recorded_configuration_is_tolerated(
     node: EngineNode, engine: Engine, attached: Attached, content: bytes, present: bool
 ) -> None:
-    """Today's file stands in for it."""
+    """Use the current file in its place."""
     item, before, record = attached
     _keys(config=base64.b64encode(content).decode())(record)
     assert require_success(engine.ensure(item, present=present))[0] == ("recreated" if present else "removed")
@@ -137,7 +137,7 @@ def test_the_module_reports_the_broken_record(node: EngineNode, attached: Attach
     assert entry["reason"].startswith(f"its record is broken: {attached.record} is not valid JSON: line 1, column ")
 
 
-def test_without_a_configuration_a_broken_record_cannot_be_made_up_for(node: EngineNode, attached: Attached) -> None:
+def test_a_broken_record_without_a_configuration_is_an_error(node: EngineNode, attached: Attached) -> None:
     _half(attached.record)
     (node.conf_dir / "10-net.conflist").unlink()
     fragments = (str(attached.record), "no configuration to run DEL with instead", "restore it, or remove the record")
@@ -145,15 +145,15 @@ def test_without_a_configuration_a_broken_record_cannot_be_made_up_for(node: Eng
     assert len(node.leases("net")) == 1
 
 
-def test_a_directory_in_a_records_place_is_named(node: EngineNode, attached: Attached) -> None:
-    """It can be neither read nor replaced; nothing is lost over it."""
+def test_a_directory_in_place_of_a_record_is_named(node: EngineNode, attached: Attached) -> None:
+    """Report it: it can be neither read nor replaced."""
     _directory(attached.record)
     node.refusal(attached.item, str(attached.record), "Is a directory")
     attached.record.rmdir()
     assert len(node.leases("net")) == 1
 
 
-def test_purge_says_what_it_cannot_read_and_leaves_it(node: EngineNode, attached: Attached) -> None:
+def test_purge_reports_and_keeps_unreadable_records(node: EngineNode, attached: Attached) -> None:
     _half(attached.record)
     before = node.state()
     done = node.run("attachments", attachments=[], purge=True)
@@ -161,7 +161,7 @@ def test_purge_says_what_it_cannot_read_and_leaves_it(node: EngineNode, attached
     assert before.difference(node.state()) == ""
 
 
-def test_names_that_join_to_one_file_name_are_two_attachments(node: EngineNode) -> None:
+def test_attachments_whose_names_join_to_one_file_name_stay_distinct(node: EngineNode) -> None:
     for name, link in (("a", "cni0"), ("a-b", "cni1")):
         ipam = reference_networks.host_local(f"10.{link[-1]}.0.0/16")
         node.write(reference_networks.network(reference_networks.bridge(bridge=link, ipam=ipam), name=name))
@@ -178,8 +178,8 @@ def test_names_that_join_to_one_file_name_are_two_attachments(node: EngineNode) 
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"kind": "cniCacheV1"}'])
-def test_a_broken_intent_is_survived(node: EngineNode, engine: Engine, attached: Attached, content: bytes) -> None:
-    """What was begun is not known: the attachment is not taken for whole."""
+def test_a_broken_intent_is_tolerated(node: EngineNode, engine: Engine, attached: Attached, content: bytes) -> None:
+    """Do not treat the attachment as complete, because the interrupted operation is unknown."""
     item, before, record = attached
     node.cache_dir.joinpath("cni.node", "intents", record.name).write_bytes(content)
     assert require_success(engine.ensure(item, check="never"))[0] == "recreated"
@@ -188,10 +188,8 @@ def test_a_broken_intent_is_survived(node: EngineNode, engine: Engine, attached:
     assert before.difference(node.state()) == ""
 
 
-def test_an_intent_that_was_left_beside_its_whole_record_is_forgotten(
-    node: EngineNode, engine: Engine, attached: Attached
-) -> None:
-    """The run was killed after it had written the record."""
+def test_an_intent_beside_its_complete_record_is_removed(node: EngineNode, engine: Engine, attached: Attached) -> None:
+    """Continue after a run that was killed after writing the record."""
     intent = json.loads(attached.record.read_bytes())
     intent["cni.node"]["command"] = "ADD"
     del intent["result"]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Several processes at once on the same attachments: each is made once, and nobody works on a container that is in use."""
+"""Several processes on the same attachments: each is added once, and a container has one writer at a time."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_two_processes_with_the_same_list_share_the_work(node: EngineNode, engin
         assert before.difference(node.state()) == ""
 
 
-def test_a_container_in_use_is_waited_for_and_then_said(node: EngineNode, blue: Namespace) -> None:
+def test_a_container_in_use_is_waited_for_until_the_timeout(node: EngineNode, blue: Namespace) -> None:
     with node.plugins.gate() as gate:
         node.plugins.write("slow", ADD=ScriptedAnswer(hold=gate))
         node.write(reference_networks.network(reference_networks.bridge(), SLOW))
@@ -78,8 +78,8 @@ def test_a_container_in_use_is_waited_for_and_then_said(node: EngineNode, blue: 
     assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_other_containers_are_worked_on_meanwhile(node: EngineNode) -> None:
-    """All calls are held at one time: none waits for another, in one process or in two."""
+def test_other_containers_are_not_blocked(node: EngineNode) -> None:
+    """Hold all calls at the same time: none waits for another, in one process or in two."""
     with namespaces("n1", "n2", "n3", "n4") as made, contextlib.ExitStack() as until_all_held:
         node.plugins.write("slow", ADD=ScriptedAnswer(hold=until_all_held.enter_context(node.plugins.gate())))
         node.write(reference_networks.network(reference_networks.bridge(), SLOW))
@@ -91,7 +91,7 @@ def test_other_containers_are_worked_on_meanwhile(node: EngineNode) -> None:
             assert [entry["action"] for entry in wait_for_result(process).succeeded().entries] == ["added", "added"]
 
 
-def test_one_container_is_never_worked_on_twice_at_once(node: EngineNode, blue: Namespace) -> None:
+def test_one_container_never_has_two_plugins_at_once(node: EngineNode, blue: Namespace) -> None:
     node.plugins.write("slow")
     for name, link in (("net", "cni0"), ("other", "cni1")):
         ipam = reference_networks.host_local(f"10.{link[-1]}.0.0/16")
@@ -113,7 +113,7 @@ def test_one_container_is_never_worked_on_twice_at_once(node: EngineNode, blue: 
 SLOW_FIRST = {"type": "slow-first"}
 
 
-def test_a_namespace_is_made_and_removed_by_one_of_several_processes(node: EngineNode) -> None:
+def test_a_namespace_is_created_and_removed_by_one_of_several_processes(node: EngineNode) -> None:
     names = [f"n{number}" for number in range(40)]
     for state in ("present", "absent"):
         running = [node.start("netns", names=names, state=state) for dummy in range(3)]

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Values for args.cni reach the reference plugins: what is asked for by them is had, checked, changed and taken away."""
+"""Values of args.cni reach the reference plugins: they are applied, checked, changed and removed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 MACS = ("02:00:00:00:05:01", "02:00:00:00:05:02")
 LABELS = [{"key": "app", "value": "orders"}]
-# Which plugin gives the MAC address.
+# The plugin that sets the MAC address.
 CHAINS: dict[str, list[Json]] = {
     "bridge": [reference_networks.bridge()],
     "tuning": [reference_networks.PTP, reference_networks.TUNING],
@@ -39,9 +39,7 @@ def _mac(namespace: Namespace) -> str:
 
 
 @pytest.mark.parametrize("plugins", CHAINS.values(), ids=CHAINS)
-def test_the_address_and_the_mac_that_are_asked_for_are_had(
-    node: EngineNode, blue: Namespace, plugins: list[Json]
-) -> None:
+def test_the_requested_address_and_mac_are_assigned(node: EngineNode, blue: Namespace, plugins: list[Json]) -> None:
     node.write(reference_networks.network(*plugins))
     network = plugins[0]["ipam"]["ranges"][0][0]["subnet"].rpartition(".0.")[0]
     one, other = (
@@ -63,7 +61,9 @@ def test_the_address_and_the_mac_that_are_asked_for_are_had(
     assert before.difference(node.state()) == ""
 
 
-def test_what_cannot_be_had_is_an_error_and_the_attachment_is_put_back(node: EngineNode, blue: Namespace) -> None:
+def test_an_unavailable_address_is_an_error_and_the_attachment_is_rolled_back(
+    node: EngineNode, blue: Namespace
+) -> None:
     node.write(reference_networks.network(reference_networks.bridge()))
     one = attachment("net", blue, config_args={"ips": ["10.1.0.77"]})
     node.attach(one)
@@ -73,9 +73,7 @@ def test_what_cannot_be_had_is_an_error_and_the_attachment_is_put_back(node: Eng
     assert [entry["action"] for entry in node.attach(one)] == ["checked"]
 
 
-def test_values_that_a_plugin_cannot_decode_are_an_error_before_anything_is_begun(
-    node: EngineNode, blue: Namespace
-) -> None:
+def test_undecodable_values_are_refused_before_any_plugin_runs(node: EngineNode, blue: Namespace) -> None:
     node.write(reference_networks.network(reference_networks.bridge()))
     for options in ({}, {"_ansible_check_mode": True}):
         wrong = attachment("net", blue, config_args={"mac": 5577})
@@ -87,7 +85,7 @@ def test_values_that_a_plugin_cannot_decode_are_an_error_before_anything_is_begu
 class TestReboot:
     pytestmark = list(RESTORES)
 
-    def test_the_address_that_is_asked_for_is_had_again_after_a_reboot(self, clean: EngineNode) -> None:
+    def test_the_requested_address_is_assigned_again_after_a_reboot(self, clean: EngineNode) -> None:
         node = clean
         node.write(reference_networks.network(reference_networks.bridge()))
         make(node, "blue")

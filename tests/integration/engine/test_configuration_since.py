@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An attachment is deleted as it was added, whatever has become of its network's file, and whoever added it."""
+"""An attachment is deleted as it was added, whatever became of the network's file and whichever runtime added it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Change = t.Callable[[EngineNode, pathlib.Path], object]
 
 
 def _edit(node: EngineNode, path: pathlib.Path) -> None:
-    """Without portmap nobody would remove the mapping, without the old data directory nobody the lease."""
+    """Edit the file: without portmap the mapping would stay, without the old data directory the lease."""
     ipam = reference_networks.host_local("10.9.0.0/16", dataDir="/var/lib/cni/elsewhere")
     node.write(reference_networks.network(reference_networks.bridge(ipam=ipam, bridge="cni9")), path.name)
 
@@ -52,7 +52,9 @@ def add(request: pytest.FixtureRequest, engine: Engine) -> t.Callable[[Json], Js
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_nothing_is_left(node: EngineNode, blue: Namespace, add: t.Callable[[Json], Json], change: Change) -> None:
+def test_del_leaves_nothing_after_the_file_was_edited(
+    node: EngineNode, blue: Namespace, add: t.Callable[[Json], Json], change: Change
+) -> None:
     path = node.write(reference_networks.full())
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     node.come_and_go(item)
@@ -62,13 +64,13 @@ def test_nothing_is_left(node: EngineNode, blue: Namespace, add: t.Callable[[Jso
     add(item)
     assert node.record_of(item).exists()
     change(node, path)
-    # Neither arguments nor capability arguments are given: they come from the record.
+    # No arguments or capability arguments are given: they come from the record.
     bare = {**item, "args": {}, "capability_args": {}}
     assert node.detach(bare)[0]["action"] == "removed"
     assert before.difference(node.state()) == ""
 
 
-def test_an_edited_network_is_attached_anew(node: EngineNode, blue: Namespace) -> None:
+def test_an_edited_network_causes_a_recreation(node: EngineNode, blue: Namespace) -> None:
     path = node.write(reference_networks.full())
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     node.attach(item)
@@ -80,8 +82,8 @@ def test_an_edited_network_is_attached_anew(node: EngineNode, blue: Namespace) -
     assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_plugins_from_the_directory_beside_the_file_are_deleted_too(node: EngineNode, blue: Namespace) -> None:
-    """libcni keeps only the file's own text: a DEL from its record forgets them."""
+def test_plugins_from_the_directory_beside_the_file_get_a_del_too(node: EngineNode, blue: Namespace) -> None:
+    """Run DEL of plugins from the directory; libcni records only the file's own text and forgets them."""
     path = node.write(reference_networks.network(reference_networks.bridge()))
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     node.come_and_go(item)
@@ -101,8 +103,10 @@ def test_plugins_from_the_directory_beside_the_file_are_deleted_too(node: Engine
 
 
 @pytest.mark.interop
-def test_libcni_deletes_by_our_record_alone(node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace) -> None:
-    """Plugins from a directory are in the record, where libcni's own lacks them."""
+def test_libcni_deletes_by_the_engines_record_alone(
+    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace
+) -> None:
+    """Let libcni delete them: the engine's record has plugins from a directory, libcni's own lacks them."""
     path = node.write(reference_networks.network(reference_networks.bridge()))
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     (node.conf_dir / "net").mkdir()

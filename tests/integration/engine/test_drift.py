@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Drift is found in the kernel without running a plugin, named, and mended."""
+"""Drift is found in the kernel without running a plugin, named, and repaired."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip,
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 
-def test_a_look_sees_what_iproute2_sees(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_the_kernel_view_equals_that_of_iproute2(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     node.write(
         reference_networks.network(
             reference_networks.bridge(ipam=reference_networks.host_local("10.2.0.0/16", "fd00:2::/64"))
@@ -64,7 +64,7 @@ def _host_end(result: Json) -> str:
     return str(result["interfaces"][1]["name"])
 
 
-# What somebody does, inside the namespace or else on the node, and what is said of it.
+# A change inside the namespace or on the node, and the reported drift.
 SPOILED = {
     "interface deleted": ("ip link delete eth0", True, "interface eth0 is gone"),
     "interface renamed": ("ip link set eth0 down name other", True, "interface eth0 is called other now"),
@@ -82,9 +82,7 @@ SPOILED = {
 }
 
 
-def test_what_has_drifted_is_named_and_mended_without_a_plugin_being_asked(
-    node: EngineNode, engine: Engine, blue: Namespace
-) -> None:
+def test_drift_is_named_and_repaired_without_running_check(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     bridge = reference_networks.bridge(
         ipam={**reference_networks.host_local("10.1.0.0/16"), "routes": [{"dst": "0.0.0.0/0"}]}
     )
@@ -103,8 +101,8 @@ def test_what_has_drifted_is_named_and_mended_without_a_plugin_being_asked(
         assert (action, changed, said.format(host=host) in reason) == ("recreated", True, True)
 
 
-def test_the_gateway_link_of_a_vlan_is_no_port_itself(node: EngineNode, engine: Engine, blue: Namespace) -> None:
-    """As bridge makes it where the kernel filters VLANs: both ends of the pair are on the node."""
+def test_the_gateway_link_of_a_vlan_is_no_bridge_port(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+    """Accept the pair that bridge creates for a VLAN: both ends are on the node."""
     node.write(reference_networks.network(reference_networks.bridge()))
     item = attachment("net", blue)
     engine.ensure(item)
@@ -125,7 +123,7 @@ def test_the_gateway_link_of_a_vlan_is_no_port_itself(node: EngineNode, engine: 
 
 
 def test_a_false_alarm_does_not_hide_what_is_gone(node: EngineNode, engine: Engine, blue: Namespace) -> None:
-    """bridge looks at the bridge's MAC first, and no further where that is another one."""
+    """Find the drift although bridge's CHECK stops at a changed MAC of the bridge."""
     node.write(reference_networks.network(reference_networks.bridge()))
     item = attachment("net", blue)
     engine.ensure(item)
@@ -138,7 +136,7 @@ def test_a_false_alarm_does_not_hide_what_is_gone(node: EngineNode, engine: Engi
 
 MASQUERADE_CHAIN, PORTS_CHAIN = "CNI-c6552c4eb66f3dfcaf7de560", "CNI-DN-c6552c4eb66f3dfcaf7de"
 MAPPED = "the rule that maps host port 8080/tcp to {address}:80"
-# What somebody does to the rules of the container blue, and what is said of it.
+# A change of the rules of the container blue, and the reported drift.
 UNRULED = {
     "masquerade rule": (
         ["iptables -D POSTROUTING -s {address}/32 -m comment --comment {comment} -j " + MASQUERADE_CHAIN],
@@ -175,7 +173,7 @@ UNRULED = {
 
 @pytest.fixture
 def mapped(node: EngineNode, engine: Engine, blue: Namespace) -> Json:
-    """An attachment of both families with two ports, and what it is called."""
+    """Yield an attachment of both families with two ports, and its names."""
     bridge = reference_networks.bridge(ipMasq=True, ipam={"type": "host-local", "ranges": RANGES})
     node.write(reference_networks.network(bridge, reference_networks.PORTMAP))
     item = attachment("net", blue, capability_args={"portMappings": PORTS})
@@ -202,7 +200,7 @@ def _spoil(commands: list[str], **known: str) -> None:
 
 
 @pytest.mark.parametrize(("commands", "said"), UNRULED.values(), ids=UNRULED)
-def test_rules_that_are_gone_are_named_and_made_again(
+def test_missing_rules_are_named_and_restored(
     engine: Engine, mapped: Json, commands: list[str], said: list[str]
 ) -> None:
     known = _addresses(engine, mapped)
@@ -220,8 +218,8 @@ def test_rules_that_are_gone_are_named_and_made_again(
     assert "blue" not in left.stdout
 
 
-def test_rules_that_only_the_other_iptables_sees_are_not_missed(engine: Engine, mapped: Json) -> None:
-    """As when the node has got another default since."""
+def test_rules_in_the_other_iptables_backend_are_no_drift(engine: Engine, mapped: Json) -> None:
+    """Switch the node's default backend after ADD."""
     if not os.path.realpath("/usr/sbin/iptables").endswith("nft-multi"):
         pytest.skip("iptables is not the one of nftables here")
     for tool in ("iptables", "ip6tables"):
@@ -236,7 +234,7 @@ def test_rules_that_only_the_other_iptables_sees_are_not_missed(engine: Engine, 
     )
 
 
-# As bridge and portmap of plugins 1.9.1 make them.
+# Rules as bridge and portmap of release 1.9.1 create them.
 PORTS_TABLE = """\
 table {family} cni_hostport {{
   chain hostports {{ }}
@@ -285,19 +283,19 @@ table ip6 cni_hostport {{
   }}
 }}
 """
-# The digests of "net" and "eth0:blue".
+# Digests of "net" and "eth0:blue".
 INSTANCE = "a4861f4ae9f7d238-d8b4af2ef34b4090, net: net, if: eth0, id: blue"
 
 
 def _move_to_nftables(engine: Engine, item: Json) -> None:
-    """Have the rules that 1.9.1 makes; the plugins here do not know them, and what they have made is gone."""
+    """Replace the installed plugins' rules by those of 1.9.1, which the installed plugins do not support."""
     known = {**_addresses(engine, item), "comment": INSTANCE}
     _spoil(["iptables -F", "iptables -X", "ip6tables -F", "ip6tables -X"])
     tables = "".join(PORTS_TABLE.format(family=family) for family in ("ip", "ip6"))
     subprocess.run(["nft", "-f", "-"], check=True, input=tables + TABLES.format(**known), text=True)
 
 
-def test_rules_of_nftables_will_do_as_well(engine: Engine, mapped: Json) -> None:
+def test_rules_of_nftables_are_accepted(engine: Engine, mapped: Json) -> None:
     _move_to_nftables(engine, mapped)
     assert require_success(engine.ensure(mapped, check="drift")) == ("checked", False, "")
     subprocess.run(["nft", "flush", "chain", "ip6", "cni_hostport", "hostports"], check=True)
@@ -305,7 +303,7 @@ def test_rules_of_nftables_will_do_as_well(engine: Engine, mapped: Json) -> None
     assert reason.startswith("the rule that maps host port 8080/tcp to [fd00:1::2]:80 is gone; looked for")
 
 
-# What somebody does to the tables of nftables, and what is said of it.
+# A change of the tables of nftables, and the reported drift.
 UNHOOKED = {
     "jump": (
         ["flush chain ip cni_hostport prerouting"],
@@ -331,7 +329,7 @@ UNHOOKED = {
 
 
 @pytest.mark.parametrize(("commands", "said"), UNHOOKED.values(), ids=UNHOOKED)
-def test_rules_of_nftables_that_nothing_leads_to_are_missed(
+def test_unreachable_rules_of_nftables_are_drift(
     node: EngineNode, engine: Engine, blue: Namespace, commands: list[str], said: str
 ) -> None:
     bridge = reference_networks.bridge(
@@ -355,7 +353,7 @@ UNCHECKED = {
 }
 
 
-def test_the_check_of_macs_is_missed_and_made_again(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_a_missing_macspoofchk_rule_is_drift_and_is_restored(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     node.write(reference_networks.network(reference_networks.bridge(macspoofchk=True)))
     item = attachment("net", blue)
     engine.ensure(item)
@@ -370,8 +368,8 @@ def test_the_check_of_macs_is_missed_and_made_again(node: EngineNode, engine: En
     assert "blue" not in left
 
 
-def test_attachments_that_are_made_again_side_by_side_are_not_missed(node: EngineNode, engine: Engine) -> None:
-    """What a run has read of the rules is older than what its other threads have made since."""
+def test_rules_of_attachments_recreated_in_parallel_are_no_drift(node: EngineNode, engine: Engine) -> None:
+    """Recreate in parallel: rules read by one thread are older than those that other threads have created."""
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), reference_networks.PORTMAP))
     with contextlib.ExitStack() as made:
         items = []

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Complaints of released plugins that are wrong whenever they are made do not count; their other ones do."""
+"""Known wrong CHECK errors of released plugins are ignored; all other errors count."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMPLAINT = "could not check ipv6 dnat"
 
 @pytest.fixture
 def item(node: EngineNode, blue: Namespace) -> Json:
-    """An attachment to the full network, made. portmap before 1.3.0 looks for IPv4's rules in ip6tables too."""
+    """Return an added attachment to the full network. portmap before 1.3.0 expects IPv4's rules in ip6tables too."""
     node.write(reference_networks.full())
     made = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     (entry,) = node.attach(made)
@@ -38,13 +38,13 @@ def item(node: EngineNode, blue: Namespace) -> Json:
 
 
 @pytest.mark.interop
-def test_libcni_takes_the_false_alarm_for_true(libcni: Libcni, item: Json) -> None:
+def test_libcni_reports_the_false_alarm(libcni: Libcni, item: Json) -> None:
     (error,) = libcni.run("CHECK", [item]).errors
     assert error is not None
     assert error["msg"].startswith(COMPLAINT)
 
 
-def test_the_module_reports_it_and_changes_nothing(node: EngineNode, item: Json) -> None:
+def test_the_module_lists_the_false_alarm_and_changes_nothing(node: EngineNode, item: Json) -> None:
     before = node.state()
     (entry,) = node.attach(item)
     assert (entry["action"], entry["changed"], entry["error"]) == ("checked", False, None)
@@ -53,7 +53,7 @@ def test_the_module_reports_it_and_changes_nothing(node: EngineNode, item: Json)
     assert before.difference(node.state()) == ""
 
 
-def test_a_missing_rule_is_found_all_the_same(node: EngineNode, item: Json) -> None:
+def test_a_missing_rule_is_found_despite_the_false_alarm(node: EngineNode, item: Json) -> None:
     subprocess.run(["iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT"], check=True)
     (entry,) = node.attach(item, on_drift="report")
     assert "the jump to the rule that maps host port 8080/tcp to 10.1.0." in entry["error"]["msg"]
@@ -61,8 +61,8 @@ def test_a_missing_rule_is_found_all_the_same(node: EngineNode, item: Json) -> N
     assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_an_attachment_of_both_families_is_not_made_again_and_again(node: EngineNode, item: Json) -> None:
-    """There, the complaint is of IPv4's rule, which portmap looks for in ip6tables."""
+def test_a_dual_stack_attachment_is_not_recreated_in_every_run(node: EngineNode, item: Json) -> None:
+    """Ignore the error about IPv4's rule, which portmap expects in ip6tables."""
     node.detach(item)
     both = reference_networks.bridge(ipam=reference_networks.host_local("10.2.0.0/16", "fd00:2::/64"), bridge="cni1")
     node.write(reference_networks.network(both, reference_networks.PORTMAP, name="both"))
@@ -90,10 +90,10 @@ WAYS = {
 
 @pytest.mark.parametrize("plugin", [BRIDGE, PTP, MACVLAN, HOST_DEVICE], ids=lambda plugin: str(plugin["type"]))
 @pytest.mark.parametrize(("behind", "ipam"), WAYS.values(), ids=WAYS)
-def test_routes_that_no_plugin_finds_are_not_missed_and_lost_ones_are(
+def test_routes_that_plugins_cannot_find_are_no_drift_but_lost_ones_are(
     node: EngineNode, engine: Engine, blue: Namespace, plugin: Json, behind: list[Json], ipam: Json
 ) -> None:
-    """They look in the main table alone; and before 1.3.0, for a route that has no gateway."""
+    """Ignore errors of plugins that read the main table only, or, before 1.3.0, expect a route without a gateway."""
     reference_networks.make_uplink()
     missing = reference_networks.missing_kind([plugin])
     if missing:
@@ -116,7 +116,7 @@ def test_routes_that_no_plugin_finds_are_not_missed_and_lost_ones_are(
 
 
 @pytest.mark.parametrize("plugin", [BRIDGE, MACVLAN], ids=lambda plugin: str(plugin["type"]))
-def test_an_ipv4_address_without_a_network_has_no_route_to_be_missed(
+def test_an_ipv4_address_with_a_host_prefix_requires_no_connected_route(
     node: EngineNode, engine: Engine, blue: Namespace, plugin: Json
 ) -> None:
     reference_networks.make_uplink()
@@ -130,7 +130,7 @@ def test_an_ipv4_address_without_a_network_has_no_route_to_be_missed(
     assert require_success(engine.ensure(item)) == ("checked", False, "")
 
 
-def test_an_address_that_is_gone_is_missed_behind_sbr(node: EngineNode, engine: Engine, blue: Namespace) -> None:
+def test_a_missing_address_is_drift_behind_sbr(node: EngineNode, engine: Engine, blue: Namespace) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), SBR))
     moved = attachment("net", blue)
     assert require_success(engine.ensure(moved)) == ("added", True, "")

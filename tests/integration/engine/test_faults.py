@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whatever happens to a run at whichever of its boundaries, the next one leaves the node as one without a fault does."""
+"""After a fault at any boundary of a run, the next run leaves the node as a run without a fault does."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from ansible_collections.cni.node.tests.support.state import State
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-LOG = logging.getLogger(__name__)  # `--log-cli-level=INFO` shows how many faults there were
-# Nobody reads them, and gc collects them.
+LOG = logging.getLogger(__name__)  # `--log-cli-level=INFO` shows the number of faults
+# No program reads them, and gc removes them.
 UNFINISHED = r"\.cni\.node-\w+\.tmp"
 DISKS = {"full for a moment": ("ENOSPC", False), "read-only from then on": ("EROFS", True)}
 PROBLEMS = {"ENOSPC": "No space left on device", "EROFS": "Read-only file system"}
@@ -46,11 +46,11 @@ add_or_delete = pytest.mark.parametrize("kind", [Add, Delete])
 
 
 class Trial:
-    """A situation that is met again and again, and what the node is like after a run without a fault."""
+    """A repeated situation, and the node's state after a run without a fault."""
 
     def __init__(self, situation: Situation, forks: Forks) -> None:
         self._situation, self._forks = situation, forks
-        for dummy in range(2):  # the first leaves behind what is meant to stay: a bridge, and chains that are empty
+        for dummy in range(2):  # the first run leaves a bridge and empty chains, which stay by design
             situation.prepare()
             self._run().require_result().succeeded()
         self._wanted = self._state()
@@ -63,7 +63,7 @@ class Trial:
         return state if self._situation.module == "gc" else state.without(UNFINISHED)
 
     def suffer(self, kind: str, **options: t.Any) -> list[str]:
-        """Have the fault at one boundary after the other, each time with a run after it; say where they were."""
+        """Inject the fault at each boundary in turn, followed by a run without one; return the boundaries."""
         suffered: list[str] = []
         while True:
             self._situation.prepare()
@@ -107,8 +107,8 @@ def operations(suffered: t.Iterable[str]) -> set[str]:
 
 
 @every_situation
-def test_a_run_that_is_killed_at_any_boundary_is_made_up_for(node: EngineNode, trial: Trial) -> None:
-    """Before and after each plugin and program, and each file that is made, flushed, renamed or removed."""
+def test_the_next_run_repairs_a_kill_at_any_boundary(node: EngineNode, trial: Trial) -> None:
+    """Kill before and after each plugin, program and file operation."""
     suffered = trial.suffer("SIGKILL")
     assert operations(suffered) >= {"open", "rename", "run", "unlink"}
     node.run("gc", min_age=0).succeeded()
@@ -116,24 +116,24 @@ def test_a_run_that_is_killed_at_any_boundary_is_made_up_for(node: EngineNode, t
 
 
 @pytest.mark.parametrize(("kind", "name"), [(Add, "SIGTERM"), (Delete, "SIGHUP")])
-def test_a_run_that_is_ended_around_any_plugin_is_made_up_for(trial: Trial, name: str) -> None:
+def test_the_next_run_repairs_a_termination_around_any_plugin(trial: Trial, name: str) -> None:
     assert operations(trial.suffer(name, among=PROCESSES)) == {"run"}
 
 
 @writing
 @pytest.mark.parametrize("disk", DISKS)
-def test_whatever_cannot_be_written_is_said_and_made_up_for(trial: Trial, disk: str) -> None:
+def test_the_next_run_repairs_any_reported_write_error(trial: Trial, disk: str) -> None:
     error, stays = DISKS[disk]
     assert operations(trial.suffer(error, among=FILES, stays=stays)) >= {"open", "rename", "unlink"}
 
 
 @add_or_delete
-def test_a_run_that_nobody_hears_any_more_is_made_up_for(trial: Trial) -> None:
+def test_the_next_run_repairs_a_lost_connection(trial: Trial) -> None:
     trial.lose_connection()
 
 
 @last
 @REQUIRES_SYSTEMD
-def test_what_a_reboot_needs_is_there_or_gone_after_a_run_that_was_killed(clean: EngineNode, trial: Trial) -> None:
+def test_boot_files_are_complete_or_absent_after_a_killed_run(clean: EngineNode, trial: Trial) -> None:
     among = ("mkdir", "rename", "rmdir", "symlink", "unlink")
     assert operations(trial.suffer("SIGKILL", among=among)) >= {"rename", "unlink"}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A process of another user, or of another user namespace, may have a plugin's environment and is none all the same."""
+"""A process of another user or user namespace is no plugin, even with a plugin's environment."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def waiting(*before: str) -> t.Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.parametrize("before", FOREIGN.values(), ids=FOREIGN)
-def test_a_process_of_others_is_no_plugin_whatever_its_environment(before: tuple[str, ...]) -> None:
+def test_a_foreign_process_is_no_plugin_whatever_its_environment(before: tuple[str, ...]) -> None:
     with waiting(*before) as process:
         environ = until(pathlib.Path(f"/proc/{process.pid}/environ").read_bytes)
         assert b"CNI_COMMAND=ADD" in environ
@@ -53,7 +53,7 @@ def test_a_process_of_others_is_no_plugin_whatever_its_environment(before: tuple
         assert process.poll() is None
 
 
-def test_our_own_process_is_one() -> None:
+def test_a_process_of_the_same_user_is_a_plugin() -> None:
     with waiting() as process:
         assert str(process.pid) in adds_in_progress.reason()
         process_table.wait_or_kill({"CNI_CONTAINERID": "blue", "CNI_IFNAME": "eth0"}, ["sh", "bridge"], 0.2)

@@ -29,7 +29,7 @@ done
 """
 
 
-def test_what_comes_and_goes_is_no_failure(node: EngineNode) -> None:
+def test_namespaces_and_links_that_disappear_are_no_error(node: EngineNode) -> None:
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         ended = executor.submit(subprocess.run, ["sh", "-c", CONTAINERS], stderr=subprocess.DEVNULL)
         while not ended.done():
@@ -38,9 +38,7 @@ def test_what_comes_and_goes_is_no_failure(node: EngineNode) -> None:
             ifb.targets()
 
 
-def test_a_namespace_whose_name_is_covered_by_another_mount_is_reached_by_its_process(
-    node: EngineNode, blue: Namespace
-) -> None:
+def test_a_namespace_under_a_covered_mount_is_reached_by_its_process(node: EngineNode, blue: Namespace) -> None:
     number = os.stat(blue.path).st_ino
     with subprocess.Popen(blue.argv("sleep", "60")) as process:
         own = f"/proc/{process.pid}/ns/net"

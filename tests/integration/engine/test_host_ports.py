@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A mapped port takes all that comes in for it, so it is refused where a process or another attachment has it."""
+"""A mapped port redirects all its traffic, so it is refused if a process or another attachment uses it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_port_on_which_a_process_listens_is_refused(node: EngineNode, item: Js
         ((ADDRESS,), {"hostIP": "0.0.0.0"}),
     ],
 )
-def test_addresses_in_common_are_a_conflict(
+def test_overlapping_addresses_are_a_conflict(
     node: EngineNode, blue: Namespace, item: Json, listens: tuple[t.Any, ...], mapped: Json
 ) -> None:
     subprocess.run(["ip", "address", "add", f"{ADDRESS}/32", "dev", "lo"], check=True)
@@ -102,8 +102,8 @@ def test_other_ports_protocols_and_addresses_are_free(
         assert node.attach(mapping(blue, **mapped))[0]["action"] == "added"
 
 
-def test_a_connection_does_not_hold_its_port(node: EngineNode, item: Json) -> None:
-    """Packets of a connection are not mapped, and the port of a client is its own by chance."""
+def test_a_connection_does_not_occupy_its_port(node: EngineNode, item: Json) -> None:
+    """Ignore connections: their packets are not mapped, and a client's port is random."""
     with bound("127.0.0.1", port=PORT + 1), socket.socket() as client:
         client.bind(("127.0.0.1", PORT))
         client.connect(("127.0.0.1", PORT + 1))
@@ -118,7 +118,7 @@ def test_a_port_in_use_may_be_allowed(node: EngineNode, item: Json) -> None:
         assert "host port 8080/tcp is in use" in str(warning)
 
 
-def test_an_attachment_keeps_its_port_when_it_is_made_anew(node: EngineNode, item: Json) -> None:
+def test_an_attachment_keeps_its_port_when_it_is_recreated(node: EngineNode, item: Json) -> None:
     node.attach(item)
     with bound():
         subprocess.run(["iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT"], check=True)
@@ -126,9 +126,7 @@ def test_an_attachment_keeps_its_port_when_it_is_made_anew(node: EngineNode, ite
         assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_another_port_that_is_in_use_leaves_the_attachment_as_it_is(
-    node: EngineNode, blue: Namespace, item: Json
-) -> None:
+def test_a_change_to_a_used_port_leaves_the_attachment_unchanged(node: EngineNode, blue: Namespace, item: Json) -> None:
     node.attach(item)
     before = node.state()
     with bound(port=PORT + 1):
@@ -137,7 +135,7 @@ def test_another_port_that_is_in_use_leaves_the_attachment_as_it_is(
 
 
 @pytest.mark.parametrize("check", [True, False])
-def test_a_port_of_another_attachment_is_refused_until_that_goes(
+def test_a_port_of_another_attachment_is_refused_until_its_removal(
     node: EngineNode, blue: Namespace, red: Namespace, item: Json, check: bool
 ) -> None:
     node.attach(item)
@@ -155,16 +153,16 @@ def test_a_port_is_not_mapped_twice_by_one_task(node: EngineNode, red: Namespace
     assert "host port 8080/tcp is wanted for the attachment of blue (eth0) to network net as well" in second["text"]
 
 
-def test_ports_are_changed_round_in_one_task(node: EngineNode, blue: Namespace, red: Namespace, item: Json) -> None:
+def test_ports_can_be_swapped_in_one_task(node: EngineNode, blue: Namespace, red: Namespace, item: Json) -> None:
     node.attach(item, mapping(red, PORT + 1))
     done = node.attach(mapping(blue, PORT + 1), mapping(red))
     assert [entry["action"] for entry in done] == ["recreated", "recreated"]
 
 
-def test_what_has_lost_its_namespace_keeps_its_port_until_it_is_removed(
+def test_an_attachment_without_its_namespace_keeps_its_port_until_removed(
     node: EngineNode, blue: Namespace, red: Namespace, item: Json
 ) -> None:
-    """The rules stay, and would lead to where nothing is any more."""
+    """Refuse the port while rules still redirect it to the lost namespace."""
     node.attach(item)
     remove(blue)
     node.refusal(

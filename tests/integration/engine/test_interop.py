@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the engine attaches, libcni checks and deletes, and the other way round; both see the same."""
+"""libcni checks and deletes the engine's attachments and the other way round, with the same results."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CASES = {
 def case(
     request: pytest.FixtureRequest, node: EngineNode, monkeypatch: pytest.MonkeyPatch, path_without_ip6tables: str
 ) -> Case:
-    """On a node that has its network; without ip6tables, portmap's CHECK raises no false alarm at libcni."""
+    """Return a node with its network; without ip6tables, portmap's CHECK gives libcni no false alarm."""
     wanted: Case = request.param
     reference_networks.make_uplink()
     if kind := reference_networks.missing_kind(wanted.configuration.get("plugins", ())):
@@ -97,10 +97,10 @@ def test_the_engine_checks_and_deletes_what_libcni_attached(
     assert before.difference(node.state()) == ""
 
 
-def test_both_get_the_same_attachment_from_the_same_network(
+def test_engine_and_libcni_create_the_same_attachment(
     node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
 ) -> None:
-    """Nothing in what a plugin is sent makes the one's attachment different from the other's."""
+    """Compare the attachments of both, whose plugins got equivalent requests."""
     item = attachment("net", blue, **case.keys)
     seen = []
     for add in (engine.add, lambda one: libcni.run("ADD", [one]).results[0]):
@@ -111,7 +111,7 @@ def test_both_get_the_same_attachment_from_the_same_network(
 
 
 def _shape(value: t.Any) -> t.Any:
-    """A result without what is new each time: addresses, and the names and MACs that nobody asked for."""
+    """Return a result without random values: addresses, and unrequested names and MACs."""
     if isinstance(value, dict):
         return {key: _shape(inner) for key, inner in value.items() if key not in ("address", "ip")}
     if isinstance(value, list):
@@ -119,9 +119,7 @@ def _shape(value: t.Any) -> t.Any:
     return "random" if isinstance(value, str) and value != reference_networks.MAC and RANDOM.match(value) else value
 
 
-def test_the_module_takes_libcnis_attachment_for_what_is_wanted(
-    node: EngineNode, libcni: Libcni, blue: Namespace
-) -> None:
+def test_the_module_accepts_an_attachment_of_libcni(node: EngineNode, libcni: Libcni, blue: Namespace) -> None:
     node.write(reference_networks.full())
     item = attachment("net", blue, **CAPABILITIES)
     before = node.come_and_go(item)
@@ -132,7 +130,7 @@ def test_the_module_takes_libcnis_attachment_for_what_is_wanted(
     assert before.difference(node.state()) == ""
 
 
-def test_what_libcni_deleted_is_attached_anew(node: EngineNode, libcni: Libcni, blue: Namespace) -> None:
+def test_an_attachment_that_libcni_deleted_is_added_again(node: EngineNode, libcni: Libcni, blue: Namespace) -> None:
     node.write(reference_networks.full())
     item = attachment("net", blue, **CAPABILITIES)
     node.attach(item)
@@ -142,7 +140,9 @@ def test_what_libcni_deleted_is_attached_anew(node: EngineNode, libcni: Libcni, 
     assert len(node.leases("net")) == 1
 
 
-def test_both_find_the_same_drift(node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace) -> None:
+def test_engine_and_libcni_find_the_same_drift(
+    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace
+) -> None:
     node.write(reference_networks.full())
     item = attachment("net", blue, **CAPABILITIES)
     engine.add(item)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A run that was killed in the middle of an ADD or a DEL: the next one cleans up and finishes, and nothing leaks."""
+"""After a run was killed during ADD or DEL, the next one cleans up and finishes, and nothing leaks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child im
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 BRIDGE, STALL = reference_networks.bridge(), {"type": "stall"}
-# An ADD goes through them from the first to the last, a DEL the other way round.
+# ADD runs them from first to last, DEL in the reverse order.
 CONFIGURATIONS = {
     "bridge, then stall": reference_networks.network(BRIDGE, STALL),
     "stall, then bridge": reference_networks.network(STALL, BRIDGE),
@@ -53,7 +53,7 @@ def item(node: EngineNode, blue: Namespace) -> Json:
 
 
 def kill_in(node: EngineNode, command: str, item: Json, by: int = signal.SIGKILL, **options: t.Any) -> None:
-    """Run the module, and kill it while `stall` is in the middle of a command; that goes on to its end by itself."""
+    """Run the module, and kill it while `stall` is in the middle of a command; `stall` then runs to its end."""
     node.plugins.forget()
     with node.plugins.gate() as gate:
         held: dict[str, t.Any] = {command: ScriptedAnswer(hold=gate)}
@@ -74,7 +74,9 @@ def prepared(node: EngineNode, item: Json, configuration: Json) -> State:
 
 @either_check
 @either_order
-def test_an_add_is_begun_anew(node: EngineNode, blue: Namespace, item: Json, configuration: Json, check: str) -> None:
+def test_an_interrupted_add_is_undone_and_repeated(
+    node: EngineNode, blue: Namespace, item: Json, configuration: Json, check: str
+) -> None:
     before = prepared(node, item, configuration)
     kill_in(node, "ADD", item)
     assert not node.record_of(item).exists()
@@ -88,7 +90,7 @@ def test_an_add_is_begun_anew(node: EngineNode, blue: Namespace, item: Json, con
 
 
 @either_order
-def test_an_add_is_undone_where_it_is_not_wanted_any_more(node: EngineNode, item: Json, configuration: Json) -> None:
+def test_an_interrupted_add_is_undone_if_no_longer_requested(node: EngineNode, item: Json, configuration: Json) -> None:
     before = prepared(node, item, configuration)
     kill_in(node, "ADD", item)
     assert node.detach(item)[0]["action"] == "removed"
@@ -96,7 +98,7 @@ def test_an_add_is_undone_where_it_is_not_wanted_any_more(node: EngineNode, item
 
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-def test_an_add_is_purged(node: EngineNode, item: Json, by: int) -> None:
+def test_an_interrupted_add_is_purged(node: EngineNode, item: Json, by: int) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item, by)
     (entry,) = node.attach(purge=True)
@@ -104,7 +106,7 @@ def test_an_add_is_purged(node: EngineNode, item: Json, by: int) -> None:
     assert before.difference(node.state()) == ""
 
 
-def test_an_add_is_undone_with_the_configuration_it_began_with(node: EngineNode, item: Json) -> None:
+def test_an_interrupted_add_is_undone_with_its_own_configuration(node: EngineNode, item: Json) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     (node.conf_dir / "10-net.conflist").unlink()
@@ -113,8 +115,8 @@ def test_an_add_is_undone_with_the_configuration_it_began_with(node: EngineNode,
     assert before.difference(node.state()) == ""
 
 
-def test_an_add_that_is_begun_anew_leaves_no_rule_of_the_plugin_firewall(node: EngineNode, item: Json) -> None:
-    """It is told what to undo by the result alone, and the next ADD has another address."""
+def test_a_repeated_add_leaves_no_rule_of_the_plugin_firewall(node: EngineNode, item: Json) -> None:
+    """Remove the rule, which firewall finds by the result alone; the next ADD has another address."""
     before = prepared(node, item, reference_networks.network(BRIDGE, reference_networks.FIREWALL, STALL))
     kill_in(node, "ADD", item)
     (lost,) = node.leases("net")
@@ -127,7 +129,7 @@ def test_an_add_that_is_begun_anew_leaves_no_rule_of_the_plugin_firewall(node: E
 
 @contextlib.contextmanager
 def outlived(node: EngineNode, item: Json) -> t.Iterator[ScriptedCall]:
-    """A plugin in its ADD whose run has been killed; it goes on at the end of the block."""
+    """Yield a plugin in ADD whose run was killed; it continues at the end of the block."""
     node.plugins.forget()
     with node.plugins.gate() as gate:
         node.plugins.write("stall", ADD=ScriptedAnswer(hold=gate))
@@ -171,7 +173,7 @@ def test_a_plugin_that_outlives_its_run_is_waited_for(node: EngineNode, item: Js
     assert before.difference(node.state()) == ""
 
 
-def test_a_plugin_that_outlives_its_run_for_too_long_is_ended(node: EngineNode, item: Json) -> None:
+def test_a_plugin_that_outlives_its_run_for_too_long_is_killed(node: EngineNode, item: Json) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     with outlived(node, item) as orphan:
         assert node.detach(item, timeout=5)[0]["action"] == "removed"
@@ -179,7 +181,7 @@ def test_a_plugin_that_outlives_its_run_for_too_long_is_ended(node: EngineNode, 
         assert before.difference(node.state()) == ""
 
 
-def test_an_add_is_begun_anew_in_another_namespace(node: EngineNode, blue: Namespace, item: Json) -> None:
+def test_an_interrupted_add_is_repeated_in_another_namespace(node: EngineNode, blue: Namespace, item: Json) -> None:
     before = prepared(node, item, reference_networks.network(reference_networks.bridge(ipMasq=True), STALL))
     kill_in(node, "ADD", item)
     replace(blue)
@@ -189,8 +191,8 @@ def test_an_add_is_begun_anew_in_another_namespace(node: EngineNode, blue: Names
     assert before.difference(node.state()) == ""
 
 
-def test_an_add_is_undone_without_its_namespace(node: EngineNode, blue: Namespace, item: Json) -> None:
-    """What the plugins would have to ask the interface for is not in any record yet."""
+def test_an_interrupted_add_is_undone_without_its_namespace(node: EngineNode, blue: Namespace, item: Json) -> None:
+    """Undo without values that plugins read from the interface, because no record has them yet."""
     before = prepared(node, item, reference_networks.network(reference_networks.bridge(ipMasq=True), STALL)).without(
         LOST
     )
@@ -200,7 +202,7 @@ def test_an_add_is_undone_without_its_namespace(node: EngineNode, blue: Namespac
     assert before.difference(node.state().without(LOST)) == ""
 
 
-def test_an_add_that_is_killed_again_and_again_leaks_nothing(node: EngineNode, item: Json) -> None:
+def test_an_add_killed_repeatedly_leaks_nothing(node: EngineNode, item: Json) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     for command in ("ADD", "DEL", "ADD", "DEL"):
         kill_in(node, command, item)
@@ -211,7 +213,7 @@ def test_an_add_that_is_killed_again_and_again_leaks_nothing(node: EngineNode, i
     assert before.difference(node.state()) == ""
 
 
-def test_of_two_runs_one_begins_an_add_anew_and_the_other_checks(node: EngineNode, item: Json) -> None:
+def test_one_of_two_runs_repeats_an_interrupted_add_and_the_other_checks(node: EngineNode, item: Json) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     node.plugins.forget()
@@ -228,7 +230,7 @@ def test_of_two_runs_one_begins_an_add_anew_and_the_other_checks(node: EngineNod
 
 @either_check
 @either_order
-def test_a_delete_is_finished(node: EngineNode, item: Json, configuration: Json, check: str) -> None:
+def test_an_interrupted_delete_is_finished(node: EngineNode, item: Json, configuration: Json, check: str) -> None:
     before = prepared(node, item, configuration)
     node.attach(item)
     kill_in(node, "DEL", {**item, "state": "absent"})
@@ -239,7 +241,7 @@ def test_a_delete_is_finished(node: EngineNode, item: Json, configuration: Json,
 
 @either_check
 @either_order
-def test_a_half_deleted_attachment_is_not_taken_for_whole(
+def test_a_half_deleted_attachment_is_not_treated_as_complete(
     node: EngineNode, blue: Namespace, item: Json, configuration: Json, check: str
 ) -> None:
     before = prepared(node, item, configuration)
@@ -255,14 +257,14 @@ def test_a_half_deleted_attachment_is_not_taken_for_whole(
     assert before.difference(node.state()) == ""
 
 
-def test_what_was_interrupted_is_shown(node: EngineNode, item: Json) -> None:
+def test_an_interrupted_operation_is_reported(node: EngineNode, item: Json) -> None:
     prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
     assert (entry["container_id"], entry["interrupted"], entry["own"]) == ("blue", "ADD", True)
 
 
-def test_check_mode_says_what_an_interrupted_add_leads_to_and_does_nothing(node: EngineNode, item: Json) -> None:
+def test_check_mode_predicts_the_repetition_of_an_interrupted_add(node: EngineNode, item: Json) -> None:
     prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     before = node.state()

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The main job on every kind of network that runs here: attach, reach, check, find drift, mend it, take away."""
+"""ADD, connectivity, CHECK, drift, repair and DEL on every kind of network that runs here."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MASQUERADING = reference_networks.bridge(ipMasq=True)
 
 
 class Job(t.NamedTuple):
-    """The plugins of a network, an address that its containers reach, and something that goes wrong one day."""
+    """A network's plugins, an address that its containers reach, and a fault."""
 
     plugins: t.Sequence[Json]
     reaches: str
@@ -95,7 +95,9 @@ JOBS = {
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
-def test_the_whole_life_of_an_attachment(node: EngineNode, engine: Engine, blue: Namespace, job: Job) -> None:
+def test_an_attachment_is_added_checked_repaired_and_deleted(
+    node: EngineNode, engine: Engine, blue: Namespace, job: Job
+) -> None:
     reference_networks.make_uplink()
     if kind := reference_networks.missing_kind(job.plugins):
         pytest.skip(f"this kernel has no {kind}")
@@ -116,7 +118,7 @@ def test_the_whole_life_of_an_attachment(node: EngineNode, engine: Engine, blue:
     assert sorted(blue.links()) == inside_before
 
 
-def test_drift_that_is_to_fail_fails_and_stays(node: EngineNode, blue: Namespace) -> None:
+def test_drift_with_on_drift_fail_fails_and_stays(node: EngineNode, blue: Namespace) -> None:
     node.write(reference_networks.network(BRIDGE))
     item = attachment("net", blue)
     node.attach(item)

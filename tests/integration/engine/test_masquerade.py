@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The masquerade rules that DEL leaves go with it, whatever else is in the node's firewall."""
+"""Masquerade rules that DEL leaves are removed after it, whatever else the firewall has."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _nat() -> str:
     return subprocess.run(["iptables-save", "-t", "nat"], check=True, capture_output=True, text=True).stdout
 
 
-def test_rules_of_others_are_no_obstacle(node: EngineNode, engine: Engine) -> None:
+def test_foreign_rules_do_not_stop_the_removal(node: EngineNode, engine: Engine) -> None:
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True)))
     for words in FOREIGN:
         subprocess.run(["iptables", "-t", "nat", "-A", "POSTROUTING", *words, "-j", "ACCEPT"], check=True)
@@ -45,19 +45,19 @@ def test_rules_of_others_are_no_obstacle(node: EngineNode, engine: Engine) -> No
     assert ("lost" in _nat(), _nat().count("-j ACCEPT")) == (False, len(FOREIGN))
 
 
-def test_an_add_that_fails_when_its_namespace_has_gone_leaves_no_rule(node: EngineNode) -> None:
+def test_an_add_that_fails_with_its_namespace_removed_leaves_no_rule(node: EngineNode) -> None:
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), {"type": "stall"}))
     with namespace("lost") as lost, node.plugins.gate() as gate:
         node.plugins.write("stall", ADD=ScriptedAnswer(hold=gate, error={"code": 100, "msg": "no"}))
         running = node.start("attachments", attachments=[attachment("net", lost)])
         node.plugins.wait_for_held(1)
         assert 'id: \\"lost\\"' in _nat()
-        remove(lost, wait=False)  # the run has looked into it and may still be there
+        remove(lost, wait=False)  # the run has entered it and may still be there
     wait_for_result(running).require_failure("plugin stall failed (ADD): no", "nothing is left behind")
     assert "lost" not in _nat()
 
 
-def test_of_two_interfaces_that_share_a_chain_one_goes_and_the_other_is_masqueraded_again(
+def test_deleting_one_of_two_interfaces_with_a_shared_chain_keeps_the_other_masqueraded(
     node: EngineNode, engine: Engine
 ) -> None:
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True)))

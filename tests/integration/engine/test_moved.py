@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A container on its way to another network, or to what the same one has become, does not end up without any."""
+"""A container that moves to another network, or to its changed network, never ends without any."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _records(node: EngineNode) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["net", "other"])
-def test_where_it_cannot_be_moved_it_is_where_it_was(node: EngineNode, blue: Namespace, name: str) -> None:
+def test_a_failed_move_is_rolled_back(node: EngineNode, blue: Namespace, name: str) -> None:
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True)))
     node.attach(attachment("net", blue))
     node.plugins.write("odd", ADD=UNWILLING)

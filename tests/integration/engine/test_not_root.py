@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A task without `become` says what it needs."""
+"""A task without `become` reports that it needs root."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOBODY = 65534
 
 
 def _msg(module: str, **arguments: t.Any) -> str:
-    """What a module says that fails, and that nobody runs."""
+    """Return the message of a module that fails when an unprivileged user runs it."""
     done = subprocess.run(
         [sys.executable, "-m", f"{MODULES}.{module}"],
         input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
@@ -45,7 +45,7 @@ def _msg(module: str, **arguments: t.Any) -> str:
 
 
 @pytest.mark.parametrize("module", ["attachments", "netns"])
-def test_a_module_says_what_it_needs(node: EngineNode, blue: Namespace, module: str) -> None:
+def test_a_module_without_root_names_become(node: EngineNode, blue: Namespace, module: str) -> None:
     node.write(reference_networks.network(reference_networks.bridge()))
     node.attach(attachment("net", blue))
     arguments: dict[str, Json] = {

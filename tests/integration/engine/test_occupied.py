@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An interface that is there already is not touched, for the DEL after a failed ADD would take it away."""
+"""An existing interface stays unchanged: a DEL after the failed ADD would remove it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_interface_of_another_network_stays(node: EngineNode, item: Json) -> 
     assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_what_has_lost_its_namespace_leaves_the_interface_in_the_new_one(
+def test_an_attachment_of_a_lost_namespace_keeps_an_interface_of_the_new_one(
     node: EngineNode, blue: Namespace, item: Json
 ) -> None:
     node.attach(item)
@@ -52,7 +52,7 @@ def test_what_has_lost_its_namespace_leaves_the_interface_in_the_new_one(
     assert before.difference(node.state()) == ""
 
 
-def test_an_interface_that_nobody_recorded_stays(node: EngineNode, blue: Namespace, item: Json) -> None:
+def test_an_unrecorded_interface_stays(node: EngineNode, blue: Namespace, item: Json) -> None:
     subprocess.run(["ip", "-n", blue.name, "link", "add", "eth0", "type", "bridge"], check=True)
     before = node.state()
     node.refusal(item, f"{blue.path} has an interface of that name", "give the attachment an ifname of its own")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Files in the directory of network namespaces that are none: nobody waits for them, fails over them or takes them away."""
+"""Other files in the directory of network namespaces: they do not block, cause errors or get removed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MAKERS: dict[str, t.Callable[[pathlib.Path], object]] = {
 
 
 def odd_files(*names: str) -> dict[str, str]:
-    """One of each of these kinds, or of all; returns what they are."""
+    """Create one file of the given kinds, or of all, and return their kinds."""
     DIRECTORY.mkdir(exist_ok=True)
     pipe = pathlib.Path("/run/pipe")
     if not pipe.exists():
@@ -72,7 +72,7 @@ def net(node: EngineNode) -> t.Iterator[EngineNode]:
 
 
 def within_time(node: EngineNode, module: str, **arguments: t.Any) -> Json:
-    """The result of a module that waits for no other end of a pipe."""
+    """Return the result of a module that does not block on a pipe."""
     running = node.start(module, **arguments)
     until(lambda: running.poll() is not None or None, seconds=40)
     stdout, stderr = running.communicate()
@@ -80,8 +80,8 @@ def within_time(node: EngineNode, module: str, **arguments: t.Any) -> Json:
     return t.cast("Json", json.loads(stdout))
 
 
-def test_gc_looks_past_them(net: EngineNode) -> None:
-    """One has the name of a lost container, and one that of the namespace of an attachment."""
+def test_gc_ignores_other_files(net: EngineNode) -> None:
+    """Give one file the name of a lost container, and one that of an attachment's namespace."""
     make(net, "a-pipe", "kept")
     net.attach({"network": "net", "netns": "a-pipe"}, {"network": "net", "netns": "kept"})
     net.run("netns", names=["a-pipe"], state="absent").succeeded()
@@ -96,7 +96,7 @@ def test_gc_looks_past_them(net: EngineNode) -> None:
     assert kinds() == before
 
 
-def test_verify_and_node_info_look_past_them(net: EngineNode) -> None:
+def test_verify_and_node_info_ignore_other_files(net: EngineNode) -> None:
     before = odd_files()
     assert within_time(net, "verify")["msg"] == "networks: 1 verified"
     assert within_time(net, "node_info")["netns"] == []
@@ -105,7 +105,7 @@ def test_verify_and_node_info_look_past_them(net: EngineNode) -> None:
 
 @REQUIRES_SYSTEMD
 @pytest.mark.parametrize("kind", MAKERS)
-def test_a_restoration_ends_where_such_a_file_has_the_name_of_a_namespace(net: EngineNode, kind: str) -> None:
+def test_a_restoration_ends_although_a_file_has_the_name_of_a_namespace(net: EngineNode, kind: str) -> None:
     name = kind.replace(" ", "-")
     make(net, name, "other")
     net.attach(item(name), item("other"))

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An attachment whose network namespace is gone, is another one of the same name, or was lost with a reboot."""
+"""An attachment whose network namespace is gone, was replaced by one of the same name, or was lost at a reboot."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ansible_collections.cni.node.tests.support.until import until
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 ANOTHER = "its network namespace is another one now"
-# Of the namespace itself; and tuning keeps what it would restore there.
+# Lines of the namespace itself, and tuning's saved values for it.
 LOST = r"^blue$|^/run/netns/blue |^tuning/blue_eth0"
 
 
@@ -54,7 +54,7 @@ def test_an_attachment_without_its_namespace_is_deleted(
     assert before.difference(node.state().without(LOST)) == ""
 
 
-def test_a_lost_namespace_is_missed_and_the_lease_kept(
+def test_a_lost_namespace_is_an_error_and_the_lease_stays(
     node: EngineNode, engine: Engine, blue: Namespace, item: Json
 ) -> None:
     engine.add(item)
@@ -76,7 +76,7 @@ def test_purge_deletes_an_attachment_without_its_namespace(
 
 
 @pytest.mark.parametrize("check", ["always", "never"])
-def test_another_namespace_of_the_same_name_is_attached_anew(
+def test_a_new_namespace_of_the_same_name_is_attached_again(
     node: EngineNode, engine: Engine, blue: Namespace, item: Json, check: str
 ) -> None:
     before = node.come_and_go(item)
@@ -101,8 +101,10 @@ def test_the_interface_of_another_namespace_is_not_deleted(
     assert node.leases("net") == []
 
 
-def test_one_namespace_at_two_paths_is_one(node: EngineNode, engine: Engine, blue: Namespace, item: Json) -> None:
-    """What is told of it below /proc is less than what is told of where it is mounted."""
+def test_two_paths_of_one_namespace_are_one_container(
+    node: EngineNode, engine: Engine, blue: Namespace, item: Json
+) -> None:
+    """Compare a path below /proc, which has less information, with the mounted one."""
     with subprocess.Popen(blue.argv("cat"), stdin=subprocess.PIPE) as process:
         until(lambda: blue.path.samefile(f"/proc/{process.pid}/ns/net") or None)
         by_process = {**item, "netns": f"/proc/{process.pid}/ns/net"}
@@ -114,7 +116,7 @@ def test_one_namespace_at_two_paths_is_one(node: EngineNode, engine: Engine, blu
         process.communicate()
 
 
-def test_what_was_attached_at_a_path_that_is_no_more_is_attached_anew_at_the_other(
+def test_an_attachment_at_a_removed_path_is_added_again_at_the_other(
     node: EngineNode, engine: Engine, blue: Namespace, item: Json, tmp_path: pathlib.Path
 ) -> None:
     path = tmp_path / "elsewhere"
@@ -130,10 +132,10 @@ def test_what_was_attached_at_a_path_that_is_no_more_is_attached_anew_at_the_oth
 
 
 @pytest.mark.interop
-def test_libcnis_attachment_of_another_namespace_is_attached_anew(
+def test_an_attachment_of_libcni_in_a_replaced_namespace_is_added_again(
     node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, item: Json
 ) -> None:
-    """Its record does not tell one namespace from another; CHECK does."""
+    """Find out by CHECK: libcni's record does not identify the namespace."""
     before = node.come_and_go(item)
     assert libcni.run("ADD", [item]).results[0]
     replace(blue)
@@ -147,7 +149,7 @@ def test_libcnis_attachment_of_another_namespace_is_attached_anew(
 
 @pytest.fixture
 def after_a_reboot(node: EngineNode, blue: Namespace, item: Json) -> t.Iterator[None]:
-    """Records and leases are there, and nothing that they are about."""
+    """Return a node with records and leases, but without interfaces, rules or namespaces."""
     node.attach(item)
     with rebooted():
         assert node.record_of(item).exists()
@@ -157,7 +159,7 @@ def after_a_reboot(node: EngineNode, blue: Namespace, item: Json) -> t.Iterator[
 
 @pytest.mark.usefixtures("after_a_reboot")
 @pytest.mark.parametrize("check", ["always", "never"])
-def test_a_reboot_is_made_up_for(node: EngineNode, item: Json, check: str) -> None:
+def test_attachments_are_added_again_after_a_reboot(node: EngineNode, item: Json, check: str) -> None:
     with namespace("blue") as blue:
         (entry,) = node.attach(item, check=check)
         assert (entry["action"], entry["reason"]) == ("recreated", ANOTHER)
@@ -168,8 +170,8 @@ def test_a_reboot_is_made_up_for(node: EngineNode, item: Json, check: str) -> No
 
 
 @pytest.mark.usefixtures("after_a_reboot")
-def test_what_a_reboot_left_is_deleted(node: EngineNode, item: Json) -> None:
-    """portmap makes its chains on the way: only they are new."""
+def test_attachments_are_deleted_after_a_reboot(node: EngineNode, item: Json) -> None:
+    """Delete the attachment; only the chains that portmap creates meanwhile are new."""
     (entry,) = node.detach(item)
     assert entry["action"] == "removed"
     assert (node.leases("net"), node.record_of(item).exists(), node.intents()) == ([], False, [])

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Attachments with `persist` come back after a reboot, by one program and no Ansible; nothing else does."""
+"""Attachments with `persist`, and no others, are restored after a reboot by one program, without Ansible."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from ansible_collections.cni.node.tests.support.scripted_plugins import Scripted
 pytestmark = list(RESTORES)
 
 
-def test_attachments_come_back_with_their_namespaces_and_addresses(clean: EngineNode) -> None:
+def test_attachments_are_restored_with_their_namespaces_and_addresses(clean: EngineNode) -> None:
     node = clean
     node.write(
         reference_networks.network(
@@ -92,8 +92,8 @@ CHAINS: dict[str, list[Json]] = {
 
 @pytest.mark.parametrize("late", [False, True], ids=["at once", "later"])
 @pytest.mark.parametrize("plugins", CHAINS.values(), ids=CHAINS)
-def test_every_plugin_lets_go_of_what_is_gone(clean: EngineNode, plugins: list[Json], late: bool) -> None:
-    """Also where the link below comes up only after a while: until then nothing is lost, and nothing leaks."""
+def test_every_plugin_restores_after_its_state_is_lost(clean: EngineNode, plugins: list[Json], late: bool) -> None:
+    """Restore even if the underlying link appears late; until then nothing is lost and nothing leaks."""
     node = clean
     reference_networks.make_uplink()
     missing = reference_networks.missing_kind(plugins)
@@ -114,7 +114,7 @@ def test_every_plugin_lets_go_of_what_is_gone(clean: EngineNode, plugins: list[J
         assert node.leases("net") == []
 
 
-def test_an_address_that_another_has_by_now_is_given_up(clean: EngineNode) -> None:
+def test_an_address_that_was_allocated_since_is_replaced(clean: EngineNode) -> None:
     node = clean
     node.write(reference_networks.network(reference_networks.bridge()))
     make(node, "blue")
@@ -127,7 +127,7 @@ def test_an_address_that_another_has_by_now_is_given_up(clean: EngineNode) -> No
         assert interface_addresses("blue") == ["10.1.0.3/16"]
 
 
-def test_what_fails_does_not_stop_the_others_and_is_not_forgotten(clean: EngineNode) -> None:
+def test_a_failed_restoration_does_not_stop_the_others_and_is_retried(clean: EngineNode) -> None:
     node = clean
     stalling(node)
     node.write(
@@ -154,7 +154,7 @@ def test_what_fails_does_not_stop_the_others_and_is_not_forgotten(clean: EngineN
         assert addresses(node) == had
 
 
-def test_what_was_being_removed_for_good_is_removed(clean: EngineNode) -> None:
+def test_an_interrupted_removal_is_finished_and_not_restored(clean: EngineNode) -> None:
     node = clean
     stalling(node)
     make(node, "blue")
@@ -172,7 +172,7 @@ def test_what_was_being_removed_for_good_is_removed(clean: EngineNode) -> None:
         assert not pathlib.Path("/run/netns/blue").exists()
 
 
-def test_between_reboot_and_restoration_nothing_of_it_is_garbage(clean: EngineNode) -> None:
+def test_gc_before_the_restoration_removes_nothing_of_it(clean: EngineNode) -> None:
     node = clean
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True)))
     make(node, "blue")
@@ -186,7 +186,7 @@ def test_between_reboot_and_restoration_nothing_of_it_is_garbage(clean: EngineNo
         assert interface_addresses("blue") == had["net-blue-eth0"]
 
 
-def test_name_servers_of_the_results_are_the_namespaces(clean: EngineNode) -> None:
+def test_name_servers_of_the_results_are_restored(clean: EngineNode) -> None:
     node = clean
     stalling(node)
     node.write(reference_networks.network({**reference_networks.bridge(), "dns": DNS}, {"type": "stall"}))
@@ -211,7 +211,7 @@ def test_name_servers_of_the_results_are_the_namespaces(clean: EngineNode) -> No
         assert not RESOLV_CONF.parent.exists()
 
 
-def test_the_last_one_takes_away_what_a_reboot_needed(clean: EngineNode) -> None:
+def test_removing_the_last_attachment_removes_the_boot_files(clean: EngineNode) -> None:
     node = clean
     node.write(reference_networks.network(reference_networks.bridge()))
     make(node, "red", "blue")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A restoration that is killed, wherever that may be, is finished by the next, and nothing is lost."""
+"""A restoration killed at any point is finished by the next one, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LOG = logging.getLogger(__name__)
 
 
 def killed_in(node: EngineNode, command_held: str) -> None:
-    """Restore, and kill that while `stall` is in the middle of a command."""
+    """Kill a restoration while `stall` is in the middle of a command."""
     with node.plugins.gate() as gate:
         stalling(node, **{command_held: ScriptedAnswer(hold=gate)})
         running = subprocess.Popen(command(), stdout=subprocess.DEVNULL)
@@ -51,9 +51,7 @@ def killed_in(node: EngineNode, command_held: str) -> None:
 
 
 @pytest.mark.parametrize("held", ["DEL", "ADD"])
-def test_a_restoration_that_is_killed_is_finished_by_the_next_with_the_same_address(
-    clean: EngineNode, held: str
-) -> None:
+def test_a_killed_restoration_is_finished_by_the_next_with_the_same_address(clean: EngineNode, held: str) -> None:
     node = clean
     stalling(node)
     make(node, "red", "blue")
@@ -70,8 +68,8 @@ def test_a_restoration_that_is_killed_is_finished_by_the_next_with_the_same_addr
         assert (addresses(node), node.leases("net")) == (had, leases)
 
 
-def test_whenever_restorations_are_killed_nothing_is_lost(clean: EngineNode) -> None:
-    """Each a little later than the one before, from reboot to reboot."""
+def test_restorations_killed_at_any_time_lose_nothing(clean: EngineNode) -> None:
+    """Kill each restoration a little later than the previous one."""
     node = clean
     names = [f"c{number}" for number in range(4)]
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), reference_networks.PORTMAP))
@@ -92,8 +90,8 @@ def test_whenever_restorations_are_killed_nothing_is_lost(clean: EngineNode) -> 
             assert [interface_addresses(name) for name in names] == [had[f"net-{name}-eth0"] for name in names]
 
 
-def test_at_whichever_boundary_a_restoration_is_killed_the_next_has_all_as_it_was(clean: EngineNode) -> None:
-    """Before and after each plugin, each flush, each rename and each removal."""
+def test_a_restoration_killed_at_any_boundary_is_finished_by_the_next(clean: EngineNode) -> None:
+    """Kill before and after each plugin, flush, rename and removal."""
     node = clean
     node.write(reference_networks.network({**reference_networks.bridge(), "dns": DNS}))
     make(node, "blue")

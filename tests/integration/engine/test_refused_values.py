@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One mistyped value does not wedge an attachment: it is not sent, or what it has spoiled ends with the corrected one."""
+"""A mistyped value does not block an attachment: it is refused, or undone with the corrected value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MALFORMED: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize(("values", "fragment"), MALFORMED.values(), ids=MALFORMED)
-def test_a_value_that_its_plugin_cannot_decode_is_an_error_before_anything_is_begun(
+def test_an_undecodable_value_is_refused_before_any_plugin_runs(
     node: EngineNode, blue: Namespace, values: Json, fragment: str
 ) -> None:
     node.write(reference_networks.full())
@@ -40,7 +40,7 @@ def test_a_value_that_its_plugin_cannot_decode_is_an_error_before_anything_is_be
     assert node.intents() == []
 
 
-# What only its plugin can tell to be wrong, at ADD and at every DEL.
+# Values that only their plugin can refuse, at ADD and at every DEL.
 REFUSED: dict[str, Json] = {
     "a capability value": {"capability_args": {"ips": ["10.1.0.999"]}},
     "a value for args.cni": {"config_args": {"ips": ["10.1.0.999"]}},
@@ -50,7 +50,7 @@ REFUSED: dict[str, Json] = {
 
 @pytest.mark.parametrize("wrong", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("way", ["corrected", "absent", "collected"])
-def test_what_a_refused_value_has_spoiled_can_be_ended(
+def test_a_half_made_attachment_of_a_refused_value_can_be_deleted(
     node: EngineNode, blue: Namespace, wrong: Json, way: str
 ) -> None:
     node.write(
@@ -72,7 +72,7 @@ def test_what_a_refused_value_has_spoiled_can_be_ended(
     assert before.difference(node.state()) == ""
 
 
-def test_what_a_refused_configuration_has_spoiled_ends_with_the_corrected_one(
+def test_a_half_made_attachment_of_a_refused_configuration_ends_with_the_corrected_one(
     node: EngineNode, blue: Namespace
 ) -> None:
     wrong = reference_networks.network(reference_networks.bridge(isGateway="yes"), reference_networks.TUNING)
@@ -99,7 +99,7 @@ def tuned(keys: Json, **more: Json) -> Json:
 
 
 @pytest.mark.parametrize(("keys", "values"), PANICS.values(), ids=PANICS)
-def test_settings_that_end_tuning_in_a_panic_are_an_error_before_anything_is_begun(
+def test_settings_that_make_tuning_panic_are_refused_before_any_plugin_runs(
     node: EngineNode, blue: Namespace, keys: Json, values: Json
 ) -> None:
     node.write(tuned(keys))
@@ -115,7 +115,7 @@ def test_settings_that_end_tuning_in_a_panic_are_an_error_before_anything_is_beg
     node.detach(item)
 
 
-def test_what_a_panic_of_tuning_has_spoiled_ends_with_the_corrected_configuration(
+def test_a_half_made_attachment_of_a_tuning_panic_ends_with_the_corrected_configuration(
     node: EngineNode, engine: Engine, blue: Namespace
 ) -> None:
     wrong = {"args": {"cni": SETTINGS}}

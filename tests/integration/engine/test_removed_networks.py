@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What containers share and only removed networks used: bridges, chains and tables go, and what another needs stays."""
+"""Shared bridges, chains and tables of removed networks are removed, unless another network needs them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(*command: str, stdin: str = "") -> str:
 
 
 def used(node: EngineNode, *plugins: Json) -> None:
-    """An attachment has come and gone."""
+    """Add and delete an attachment."""
     configuration = reference_networks.network(*(plugins or PLUGINS))
     node.run("conflists", conflists=[{"config": configuration}]).succeeded()
     node.attach(ITEM)
@@ -80,7 +80,7 @@ def chains() -> set[str]:
     return {line[1:].split(" ")[0] for line in lines if line.startswith(":CNI")}
 
 
-def test_what_only_a_removed_network_used_is_collected(node: EngineNode, blue: Namespace) -> None:
+def test_resources_that_only_a_removed_network_used_are_collected(node: EngineNode, blue: Namespace) -> None:
     used(node)
     assert {"CNI-HOSTPORT-DNAT", "CNI-FORWARD", "CNI-ADMIN", "CNI-ISOLATION-STAGE-1"} <= chains()
     found = collect(node, removed(node))
@@ -89,7 +89,7 @@ def test_what_only_a_removed_network_used_is_collected(node: EngineNode, blue: N
     assert "CNI" not in run("iptables-save")
 
 
-def test_without_a_removed_network_nothing_shared_is_touched(node: EngineNode, blue: Namespace) -> None:
+def test_without_a_removed_network_shared_resources_stay(node: EngineNode, blue: Namespace) -> None:
     used(node)
     before = node.state()
     done = node.run("gc", min_age=0, removed_conflists=[]).succeeded()
@@ -110,7 +110,7 @@ def _nomad(dummy: EngineNode) -> str:
 
 
 def _containerd(dummy: EngineNode) -> str:
-    """It is told where its networks are."""
+    """Configure containerd with the directory of its networks."""
     directory = pathlib.Path("/var/lib/cni/theirs")
     directory.mkdir()
     SETTINGS.parent.mkdir(exist_ok=True)
@@ -141,7 +141,7 @@ def _unreadable(node: EngineNode) -> str:
 
 
 def _record(node: EngineNode) -> str:
-    """Another runtime's, whose network has no file any more."""
+    """Write the record of another runtime whose network has no file."""
     configuration = json.dumps(reference_networks.network(reference_networks.bridge(), name="theirs"))
     record = node.cache_dir / "theirs" / "results" / "theirs-c1-eth0"
     record.parent.mkdir(parents=True)
@@ -208,7 +208,7 @@ def files() -> t.Iterator[None]:
         *(_file(path, text) for path, text in FILES.items()),
     ],
 )
-def test_a_bridge_that_something_else_uses_stays(
+def test_a_bridge_with_another_user_stays(
     node: EngineNode, blue: Namespace, use: t.Callable[[EngineNode], str]
 ) -> None:
     used(node, reference_networks.bridge())
@@ -218,22 +218,22 @@ def test_a_bridge_that_something_else_uses_stays(
     assert "cni0" in namespaces.links()
 
 
-def test_a_bridge_that_others_may_use_unseen_stays(node: EngineNode, blue: Namespace) -> None:
+def test_a_bridge_with_possible_unseen_users_stays(node: EngineNode, blue: Namespace) -> None:
     configuration = {**reference_networks.network(reference_networks.bridge(), version="1.1.0"), "disableGC": True}
     node.run("conflists", conflists=[{"config": configuration}], probe=False).succeeded()
     link("add", "cni0", "type", "bridge")
     kept(collect(node, removed(node)), "bridge cni0", "network net sets disableGC")
 
 
-def test_a_link_of_the_name_that_is_no_bridge_stays(node: EngineNode, blue: Namespace) -> None:
+def test_another_kind_of_link_under_the_name_stays(node: EngineNode, blue: Namespace) -> None:
     used(node, reference_networks.bridge())
     link("delete", "cni0")
     link("add", "cni0", "type", "veth", "peer", "name", "theirs1")
     kept(collect(node, removed(node)), "bridge cni0", "it is not a bridge, but veth")
 
 
-def test_the_pair_of_a_vlan_goes_with_its_bridge(node: EngineNode) -> None:
-    """As the plugin makes it with `vlan` and `isGateway`; not every kernel has VLANs of bridges."""
+def test_the_veth_pair_of_a_vlan_is_removed_with_its_bridge(node: EngineNode) -> None:
+    """Remove the pair that bridge creates with `vlan` and `isGateway`; not every kernel supports bridge VLANs."""
     plugin = reference_networks.bridge(vlan=100)
     node.run("conflists", conflists=[{"config": reference_networks.network(plugin)}]).succeeded()
     link("add", "cni0", "type", "bridge")
@@ -283,7 +283,7 @@ def test_chains_with_rules_of_the_operator_stay(node: EngineNode, blue: Namespac
     assert "cni0" not in run("iptables-save")
 
 
-# As the plugins make them with the backend nftables.
+# Tables as the plugins create them with the backend nftables.
 TABLES = """
 add table ip cni_hostport
 add chain ip cni_hostport hostports
@@ -306,7 +306,7 @@ THEIRS: t.Final = (
 
 
 @pytest.mark.parametrize(("theirs", "reason"), [("", ""), *THEIRS])
-def test_tables_of_nftables_go_unless_something_of_others_is_in_them(
+def test_tables_of_nftables_are_removed_unless_they_have_foreign_rules(
     node: EngineNode, blue: Namespace, theirs: str, reason: str
 ) -> None:
     used(node)
@@ -320,10 +320,10 @@ def test_tables_of_nftables_go_unless_something_of_others_is_in_them(
 
 
 @pytest.mark.parametrize(("version", "plugins"), [("0.2.0", PLUGINS[:1]), ("0.4.0", PLUGINS)])
-def test_check_mode_takes_for_removed_what_tasks_before_it_would_remove(
+def test_check_mode_treats_networks_that_earlier_tasks_would_remove_as_removed(
     node: EngineNode, blue: Namespace, version: str, plugins: tuple[Json, ...]
 ) -> None:
-    """Results of before 0.3.0 do not tell the node's end of an attachment."""
+    """Use results before 0.3.0 too, which do not name the end on the node."""
     configuration = reference_networks.network(*plugins, version=version)
     node.run("conflists", conflists=[{"config": configuration}]).succeeded()
     node.attach(ITEM)
@@ -362,10 +362,10 @@ add chain bridge nat PREROUTING { type filter hook prerouting priority -300; }
 
 
 @pytest.mark.parametrize("theirs", ["", "add rule bridge nat PREROUTING accept", "add chain bridge nat POSTROUTING"])
-def test_the_table_of_macspoofchk_goes_unless_something_of_others_is_in_it(
+def test_the_table_of_macspoofchk_is_removed_unless_it_has_foreign_rules(
     node: EngineNode, blue: Namespace, theirs: str
 ) -> None:
-    """As bridge leaves it from 1.2.0 on."""
+    """Remove the table that bridge leaves since 1.2.0."""
     used(node, reference_networks.bridge(macspoofchk=True))
     run("nft", "-f", "-", stdin=f"{SPOOF_TABLE}{theirs}\n")
     found = collect(node, removed(node))

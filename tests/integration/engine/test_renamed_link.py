@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""DEL removes the link that ADD has made, whatever a container calls it by then, and frees no address before that."""
+"""DEL removes the link that ADD created, whatever its current name, and frees no address before that."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLUGINS: dict[str, Json] = {
     "ipvlan": {"type": "ipvlan", "master": reference_networks.UPLINK, "ipam": SMALL},
     "host-device": {**reference_networks.HOST_DEVICE, "ipam": SMALL},
 }
-# What is done inside the container, where its only address is the last of the network.
+# A change inside the container, which has the last free address of the network.
 DEEDS = {
     "renamed": ["ip link set eth0 down", "ip link set eth0 name foo", "ip link set foo up"],
     "renamed and put in the place of": [
@@ -86,12 +86,12 @@ def _mac(inside: Namespace) -> str:
 
 
 def _pairs() -> list[str]:
-    """The ends of pairs on the node, but for the uplink."""
+    """Return the ends of veth pairs on the node without the uplink."""
     return sorted({name for name in links() if name.startswith("veth")})
 
 
 def _holders(*namespaces: Namespace) -> list[str]:
-    """Which links have the address."""
+    """Return the links that have the address."""
     return [
         link for inside in namespaces for link in links(inside.name) if "10.1.0.2/30" in addresses(link, inside.name)
     ]
@@ -108,7 +108,7 @@ def _next_gets_it_alone(node: EngineNode, blue: Namespace) -> None:
 @pytest.mark.parametrize("version", ["1.0.0", NO_INTERFACES_IN_RESULT])
 @pytest.mark.parametrize("deed", DEEDS)
 @pytest.mark.parametrize("kind", PAIRS)
-def test_the_link_is_gone_before_its_address_is_free(
+def test_the_link_is_removed_before_its_address_is_freed(
     node: EngineNode, blue: Namespace, kind: str, deed: str, version: str
 ) -> None:
     item = _attached(node, blue, kind, version)
@@ -120,7 +120,7 @@ def test_the_link_is_gone_before_its_address_is_free(
 
 
 @pytest.mark.parametrize("kind", ["macvlan", "ipvlan", "host-device"])
-def test_a_link_that_is_no_pair_gets_its_name_back_for_del(node: EngineNode, blue: Namespace, kind: str) -> None:
+def test_a_link_other_than_a_veth_is_renamed_back_for_del(node: EngineNode, blue: Namespace, kind: str) -> None:
     item = _attached(node, blue, kind)
     _do(blue, DEEDS["renamed"])
     assert node.detach(item)[0]["action"] == "removed"
@@ -128,15 +128,15 @@ def test_a_link_that_is_no_pair_gets_its_name_back_for_del(node: EngineNode, blu
     assert reference_networks.UPLINK in links()
 
 
-def test_what_has_taken_the_name_stays(node: EngineNode, blue: Namespace) -> None:
-    """DEL goes by the name, and would remove it."""
+def test_another_link_that_took_the_name_stays(node: EngineNode, blue: Namespace) -> None:
+    """Protect the other link: DEL finds links by name and would remove it."""
     item = _attached(node, blue)
     _do(blue, DEEDS["renamed and put in the place of"])
     node.detach(item)
     assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo", "eth0"}, [], [])
 
 
-def test_after_a_del_that_failed_it_stays_as_well(node: EngineNode, blue: Namespace) -> None:
+def test_another_link_with_the_name_stays_after_a_failed_del(node: EngineNode, blue: Namespace) -> None:
     node.write(reference_networks.network(PLUGINS["bridge"], {"type": "odd"}))
     node.plugins.write("odd", DEL=UNWILLING)
     item = attachment("net", blue)
@@ -149,7 +149,7 @@ def test_after_a_del_that_failed_it_stays_as_well(node: EngineNode, blue: Namesp
     assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo", "eth0"}, [], [])
 
 
-def test_two_attachments_that_have_changed_names_lose_their_own_links(node: EngineNode, blue: Namespace) -> None:
+def test_two_attachments_with_swapped_names_lose_their_own_links(node: EngineNode, blue: Namespace) -> None:
     for name, subnet in (("net", "10.1.0.0/16"), ("other", "10.2.0.0/16")):
         ipam = reference_networks.host_local(subnet)
         node.write(reference_networks.network(reference_networks.bridge(bridge=f"br-{name}", ipam=ipam), name=name))
@@ -169,7 +169,7 @@ def test_two_attachments_that_have_changed_names_lose_their_own_links(node: Engi
     assert (set(links(blue.name)), _pairs(), node.leases("other")) == ({"lo"}, [], [])
 
 
-def test_a_link_in_another_namespace_goes_with_its_host_end(node: EngineNode, blue: Namespace) -> None:
+def test_a_link_moved_to_another_namespace_is_removed_with_its_host_end(node: EngineNode, blue: Namespace) -> None:
     with namespace("green") as green:
         item = _attached(node, blue)
         _do(blue, ["ip link set eth0 netns green"])
@@ -178,12 +178,12 @@ def test_a_link_in_another_namespace_goes_with_its_host_end(node: EngineNode, bl
         assert (_pairs(), _holders(blue, green), node.leases("net")) == ([], [], [])
 
 
-def test_a_link_in_a_namespace_without_a_path_goes_with_its_host_end(node: EngineNode, blue: Namespace) -> None:
-    """A process keeps the namespace."""
+def test_a_link_in_a_namespace_without_a_path_is_removed_with_its_host_end(node: EngineNode, blue: Namespace) -> None:
+    """Keep the namespace alive by a process only."""
     item = _attached(node, blue)
     kept = subprocess.Popen(blue.argv("sleep", "600"))
     try:
-        # Until it has entered the namespace.
+        # Wait until it has entered the namespace.
         until(lambda: os.readlink(f"/proc/{kept.pid}/exe").endswith(("sleep", "busybox", "coreutils")) or None, 60)
         subprocess.run(["ip", "netns", "delete", blue.name], check=True)
         node.detach(item)
@@ -194,7 +194,7 @@ def test_a_link_in_a_namespace_without_a_path_goes_with_its_host_end(node: Engin
 
 
 @pytest.mark.parametrize("check", ["always", "drift"])
-def test_a_renamed_link_is_made_anew_under_its_own_name(node: EngineNode, blue: Namespace, check: str) -> None:
+def test_a_renamed_link_is_recreated_under_its_own_name(node: EngineNode, blue: Namespace, check: str) -> None:
     item = _attached(node, blue)
     _do(blue, DEEDS["renamed"])
     (entry,) = node.attach(item, check=check)
@@ -206,9 +206,7 @@ def test_a_renamed_link_is_made_anew_under_its_own_name(node: EngineNode, blue: 
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_link_whose_name_another_one_has_is_not_made_anew(
-    node: EngineNode, blue: Namespace, check_mode: bool
-) -> None:
+def test_a_link_whose_name_is_taken_is_not_recreated(node: EngineNode, blue: Namespace, check_mode: bool) -> None:
     item = _attached(node, blue)
     _do(blue, DEEDS["renamed and put in the place of"])
     node.refusal(
@@ -221,9 +219,7 @@ def test_a_link_whose_name_another_one_has_is_not_made_anew(
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_device_of_the_node_whose_name_another_link_has_is_not_given_up(
-    node: EngineNode, blue: Namespace, check_mode: bool
-) -> None:
+def test_a_node_device_whose_name_is_taken_is_not_lost(node: EngineNode, blue: Namespace, check_mode: bool) -> None:
     item = _attached(node, blue, "host-device")
     _do(blue, DEEDS["renamed and put in the place of"])
     node.refusal({**item, "state": "absent"}, "its interface is called foo now", _ansible_check_mode=check_mode)
@@ -232,7 +228,7 @@ def test_a_device_of_the_node_whose_name_another_link_has_is_not_given_up(
     assert (set(links(blue.name)), node.leases("net"), reference_networks.UPLINK in links()) == ({"lo"}, [], True)
 
 
-def test_gc_finds_the_link_as_well(node: EngineNode, blue: Namespace) -> None:
+def test_gc_finds_a_renamed_link(node: EngineNode, blue: Namespace) -> None:
     item = _attached(node, blue)
     _do(blue, DEEDS["renamed"])
     os.utime(node.record_of(item), (0, 0))
@@ -241,7 +237,7 @@ def test_gc_finds_the_link_as_well(node: EngineNode, blue: Namespace) -> None:
     assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo"}, [], [])
 
 
-def test_a_name_that_is_taken_meanwhile_is_left_and_nothing_is_freed(
+def test_a_name_taken_during_del_stays_and_no_address_is_freed(
     node: EngineNode, engine: Engine, blue: Namespace
 ) -> None:
     item = _attached(node, blue)

@@ -42,7 +42,7 @@ PTP: t.Final[Json] = {"type": "ptp", "ipam": IPAM}
 ROUTE: t.Final[Json] = {"dst": "192.0.2.0/24", "gw": "10.1.0.1"}
 ON_MASTER: t.Final[Json] = {"master": reference_networks.UPLINK, "ipam": IPAM}
 
-# By plugin: its network, and where in it the object of the schema is.
+# By plugin: its network, and the path of the schema's object in it.
 BASES: t.Final[dict[str, tuple[list[Json], Place]]] = {
     "bridge": ([{"type": "bridge", "ipam": IPAM}], (0,)),
     "ptp": ([PTP], (0,)),
@@ -69,22 +69,22 @@ SAMPLES: t.Final[dict[str, list[t.Any]]] = {
     "mac": ["02:00:00:00:00:05", "02:00:00:00:00", "x", 5],
     "ifname": ["spare0", "a-name-too-long-", "a/b", 5],
 }
-# What the file cannot tell: which links, chains and daemons the node has.
+# Errors that depend on the node's links, chains and daemons.
 OF_THE_NODE: t.Final = {
     *(("macvlan", "master"), ("ipvlan", "master"), ("vlan", "master"), ("host-device", "device")),
     *(("host-device", "hwaddr"), ("host-device", "kernelpath"), ("host-device", "pciBusID")),
     *(("portmap", "externalSetMarkChain"), ("portmap", "conditionsV4"), ("portmap", "conditionsV6")),
     *(("firewall", "firewalldZone"), ("bridge", "macspoofchk"), ("static", "dns"), ("tuning", "dataDir")),
     *(("host-local", "dataDir"), ("host-local", "resolvConf"), ("vrf", "table")),
-    # Or what the attachment tells, in CNI_ARGS.
+    # Errors that depend on CNI_ARGS.
     ("static", "addresses"),
 }
-# Each of them stands for the plugin's configuration as a whole.
+# Each of these replaces the plugin's whole configuration.
 COMMON: t.Final = ("cniVersion", "name", "type", "ipam", "args", "runtimeConfig", "prevResult")
 
 
 def samples(schema: Json) -> list[t.Any]:
-    """Values on both sides of what a schema allows."""
+    """Return values on both sides of a schema's limits."""
     if "enum" in schema:
         younger = schema.get("x-values-since", {})
         return [*(one for one in schema["enum"] if one not in younger and one != "firewalld"), "nonsense", 5]
@@ -108,7 +108,7 @@ def is_there(schema: Json) -> bool:
 
 
 def variants(plugin: str) -> t.Iterator[tuple[Place, t.Any]]:
-    """Each key with each of its values, and each without; a list's entries and the objects inside as well."""
+    """Yield each key with each of its values and without it, list entries and nested objects included."""
     plugins, place = BASES[plugin]
     schema = schemas.load(f"plugins/{plugin}")
     yield from _of_object(schema, place, plugin)
@@ -134,7 +134,7 @@ def _at(value: t.Any, place: Place) -> t.Any:
 
 
 def network(plugin: str, place: Place, value: t.Any) -> Json:
-    """The plugin's network with one value in its place, or without any for None."""
+    """Return the plugin's network with one value replaced, or removed for None."""
     plugins = copy.deepcopy(BASES[plugin][0])
     inner = _at(plugins, place[:-1])
     if value is None:
@@ -145,19 +145,19 @@ def network(plugin: str, place: Place, value: t.Any) -> Json:
 
 
 def attach(engine: Engine, content: bytes, item: Json) -> str:
-    """Come and go; what the plugins had against it, if so."""
+    """Add and delete an attachment; return the plugins' error, or an empty string."""
     try:
         engine.runtime.add(config.parse(content, "test"), Attachment(**item))
     except CniError as exc:
         return str(exc)
     engine.delete(item)
-    # A bridge without ports has no address of its own, which this release of the plugin does not expect.
+    # A bridge without ports has no stable MAC, which this release of the plugin does not expect.
     subprocess.run(["ip", "link", "delete", "cni0"], check=False, stderr=subprocess.DEVNULL)
     return ""
 
 
 def lacks(plugin: str) -> str:
-    """What this kernel has not, if the plugin needs it."""
+    """Return the kernel feature that the plugin needs and this kernel lacks, or an empty string."""
     kinds = {"macvlan": "macvlan", "ipvlan": "ipvlan", "vrf": "vrf"}
     arguments = {"vrf": ("table", "5"), "vlan": ("id", "5")}.get(plugin, ())
     link = ("link", reference_networks.UPLINK) if plugin in ("macvlan", "ipvlan", "vlan") else ()
@@ -179,7 +179,7 @@ def lacks_vlan_filtering() -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plugin", BASES)
-def test_what_validation_lets_pass_the_plugin_takes(engine: Engine, blue: Namespace, plugin: str) -> None:
+def test_plugins_accept_what_validation_accepts(engine: Engine, blue: Namespace, plugin: str) -> None:
     reference_networks.make_uplink()
     subprocess.run(["ip", "link", "set", reference_networks.UPLINK, "mtu", "65535"], check=True)
     if lacks(plugin):
@@ -199,8 +199,8 @@ def test_what_validation_lets_pass_the_plugin_takes(engine: Engine, blue: Namesp
     assert taken or plugin == "loopback"
 
 
-def test_what_no_plugin_takes_is_found_before(engine: Engine, blue: Namespace, node: EngineNode) -> None:
-    """The corpus' faults of ranges and chains, as the plugins themselves see them."""
+def test_validation_refuses_what_plugins_refuse(engine: Engine, blue: Namespace, node: EngineNode) -> None:
+    """Check the corpus' faults of ranges and chains against the plugins."""
     for plugins in REFUSED:
         content = json.dumps(reference_networks.network(*plugins)).encode()
         assert attach(engine, content, attachment("net", blue)) != "", plugins

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a plugin says of its arguments is shown with their keys and without their values, which may be secrets."""
+"""A plugin's message about its arguments is shown with their keys and without their values."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SECRET = 'hush "wörd'
 SHOWN = (SECRET, "hush", "wörd", json.dumps(SECRET)[1:-1])
 
 
-def _said(node: EngineNode, item: Json) -> str:
-    """All that a run says, but for what it was called with."""
+def _output(node: EngineNode, item: Json) -> str:
+    """Return the output of a run without its arguments."""
     done = node.run("attachments", attachments=[item])
     assert done.status == 1, done.result
     said = json.dumps({key: value for key, value in done.result.items() if key != "invocation"}, ensure_ascii=False)
@@ -30,17 +30,15 @@ def _said(node: EngineNode, item: Json) -> str:
     return done.msg
 
 
-def test_the_key_of_an_unknown_argument_is_shown_alone_which_differs_from_libcni(
-    node: EngineNode, blue: Namespace
-) -> None:
+def test_an_unknown_argument_is_shown_without_its_value_unlike_libcni(node: EngineNode, blue: Namespace) -> None:
     node.write(reference_networks.network(reference_networks.bridge()))
-    assert 'ARGS: unknown args ["TOKEN=***"]' in _said(node, attachment("net", blue, args={"TOKEN": SECRET}))
+    assert 'ARGS: unknown args ["TOKEN=***"]' in _output(node, attachment("net", blue, args={"TOKEN": SECRET}))
     assert node.leases("net") == []
 
 
-def test_an_address_that_cannot_be_had_is_still_named(node: EngineNode, blue: Namespace) -> None:
+def test_an_unavailable_address_is_still_shown(node: EngineNode, blue: Namespace) -> None:
     node.write(reference_networks.network(reference_networks.bridge()))
-    assert "10.99.0.1" in _said(node, attachment("net", blue, args={"IP": "10.99.0.1"}))
+    assert "10.99.0.1" in _output(node, attachment("net", blue, args={"IP": "10.99.0.1"}))
 
 
 @pytest.mark.parametrize(
@@ -53,16 +51,18 @@ def test_an_address_that_cannot_be_had_is_still_named(node: EngineNode, blue: Na
     ids=["error", "stderr", "stdout"],
 )
 @pytest.mark.parametrize("way", ["args", "config_args", "file"])
-def test_whatever_a_plugin_says(node: EngineNode, blue: Namespace, way: str, answer: ScriptedAnswer) -> None:
+def test_values_are_hidden_in_every_error_of_a_plugin(
+    node: EngineNode, blue: Namespace, way: str, answer: ScriptedAnswer
+) -> None:
     node.plugins.write("odd", ADD=answer)
     nested = {"deep": [{"er": SECRET}]}
     plugin = {"type": "odd", **({"args": {"cni": nested}} if way == "file" else {})}
     node.write(reference_networks.network(plugin))
     given: dict[str, Json] = {"args": {"args": {"TOKEN": SECRET}}, "config_args": {"config_args": nested}, "file": {}}
-    assert "***" in _said(node, attachment("net", blue, **given[way]))
+    assert "***" in _output(node, attachment("net", blue, **given[way]))
 
 
-def test_what_a_plugin_that_succeeds_writes_beside(node: EngineNode, blue: Namespace) -> None:
+def test_values_are_hidden_in_stderr_of_a_successful_plugin(node: EngineNode, blue: Namespace) -> None:
     node.plugins.write("odd", ADD=ScriptedAnswer(result={"cniVersion": "1.0.0"}, stderr=f"token={SECRET}"))
     node.write(reference_networks.network({"type": "odd"}))
     item = attachment("net", blue, args={"TOKEN": SECRET})

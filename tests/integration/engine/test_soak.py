@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whatever several runs at once have done, and however they ended: the next run has things as they are wanted."""
+"""After several simultaneous runs, some of them killed, the next run establishes the requested state."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from ansible_collections.cni.node.tests.support.namespaces import Namespace, nam
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-# `CNI_SOAK=1000 ... test_soak.py` is the long one; the test's name tells the seed to repeat it with.
+# `CNI_SOAK=1000 ... test_soak.py` is the long run; the test's name has the seed that repeats it.
 OPERATIONS = int(os.environ.get("CNI_SOAK", "60"))
 SEED = int(os.environ.get("CNI_SOAK_SEED", random.randrange(1_000_000)))
 CONTAINERS, AT_ONCE = 8, 3
-LONGEST_RUN = 1.0  # seconds; it is killed at some moment before
+LONGEST_RUN = 1.0  # seconds; the kill comes at a random time before
 
 
 class Disorder:
-    """Runs that attach and detach, some of which are killed, and somebody who takes interfaces away."""
+    """Runs that attach and detach, some of them killed, and deletions of interfaces."""
 
     def __init__(self, node: EngineNode, made: t.Sequence[Namespace], seed: int) -> None:
         self._node, self._made, self._random = node, made, random.Random(seed)
@@ -76,7 +76,7 @@ class Disorder:
 
 
 @pytest.mark.parametrize("seed", [SEED])
-def test_after_disorder_there_is_what_is_wanted_and_nothing_else(node: EngineNode, seed: int) -> None:
+def test_a_run_after_disorder_establishes_exactly_the_requested_state(node: EngineNode, seed: int) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), reference_networks.PORTMAP))
     node.write(reference_networks.network(reference_networks.PTP, name="routed"))
     with namespaces(*(f"soak{number}" for number in range(CONTAINERS))) as made:
@@ -86,7 +86,7 @@ def test_after_disorder_there_is_what_is_wanted_and_nothing_else(node: EngineNod
         wanted = disorder.items[: CONTAINERS // 2]
         unwanted = [{**item, "state": "absent"} for item in disorder.items[CONTAINERS // 2 :]]
         node.attach(*wanted, *unwanted)
-        # Of a run that was killed, a file that it was writing and its locks may be left, and nothing else.
+        # A killed run may leave an unfinished file and its locks, and nothing else.
         found = node.run("gc", min_age=0).succeeded().result["findings"]
         assert {(one["kind"], one["action"]) for one in found} <= {("temporary file", "removed"), ("lock", "removed")}
         again = node.attach(*wanted, *unwanted)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A process with rights in a network namespace sends what looks like the kernel's answer, and is not believed."""
+"""Messages that a process in a network namespace forges in the kernel's name are ignored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORGED = (
 )
 
 
-def test_what_a_process_sends_in_place_of_the_kernel_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forged_netlink_messages_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     send = netlink.Connection._send
 
     def spoofed(connection: netlink.Connection, kind: int, flags: int, body: bytes) -> None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The modes of what the modules make, under a umask that takes no permission away and under one that leaves others none."""
+"""The modes of the modules' files under an open and a restrictive umask."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ansible_collections.cni.node.tests.integration.engine.throwaway_node import
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins, REQUIRES_SYSTEMD]
 
-# Below them, everything is made by the modules; a tmpfs stands in for what others have there.
+# The modules create everything below them; a tmpfs hides the files of others.
 BARE = ("/opt", "/etc/cni", "/etc/systemd", "/etc/netns", "/etc/sysctl.d", "/etc/modules-load.d", "/var/lib")
 PRIVATE = ("/var/lib/cni/results", "/var/lib/cni/cni.node/intents", "/var/lib/cni/cni.node/locks")
 SHARED = (
@@ -53,7 +53,7 @@ def bare() -> t.Iterator[None]:
 
 
 def provision(node: EngineNode, source: str) -> None:
-    """All that the modules write, and the attachment stays."""
+    """Run all modules that write files; the attachment stays."""
     conflist = {"config": reference_networks.network({**reference_networks.bridge(), "dns": DNS})}
     node.run("kernel", sysctls={"net.ipv4.ip_forward": 1}).succeeded()
     node.run("plugins", source=source, remote_src=True, version="1").succeeded()
@@ -74,7 +74,7 @@ def modes(root: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o077])
-def test_what_the_modules_make_has_its_mode_whatever_the_umask(node: EngineNode, mask: int) -> None:
+def test_files_of_the_modules_have_the_same_modes_under_any_umask(node: EngineNode, mask: int) -> None:
     source = next(path for path in PLUGIN_DIRS[1:] if os.access(f"{path}/bridge", os.X_OK))
     with bare(), umask(mask):
         shutil.rmtree("/run/netns", ignore_errors=True)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Plugins that others than root can change: every user's are refused, and all are found."""
+"""Plugins that other users than root can change: world-writable ones are refused, and all are reported."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def commands(node: EngineNode) -> list[str]:
 
 
 @pytest.mark.parametrize(("where", "mode"), [("", 0o777), ("..", 0o777), ("lab", 0o757), ("delegated", 0o757)])
-def test_what_every_user_can_replace_is_refused_before_anything_is_done(lab: EngineNode, where: str, mode: int) -> None:
+def test_world_writable_plugins_are_refused_before_any_change(lab: EngineNode, where: str, mode: int) -> None:
     make(lab, "red")
     exposed = pathlib.Path(os.path.normpath(lab.plugins.path / where))
     usual = exposed.stat().st_mode & 0o7777
@@ -86,7 +86,7 @@ NESTED: tuple[Json, ...] = (
 
 
 @pytest.mark.parametrize("plugin", NESTED)
-def test_what_a_plugin_runs_itself_is_refused_before_anything_is_done(lab: EngineNode, plugin: Json) -> None:
+def test_world_writable_delegated_plugins_are_refused_before_any_change(lab: EngineNode, plugin: Json) -> None:
     make(lab, "red")
     for name in ("flannel", "multus", "nested"):
         lab.plugins.write(name, ADD=ScriptedAnswer(result=RESULT))
@@ -109,7 +109,7 @@ def test_what_a_plugin_runs_itself_is_refused_before_anything_is_done(lab: Engin
 
 
 @pytest.mark.parametrize("plugin", NESTED)
-def test_status_runs_nothing_that_runs_what_every_user_can_replace(lab: EngineNode, plugin: Json) -> None:
+def test_status_runs_no_plugin_with_a_world_writable_delegate(lab: EngineNode, plugin: Json) -> None:
     for name in ("flannel", "multus", "nested"):
         lab.plugins.write(name)
     lab.write(reference_networks.network(plugin, version="1.1.0"))
@@ -122,7 +122,7 @@ def test_status_runs_nothing_that_runs_what_every_user_can_replace(lab: EngineNo
     assert (answer["status"], commands(lab)) == ("ready", ["STATUS"])
 
 
-def test_check_runs_nothing_whose_ipam_plugin_every_user_can_replace(lab: EngineNode) -> None:
+def test_check_runs_no_plugin_with_a_world_writable_ipam_plugin(lab: EngineNode) -> None:
     make(lab, "red")
     lab.attach(red())
     lab.plugins.forget()
@@ -136,7 +136,7 @@ def test_check_runs_nothing_whose_ipam_plugin_every_user_can_replace(lab: Engine
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_gc_runs_nothing_that_every_user_can_replace(lab: EngineNode, check_mode: bool) -> None:
+def test_gc_runs_no_world_writable_plugin(lab: EngineNode, check_mode: bool) -> None:
     make(lab, "red")
     lab.attach(red())
     lab.run("netns", names=["red"], state="absent").succeeded()
@@ -151,7 +151,7 @@ def test_gc_runs_nothing_that_every_user_can_replace(lab: EngineNode, check_mode
     assert [one["action"] for one in allowed.result["findings"] if one["kind"] == "record"] == ["deleted"]
 
 
-def test_it_is_found_by_what_looks_at_plugins(lab: EngineNode) -> None:
+def test_conflists_and_node_info_report_world_writable_plugins(lab: EngineNode) -> None:
     path = str(lab.plugins.path)
     conflists = {"conflists": [{"config": reference_networks.network(LAB, version="1.1.0")}]}
     os.chmod(path, 0o777)
@@ -172,7 +172,7 @@ def test_it_is_found_by_what_looks_at_plugins(lab: EngineNode) -> None:
     assert codes(lab.run("verify", gateway_timeout=0).succeeded().result["findings"]) == expected
 
 
-def test_a_sticky_directory_and_one_of_another_owner_are_found_and_not_refused(lab: EngineNode) -> None:
+def test_a_sticky_directory_and_one_of_another_owner_are_reported_and_not_refused(lab: EngineNode) -> None:
     make(lab, "red")
     os.chmod(lab.plugins.path, 0o1777)
     os.chown(lab.plugins.path.parent, 1000, 1000)
@@ -183,7 +183,7 @@ def test_a_sticky_directory_and_one_of_another_owner_are_found_and_not_refused(l
 
 @REQUIRES_SYSTEMD
 @pytest.mark.requires_plugins
-def test_restoration_refuses_it_unless_it_was_allowed(lab: EngineNode) -> None:
+def test_restoration_refuses_world_writable_plugins_unless_allowed(lab: EngineNode) -> None:
     make(lab, "blue")
     lab.attach(item())
     record = lab.record_of({**item(), "container_id": "blue", "ifname": "eth0"})

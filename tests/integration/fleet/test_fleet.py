@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Nodes of a fleet are virgin, are reached over SSH, keep to themselves, and leave nothing when they go."""
+"""Nodes of a fleet start empty, are reached over SSH, are isolated, and leave nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROGRAM = pathlib.Path(archives.__file__).with_name("fleet")
 
 
 def fleet(top: pathlib.Path, *command: str, status: int = 0) -> str:
-    """What it prints; it ends although the nodes hold on to what it gave them."""
+    """Run `fleet` and return its output; it ends although the nodes keep its descriptors."""
     argv = [str(PROGRAM), "--dir", str(top), *command]
     done = subprocess.run(argv, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
     assert done.returncode == status, done.stdout
@@ -52,8 +52,8 @@ def sandbox_state() -> state.State:
 
 @pytest.fixture
 def top(tmp_path: pathlib.Path) -> t.Iterator[pathlib.Path]:
-    """Where a fleet may be; nothing of it is left afterwards."""
-    # An overlay cannot lie upon an overlay, and /tmp is one here.
+    """Yield a directory for fleets, and check that nothing of them is left afterwards."""
+    # An overlay cannot lie on an overlay, and /tmp is one here.
     path = pathlib.Path("/run") / tmp_path.name
     before = sandbox_state()
     yield path
@@ -73,14 +73,14 @@ def test_nodes_are_reached_over_ssh_and_reach_each_other(top: pathlib.Path) -> N
     assert set(os.listdir("/sys/class/net")) >= {BRIDGE, "node1", "node2"}
 
 
-def test_a_node_has_never_seen_cni(top: pathlib.Path) -> None:
+def test_a_node_starts_without_cni(top: pathlib.Path) -> None:
     fleet(top, "up", "1")
     assert (
         log_in(top, "node1", "ls -d /etc/cni /opt/cni /var/lib/cni /usr/lib/cni /run/netns 2>/dev/null || true") == ""
     )
 
 
-# On a machine that a container runtime uses, and with a node that makes the same directories. $1: where the machine's
+# On a machine with a container runtime, and a node that creates the same directories. $1: where the machine's
 # root file system is put together, $2: the program, $3: the fleet's directory.
 INHABITED = """
 set -e
@@ -105,7 +105,7 @@ mkdir -p "/proc/$(cut -d " " -f 1 "$3/nodes/node1/process")/root/var/lib/cni/res
     subprocess.run(["stat", "-f", "-c", "%T", "/"], capture_output=True, text=True, check=True).stdout == "overlayfs\n",
     reason="the machine's root is an overlay, and with a third one they are stacked too deep",
 )
-def test_what_the_machine_has_of_cni_does_not_count(top: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_the_machines_files_of_cni_are_hidden(top: pathlib.Path, tmp_path: pathlib.Path) -> None:
     script = ["sh", "-c", INHABITED, "sh", str(tmp_path), str(PROGRAM), str(top)]
     argv = ["unshare", "--mount", "--propagation", "private", *script]
     done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=60)
@@ -113,7 +113,7 @@ def test_what_the_machine_has_of_cni_does_not_count(top: pathlib.Path, tmp_path:
     assert changes[2:] == ["+var/lib/cni drwxr-xr-x 0:0", "+var/lib/cni/results drwxr-xr-x 0:0"]
 
 
-def test_what_a_node_does_stays_there(top: pathlib.Path) -> None:
+def test_a_nodes_changes_stay_on_the_node(top: pathlib.Path) -> None:
     fleet(top, "up", "2")
     mess = "ip netns add red; ip link add cni0 type bridge; touch /etc/mess /var/mess /tmp/mess; sysctl -w net.ipv4.ip_forward=1"
     log_in(top, "node1", mess)
@@ -123,7 +123,7 @@ def test_what_a_node_does_stays_there(top: pathlib.Path) -> None:
     assert not pathlib.Path("/sys/class/net/cni0").exists()
 
 
-def test_a_node_may_not_touch_the_kernel_all_share(top: pathlib.Path) -> None:
+def test_a_node_cannot_change_the_shared_kernel(top: pathlib.Path) -> None:
     fleet(top, "up", "1")
     told = log_in(
         top, "node1", "echo 99999 2>&1 >/proc/sys/kernel/pid_max || echo refused; grep CapBnd /proc/self/status"
@@ -132,7 +132,7 @@ def test_a_node_may_not_touch_the_kernel_all_share(top: pathlib.Path) -> None:
     assert not int(told.split()[-1], 16) & sum(1 << number for number in (16, 17, 22, 25))
 
 
-def test_a_snapshot_shows_every_change_and_no_other(top: pathlib.Path) -> None:
+def test_a_snapshot_shows_every_change_and_nothing_else(top: pathlib.Path) -> None:
     fleet(top, "up", "2")
     fleet(top, "snapshot")
     log_in(
@@ -159,7 +159,7 @@ def test_a_lost_node_comes_back_with_its_disk_and_nothing_else(top: pathlib.Path
     assert log_in(top, "node2", "ls /etc/stays /run/netns 2>/dev/null; pidof sleep || true").split() == ["/etc/stays"]
 
 
-def test_an_inventory_names_those_that_are_there(top: pathlib.Path) -> None:
+def test_an_inventory_lists_existing_nodes(top: pathlib.Path) -> None:
     assert json.loads(fleet(top, "inventory"))["fleet"]["hosts"] == []
     fleet(top, "up", "2")
     told = json.loads(fleet(top, "inventory"))
@@ -174,7 +174,7 @@ def test_an_inventory_names_those_that_are_there(top: pathlib.Path) -> None:
         (["lose", "node9"], "there is no node 'node9': there are none"),
     ],
 )
-def test_it_refuses_in_one_sentence(top: pathlib.Path, command: list[str], told: str) -> None:
+def test_an_error_is_one_sentence(top: pathlib.Path, command: list[str], told: str) -> None:
     assert fleet(top, *command, status=125).startswith(f"fleet: {told}")
 
 
@@ -184,7 +184,7 @@ def test_a_second_fleet_does_not_disturb_the_first(top: pathlib.Path) -> None:
     assert log_in(top, "node1", "hostname").strip() == "node1"
 
 
-def test_archives_are_releases_and_always_the_same(tmp_path: pathlib.Path) -> None:
+def test_archives_look_like_releases_and_are_reproducible(tmp_path: pathlib.Path) -> None:
     first = archives.make(tmp_path / "a", tmp_path / "cache1")
     second = archives.make(tmp_path / "b", tmp_path / "cache2")
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]

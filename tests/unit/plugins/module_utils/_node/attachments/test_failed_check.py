@@ -98,7 +98,7 @@ def test_a_check_that_could_not_find_out_takes_nothing_away(
     node.patience = 0
     done = node.ensure(node.wanted(), dry_run=dry_run)
     assert (done.action, done.changed, done.after, node.commands()) == ("failed", False, AttachmentState(), ["CHECK"])
-    assert "it was left as it is, for this does not tell how it is" in str(done.error)
+    assert "kept as it is, because this error is no evidence of drift" in str(done.error)
 
 
 @pytest.mark.parametrize(("policy", "expected"), NEW.items())

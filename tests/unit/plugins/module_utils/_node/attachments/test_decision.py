@@ -1,0 +1,170 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A decision about one attachment follows from what is recorded, what is desired, and the policy alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
+from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.decision import (
+    NETWORK_CHANGED,
+    CheckReport,
+    Recorded,
+    Step,
+    decide,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    Check,
+    DesiredAttachment,
+    OnDrift,
+    Policy,
+)
+
+
+def content(**keys: object) -> bytes:
+    document = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "bridge"}], **keys}
+    return json.dumps(document).encode()
+
+
+def network(**keys: object) -> config.NetworkConfiguration:
+    return config.parse(content(**keys), "the file")
+
+
+RESULT = Result("1.0.0", {"cniVersion": "1.0.0"})
+ATTACHMENT = Attachment("net", "blue", "eth0", "/run/netns/blue", args={"K": "V"})
+RECORD = Record(ATTACHMENT, content(), RESULT, version="1.0.0", netns_identity="identity")
+INTENT = dataclasses.replace(RECORD, result=None, command="ADD")
+DESIRED = DesiredAttachment(ATTACHMENT, network=network())
+OTHER_ARGS = DESIRED._replace(attachment=dataclasses.replace(ATTACHMENT, args={"K": "W"}))
+RESTORED = DESIRED._replace(restoration=Restoration(("/opt/cni/bin",), 60.0))
+MISSING = DESIRED._replace(network=None, missing=CniError(Code.INVALID_CONFIG, "no network"))
+PROBLEM = DESIRED._replace(network=None, problem=CniError(Code.INVALID_ENVIRONMENT, "not a network namespace"))
+ABSENT = DesiredAttachment(ATTACHMENT, present=False)
+
+DRIFT = CheckReport(error=CniError(Code.LIMITED_CONNECTIVITY, "no route"), reason="no route")
+NO_EVIDENCE = CheckReport(error=CniError(Code.IO_FAILURE, "cannot read"), reason="cannot read")
+SOUND = CheckReport(examined=True)
+NEVER, DRY_RUN = Policy(check=Check.NEVER), Policy(dry_run=True)
+FAIL, REPORT = Policy(on_drift=OnDrift.FAIL), Policy(on_drift=OnDrift.REPORT)
+
+
+class Case(t.NamedTuple):
+    """Facts, and the decision that follows.
+
+    Attributes:
+        flags: Of the decision: ``u`` where it updates the record, ``r`` where it rolls back.
+    """
+
+    recorded: Recorded
+    desired: DesiredAttachment
+    policy: Policy
+    step: Step
+    reason: str = ""
+    error: str = ""
+    flags: str = ""
+
+
+IN_PLACE = Recorded(RECORD)
+BROKEN = Recorded(INTENT, "its record is broken")
+OTHER_NETNS = Recorded(RECORD, netns_change="its network namespace is gone")
+CASES = {
+    "nothing recorded, absent": Case(Recorded(), ABSENT, Policy(), Step.KEEP),
+    "recorded, absent": Case(IN_PLACE, ABSENT, Policy(), Step.REMOVE),
+    "broken, absent": Case(BROKEN, ABSENT, Policy(), Step.REMOVE, "its record is broken"),
+    "another netns, absent": Case(OTHER_NETNS, ABSENT, Policy(), Step.REMOVE),
+    "nothing recorded": Case(Recorded(), DESIRED, Policy(), Step.ADD),
+    "nothing recorded, never checked": Case(Recorded(), DESIRED, NEVER, Step.ADD),
+    "network missing": Case(IN_PLACE, MISSING, Policy(), Step.FAIL, error="no network"),
+    "network missing, dry run": Case(IN_PLACE, MISSING, DRY_RUN, Step.RECREATE),
+    "network missing, nothing recorded, dry run": Case(Recorded(), MISSING, DRY_RUN, Step.ADD),
+    "problem": Case(IN_PLACE, PROBLEM, Policy(), Step.FAIL, error="not a network namespace"),
+    "problem, dry run": Case(IN_PLACE, PROBLEM, DRY_RUN, Step.FAIL, error="not a network namespace"),
+    "broken": Case(BROKEN, DESIRED, Policy(), Step.RECREATE, "its record is broken"),
+    "broken, network missing": Case(BROKEN, MISSING, Policy(), Step.FAIL, "its record is broken", "no network"),
+    "another netns": Case(OTHER_NETNS, DESIRED, Policy(), Step.RECREATE, "its network namespace is gone"),
+    "another netns, never checked": Case(OTHER_NETNS, DESIRED, NEVER, Step.RECREATE, "its network namespace is gone"),
+    "another netns and other arguments": Case(
+        OTHER_NETNS, OTHER_ARGS, Policy(), Step.RECREATE, "its network namespace is gone"
+    ),
+    "other arguments": Case(IN_PLACE, OTHER_ARGS, Policy(), Step.RECREATE, "its arguments have changed", flags="r"),
+    "other arguments, never checked": Case(
+        IN_PLACE, OTHER_ARGS, NEVER, Step.RECREATE, "its arguments have changed", flags="r"
+    ),
+    "another path and other arguments": Case(
+        Recorded(RECORD, "another path"), OTHER_ARGS, Policy(), Step.RECREATE, "another path", flags="r"
+    ),
+    "another configuration": Case(
+        IN_PLACE,
+        DESIRED._replace(network=network(plugins=[{"type": "ptp"}])),
+        Policy(),
+        Step.RECREATE,
+        NETWORK_CHANGED,
+        flags="r",
+    ),
+    "GC forbidden since": Case(
+        IN_PLACE, DESIRED._replace(network=network(disableGC=True)), NEVER, Step.KEEP, flags="u"
+    ),
+    "in place": Case(IN_PLACE, DESIRED, Policy(), Step.CHECK),
+    "in place, drift only": Case(IN_PLACE, DESIRED, Policy(check=Check.DRIFT), Step.CHECK),
+    "in place, changed only": Case(IN_PLACE, DESIRED, Policy(check=Check.CHANGED), Step.KEEP),
+    "in place, never checked": Case(IN_PLACE, DESIRED, NEVER, Step.KEEP),
+    "in place, restored from now on": Case(IN_PLACE, RESTORED, NEVER, Step.KEEP, flags="u"),
+    "in place, restored from now on, to check": Case(IN_PLACE, RESTORED, Policy(), Step.CHECK, flags="u"),
+    "sound": Case(IN_PLACE._replace(check=SOUND), DESIRED, Policy(), Step.KEEP),
+    "sound, restored from now on": Case(IN_PLACE._replace(check=SOUND), RESTORED, Policy(), Step.KEEP, flags="u"),
+    "drift": Case(IN_PLACE._replace(check=DRIFT), DESIRED, Policy(), Step.RECREATE, "no route"),
+    "drift, fail": Case(IN_PLACE._replace(check=DRIFT), DESIRED, FAIL, Step.FAIL, "no route", "no route"),
+    "drift, report": Case(IN_PLACE._replace(check=DRIFT), DESIRED, REPORT, Step.KEEP, "no route", "no route"),
+    "drift, report, restored from now on": Case(
+        IN_PLACE._replace(check=DRIFT), RESTORED, REPORT, Step.KEEP, "no route", "no route", "u"
+    ),
+    "no evidence": Case(
+        IN_PLACE._replace(check=NO_EVIDENCE), DESIRED, Policy(), Step.FAIL, "cannot read", "kept as it is"
+    ),
+    "no evidence, report": Case(
+        IN_PLACE._replace(check=NO_EVIDENCE), DESIRED, REPORT, Step.KEEP, "cannot read", "cannot read"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_decision_follows_from_the_facts(case: Case) -> None:
+    decision = decide(case.recorded, case.desired, case.policy)
+    flags = f"{'u' if decision.updates_record else ''}{'r' if decision.rolls_back else ''}"
+    assert (decision.step, decision.reason, flags) == (case.step, case.reason, case.flags)
+    assert case.error in str(decision.error)
+    assert (decision.error is None) == (not case.error)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_check_mode_decides_the_same(case: Case) -> None:
+    """Only what another task may be about to create is no error in check mode."""
+    if case.desired.missing is None:
+        predicted, decided = (
+            decide(case.recorded, case.desired, case.policy._replace(dry_run=it)) for it in (True, False)
+        )
+        assert predicted._replace(error=None) == decided._replace(error=None)
+        assert str(predicted.error) == str(decided.error)
+
+
+def test_record_to_check_has_the_operations_that_the_network_forbids_now() -> None:
+    desired = DESIRED._replace(network=network(disableCheck=True))
+    decision = decide(IN_PLACE, desired, Policy())
+    assert decision.record is not None
+    assert decision.record.network().disable_check
+
+
+def test_attachment_that_is_recreated_is_deleted_as_recorded() -> None:
+    desired = DESIRED._replace(network=network(disableCheck=True))
+    assert decide(IN_PLACE._replace(check=DRIFT), desired, Policy()).record is RECORD

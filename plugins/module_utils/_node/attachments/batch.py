@@ -55,7 +55,8 @@ def reconcile_all(
     Returns:
         The results of those that were reconciled, in the order given.
     """
-    results = [reconciler.check_unchanged(item) for item in desired]
+    fast_path = reconciler.check_unchanged if reconciler.has_fast_path else lambda dummy: None
+    results = [fast_path(item) for item in desired]
     containers: dict[str, list[int]] = {}
     for position, item in enumerate(desired):
         if results[position] is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import threading
 import time
 import typing as t
 
@@ -28,7 +29,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.decisio
     Step,
     decide,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.prerequisites import Prerequisites
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import RecordedState
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     Action,
@@ -40,6 +40,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Execution
+    from ansible_collections.cni.node.plugins.module_utils._node.attachments.prerequisites import Prerequisites
 
 
 class Reconciler:
@@ -57,7 +58,10 @@ class Reconciler:
         self._policy = policy
         self._state = RecordedState(runtime, conf_dir)
         self._checker = Checker(runtime, policy)
-        self._prerequisites = Prerequisites(self._state, policy, listed, self._valid)
+        self._listed = listed
+        self._loading = threading.Lock()
+        self._prerequisites: Prerequisites | None = None
+        self.has_fast_path = policy.check != Check.ALWAYS
         self._execution: type[Execution] | None = None  # of a subclass that runs ADD in a way of its own
 
     def check_unchanged(self, desired: DesiredAttachment) -> AttachmentResult | None:
@@ -65,7 +69,7 @@ class Reconciler:
 
         No lock is needed: a run that changes an attachment writes an intent first.
         """
-        if not desired.present or desired.problem is not None or self._policy.check == Check.ALWAYS:
+        if not desired.present or desired.problem is not None:
             return None
         started = time.monotonic()
         try:
@@ -132,15 +136,29 @@ class Reconciler:
             decision = decide(recorded, desired, self._policy)
         if decision.step is Step.KEEP and not decision.updates_record:
             return _kept(desired, recorded, decision)
-        # A converged run loads neither.
+        return self._carry_out(desired, recorded, decision, replacement)
+
+    def _carry_out(
+        self,
+        desired: DesiredAttachment,
+        recorded: Recorded,
+        decision: Decision,
+        replacement: DesiredAttachment | None,
+    ) -> AttachmentResult:
+        """Carry a decision out, or predict its result in a dry run; a converged run loads none of these modules."""
+        from ansible_collections.cni.node.plugins.module_utils._node.attachments.prerequisites import Prerequisites
+
+        with self._loading:  # one object for all attachments, because it reads the node's ports once
+            tools = self._prerequisites or Prerequisites(self._state, self._policy, self._listed, self._valid)
+            self._prerequisites = tools
         if self._policy.dry_run:
             from ansible_collections.cni.node.plugins.module_utils._node.attachments.prediction import Prediction
 
-            return Prediction(self._prerequisites, self._checker, desired, recorded, decision).carry_out(replacement)
+            return Prediction(tools, self._checker, desired, recorded, decision).carry_out(replacement)
         from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Execution
 
         execution = self._execution or Execution
-        return execution(self._prerequisites, self._checker, desired, recorded, decision).carry_out(replacement)
+        return execution(tools, self._checker, desired, recorded, decision).carry_out(replacement)
 
     def _looked_up(self, desired: DesiredAttachment) -> DesiredAttachment:
         """Return the desired attachment with its network's configuration, or with what is wrong or missing."""

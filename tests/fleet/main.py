@@ -66,9 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.command == "down":
         life.down(fleet)
     elif arguments.command == "lose":
-        life.lose(_named(fleet, arguments.nodes))
+        life.lose(_select(fleet, arguments.nodes))
     elif arguments.command == "start":
-        life.start([one for one in _named(fleet, arguments.nodes) if not life.pid_of(one)])
+        life.start([one for one in _select(fleet, arguments.nodes) if not life.pid_of(one)])
     elif arguments.command == "inventory":
         print(json.dumps(inventory(fleet), indent=2))
     elif arguments.command == "archives":
@@ -86,7 +86,7 @@ def _compare(nodes: t.Sequence[Place], ignored: t.Sequence[str], without: t.Sequ
     return 1 if difference else 0
 
 
-def _named(fleet: pathlib.Path, names: t.Sequence[str]) -> list[Place]:
+def _select(fleet: pathlib.Path, names: t.Sequence[str]) -> list[Place]:
     return [place(fleet, name) for name in names]
 
 

@@ -30,7 +30,7 @@ VOLATILE = re.compile(r"/(conf|neigh)/(?!all/|default/)|nf_conntrack_count|/rout
 
 def take(nodes: t.Sequence[Place]) -> None:
     for node in nodes:
-        _kept(node).write_text(json.dumps(state(node).sections), encoding="utf-8")
+        _snapshot_file(node).write_text(json.dumps(state(node).sections), encoding="utf-8")
 
 
 def compare(nodes: t.Sequence[Place], ignored: t.Sequence[str] = (), without: t.Sequence[str] = ()) -> str:
@@ -38,9 +38,9 @@ def compare(nodes: t.Sequence[Place], ignored: t.Sequence[str] = (), without: t.
     pattern = "|".join(ignored) or r"(?!)"
     told = []
     for node in nodes:
-        if not _kept(node).exists():
+        if not _snapshot_file(node).exists():
             raise FleetRefused(f"there is no snapshot of {node.name}: take one first")
-        before = State(json.loads(_kept(node).read_text(encoding="utf-8")))
+        before = State(json.loads(_snapshot_file(node).read_text(encoding="utf-8")))
         difference = _counting(before, pattern, without).difference(_counting(state(node), pattern, without))
         told += [f"{node.name}:\n{difference}\n"] if difference else []
     return "".join(told)
@@ -55,7 +55,7 @@ def state(node: Place) -> State:
     return State({**_inside(node), "files": files(node.upper, machine(node.fleet), UNSEEN)})
 
 
-def _kept(node: Place) -> pathlib.Path:
+def _snapshot_file(node: Place) -> pathlib.Path:
     return node.top / "snapshot.json"
 
 

@@ -144,7 +144,7 @@ def shadow(path: str, host: int, layers: str) -> None:
     mount("overlay", path, "overlay", data=f"lowerdir={behind},upperdir={upper},workdir={work}")
 
 
-def kept_directory() -> tuple[str, int] | None:
+def output_directory() -> tuple[str, int] | None:
     path = os.environ.get("CNI_SANDBOX_OUT")
     if not path:
         return None
@@ -155,7 +155,7 @@ def kept_directory() -> tuple[str, int] | None:
 
 def make_file_systems() -> None:
     mount("none", "/", flags=MS_REC | MS_PRIVATE)
-    kept, hosts = kept_directory(), shadowed_mounts()
+    kept, hosts = output_directory(), shadowed_mounts()
     here = os.getcwd()
     mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700")
     for path, host in hosts.items():

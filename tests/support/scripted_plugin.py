@@ -57,7 +57,7 @@ def read_stdin(answer: dict[str, t.Any]) -> str:
     return ""
 
 
-def given_environment() -> list[str]:
+def read_environment() -> list[str]:
     """Return the runtime's environment, duplicates included, without this interpreter's additions."""
     with open("/proc/self/environ", encoding="utf-8", errors="surrogateescape") as environ:
         return environ.read().split("\0")[:-1]
@@ -129,7 +129,7 @@ def wait_for_release(gate: str) -> None:
 def main() -> None:
     answer = choose()
     stdin = read_stdin(answer)
-    log("start", environ=given_environment(), stdin=stdin)
+    log("start", environ=read_environment(), stdin=stdin)
     if answer.get("hold"):
         wait_for_release(answer["hold"])
     if answer.get("grandchild"):

@@ -102,7 +102,7 @@ def mount_lines() -> Lines:
 
 
 def _rules(*command: str) -> Lines:
-    """Return the rules without counters and timestamps, or nothing if the tool is not installed."""
+    """Return the rules without counters and timestamps; empty if the tool is not installed."""
     if not shutil.which(command[0]):
         return []
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -18,15 +18,17 @@ _TOP = "|".join(sorted(re.escape(path.name) for path in ROOT.iterdir() if path.i
 NAMED = re.compile(rf"`((?:{_TOP})/[\w./-]+)`")
 
 
-def named_paths(text: str) -> list[str]:
+def list_named_paths(text: str) -> list[str]:
     return NAMED.findall(text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_path_in_the_documentation_exists(page: pathlib.Path) -> None:
-    missing = [path for path in named_paths(page.read_text(encoding="utf-8")) if not (ROOT / path).exists()]
+    missing = [path for path in list_named_paths(page.read_text(encoding="utf-8")) if not (ROOT / path).exists()]
     assert missing == []
 
 
 def test_a_path_is_found_in_a_sentence() -> None:
-    assert named_paths("The tests in `tests/unit/nowhere.py`, `make test` and `/etc/cni`.") == ["tests/unit/nowhere.py"]
+    assert list_named_paths("The tests in `tests/unit/nowhere.py`, `make test` and `/etc/cni`.") == [
+        "tests/unit/nowhere.py"
+    ]

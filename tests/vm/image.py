@@ -60,7 +60,7 @@ def _install(root: pathlib.Path) -> None:
 def mirror() -> str:
     """Return the mirror from which apt would get the suite."""
     form = "$(CODENAME) $(COMPONENT) $(REPO_URI)"
-    for line in _told(["apt-get", "indextargets", "--format", form, "Created-By: Packages"]).splitlines():
+    for line in _read_output(["apt-get", "indextargets", "--format", form, "Created-By: Packages"]).splitlines():
         suite, component, address = line.split()
         if (suite, component) == (recipe.SUITE, "main"):
             return address
@@ -68,7 +68,7 @@ def mirror() -> str:
 
 
 def _proxy() -> dict[str, str]:
-    told = _told(["apt-config", "shell", "http_proxy", "Acquire::http::Proxy"]).strip()
+    told = _read_output(["apt-config", "shell", "http_proxy", "Acquire::http::Proxy"]).strip()
     name, dummy, value = told.partition("=")
     return {name: value.strip("'")} if value.strip("'") else {}
 
@@ -105,7 +105,7 @@ def _pack(root: pathlib.Path, out: pathlib.Path) -> None:
     _run(["mke2fs", "-q", "-F", "-t", "ext4", "-d", root, out / "disk.img"])
 
 
-def _told(argv: t.Sequence[str]) -> str:
+def _read_output(argv: t.Sequence[str]) -> str:
     try:
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     except OSError as error:

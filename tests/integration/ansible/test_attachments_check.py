@@ -93,9 +93,9 @@ def test_a_failed_check_right_after_add(node: EngineNode, project: Project) -> N
 
 def test_check_is_skipped_if_disabled_or_unknown_to_the_version(node: EngineNode, project: Project) -> None:
     open_network(node, "disabled", CHECK=COMPLAINS)
-    node.write({**_written(node, "disabled"), "disableCheck": True})
+    node.write({**_read_conflist(node, "disabled"), "disableCheck": True})
     open_network(node, "older", CHECK=COMPLAINS)
-    node.write({**_written(node, "older"), "cniVersion": "0.3.1"})
+    node.write({**_read_conflist(node, "older"), "cniVersion": "0.3.1"})
     wanted = {"attachments": [{"network": name, "netns": name} for name in ("disabled", "older")]}
     make = task("namespaces", "cni.node.netns", {"names": ["disabled", "older"]})
     done = project.play([make, *thrice("attach", ATTACHMENTS, wanted)]).require_converged("attach")
@@ -108,5 +108,5 @@ def _error(name: str) -> str:
     return f"plugin lab-{name} failed (CHECK): not as it was; the cable is out\nCHECK by {path}: exit status 1"
 
 
-def _written(node: EngineNode, name: str) -> Json:
+def _read_conflist(node: EngineNode, name: str) -> Json:
     return dict(json.loads((node.conf_dir / f"10-{name}.conflist").read_text(encoding="utf-8")))

@@ -19,7 +19,7 @@ CONFLISTS = "cni.node.conflists"
 LOOPBACK: Json = {"type": "loopback"}
 
 
-def named(name: str, *plugins: Json, **keys: object) -> Json:
+def network_named(name: str, *plugins: Json, **keys: object) -> Json:
     return {**reference_networks.network(*(plugins or (LOOPBACK,)), name=name), **keys}
 
 
@@ -27,7 +27,7 @@ def test_a_network_may_be_data_text_or_a_single_plugin(node: EngineNode, project
     text = '{"cniVersion": "1.0.0",   "name": "raw", "plugins": [{"type": "loopback", "big": 9007199254740993}]}'
     items: list[Json] = [
         {"config": reference_networks.full() | {"name": "db"}},
-        {"config": named("list"), "filename": "my-own.conflist", "priority": 99},
+        {"config": network_named("list"), "filename": "my-own.conflist", "priority": 99},
         {"content": text, "name": "raw", "priority": 5, "state": "present"},
         {"config": reference_networks.single(LOOPBACK, "0.4.0", "old")},
         {"config": reference_networks.single(LOOPBACK, "", "older"), "filename": "older.json"},
@@ -51,9 +51,9 @@ def test_a_network_may_be_data_text_or_a_single_plugin(node: EngineNode, project
 
 
 def test_priority_moves_a_file_and_content_is_replaced_in_place(node: EngineNode, project: Project) -> None:
-    changed = named("a", {"type": "loopback", "mtu": 1400})
+    changed = network_named("a", {"type": "loopback", "mtu": 1400})
     steps: dict[str, Json] = {
-        "write": {"config": named("a")},
+        "write": {"config": network_named("a")},
         "change": {"config": changed},
         "move": {"config": changed, "priority": 7},
         "rename": {"config": changed, "filename": "zz.conflist"},
@@ -71,7 +71,7 @@ def test_priority_moves_a_file_and_content_is_replaced_in_place(node: EngineNode
 
 def test_the_mode_is_repaired_in_a_custom_directory(node: EngineNode, project: Project) -> None:
     directory = pathlib.Path("/etc/cni/mine/net.d")
-    wanted: Json = {"conflists": [{"config": named("a")}], "conf_dir": str(directory), "mode": "0600"}
+    wanted: Json = {"conflists": [{"config": network_named("a")}], "conf_dir": str(directory), "mode": "0600"}
     path = directory / "10-a.conflist"
     node.run("conflists", **wanted).succeeded()
     path.chmod(0o666)
@@ -82,19 +82,19 @@ def test_the_mode_is_repaired_in_a_custom_directory(node: EngineNode, project: P
 
 
 def test_a_network_is_removed_by_name_and_a_file_by_filename(node: EngineNode, project: Project) -> None:
-    node.write(named("b"), "20-by-somebody-else.conflist")
+    node.write(network_named("b"), "20-by-somebody-else.conflist")
     node.write(reference_networks.single(LOOPBACK, "0.4.0", "b"), "30-b.conf")
-    node.write(named("c"))
+    node.write(network_named("c"))
     (node.conf_dir / "broken.conf").write_text("{", encoding="utf-8")
-    node.run("conflists", conflists=[{"config": named(name)} for name in ("a", "b", "d")]).succeeded()
+    node.run("conflists", conflists=[{"config": network_named(name)} for name in ("a", "b", "d")]).succeeded()
     remove = {
         "conflists": [
-            {"config": named("a"), "state": "absent"},
+            {"config": network_named("a"), "state": "absent"},
             {"name": "b", "state": "absent"},
             {"filename": "broken.conf", "state": "absent"},
             {"filename": "none.conflist", "state": "absent"},
             {"name": "nobody", "state": "absent"},
-            {"config": named("e")},
+            {"config": network_named("e")},
         ]
     }
     played = project.play(thrice("remove", CONFLISTS, remove), "--diff")
@@ -110,10 +110,10 @@ def test_a_network_is_removed_by_name_and_a_file_by_filename(node: EngineNode, p
 
 
 def test_purge_removes_only_unchanged_files_of_this_collection(node: EngineNode, project: Project) -> None:
-    node.write(named("foreign"), "00-foreign.conflist")
+    node.write(network_named("foreign"), "00-foreign.conflist")
     (node.conf_dir / "README").write_text("keep me\n", encoding="utf-8")
-    same = node.write(named("same"), "10-same.conflist")
-    items = {name: {"config": named(name)} for name in ("kept", "dropped", "edited")}
+    same = node.write(network_named("same"), "10-same.conflist")
+    items = {name: {"config": network_named(name)} for name in ("kept", "dropped", "edited")}
     adopted = {"content": same.read_text(encoding="utf-8")}
     written = node.run("conflists", conflists=[*items.values(), adopted]).succeeded().result
     assert [one["action"] for one in written["conflists"]] == ["created", "created", "created", "unchanged"]
@@ -143,10 +143,10 @@ def test_purge_removes_only_unchanged_files_of_this_collection(node: EngineNode,
 
 
 def test_an_edited_file_stays_when_its_network_moves_and_causes_a_warning(node: EngineNode, project: Project) -> None:
-    node.run("conflists", conflists=[{"config": named("a")}]).succeeded()
+    node.run("conflists", conflists=[{"config": network_named("a")}]).succeeded()
     old = node.conf_dir / "10-a.conflist"
-    old.write_text(json.dumps(named("a", disableCheck=True)), encoding="utf-8")
-    played = project.play(thrice("move", CONFLISTS, {"conflists": [{"config": named("a"), "priority": 20}]}))
+    old.write_text(json.dumps(network_named("a", disableCheck=True)), encoding="utf-8")
+    played = project.play(thrice("move", CONFLISTS, {"conflists": [{"config": network_named("a"), "priority": 20}]}))
     moved = played.succeeded().require_converged("move")
     assert moved.files == {"20-a.conflist": "created"}
     told = f"{old} and {node.conf_dir}/20-a.conflist define network a; runtimes use the first of these"
@@ -162,8 +162,8 @@ def test_the_plugin_directory_beside_a_file_belongs_to_its_network(node: EngineN
     empty = {"cniVersion": "1.1.0", "name": "b"}
     played = project.play(
         [
-            task("probed", CONFLISTS, {"conflists": [{"config": named("a")}]}),
-            task("without", CONFLISTS, {"conflists": [{"config": named("a", loadOnlyInlinedPlugins=True)}]}),
+            task("probed", CONFLISTS, {"conflists": [{"config": network_named("a")}]}),
+            task("without", CONFLISTS, {"conflists": [{"config": network_named("a", loadOnlyInlinedPlugins=True)}]}),
             task("no plugin anywhere", CONFLISTS, {"conflists": [{"config": empty}]}),
             task("only beside", CONFLISTS, {"conflists": [{"config": {**empty, "name": "a"}}], "probe": False}),
         ]

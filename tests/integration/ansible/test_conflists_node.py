@@ -11,7 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.filter.result_findings import result_findings
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
-from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, named
+from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, network_named
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
@@ -37,13 +37,13 @@ def prepare() -> None:
 
 
 def routed(name: str, subnet: str, bridge: str = "") -> Json:
-    return named(
+    return network_named(
         name, reference_networks.bridge(bridge=bridge or f"br-{name}", ipam=reference_networks.host_local(subnet))
     )
 
 
 def on_lan(name: str, plugin_type: str = "macvlan", **keys: t.Any) -> Json:
-    return named(name, {"type": plugin_type, "master": "lan0", **keys})
+    return network_named(name, {"type": plugin_type, "master": "lan0", **keys})
 
 
 def codes(result: Json, level: str = "node") -> dict[str, str]:
@@ -56,8 +56,8 @@ def codes(result: Json, level: str = "node") -> dict[str, str]:
 
 
 WRONG: t.Final[dict[str, Json]] = {
-    "missing-plugin /plugins/0/type": named("a", {"type": "acme"}),
-    "incompatible-plugin /plugins/0/type": named("b", {"type": "old"}),
+    "missing-plugin /plugins/0/type": network_named("a", {"type": "acme"}),
+    "incompatible-plugin /plugins/0/type": network_named("b", {"type": "old"}),
     "missing-link /plugins/0/master": on_lan("c", master="lan7"),
     "mtu-above-master /plugins/0/mtu": on_lan("d", "ipvlan", mtu=1500),
     "address-taken /plugins/0/ipam/ranges/0/0": on_lan("e", ipam=reference_networks.host_local("192.168.7.0/24")),
@@ -67,7 +67,7 @@ WRONG: t.Final[dict[str, Json]] = {
     "overlaps-route /plugins/0/ipam/ranges/0/0  ": routed("i", "fd00:8::/64"),
 }
 SUSPICIOUS: t.Final[dict[str, Json]] = {
-    "missing-device /plugins/0/device": named("j", {"type": "host-device", "device": "lan7"}),
+    "missing-device /plugins/0/device": network_named("j", {"type": "host-device", "device": "lan7"}),
     "inside-route /plugins/0/ipam/ranges/0/0": routed("k", "192.168.7.128/25"),
     "idle-bridge /plugins/0/ipam/ranges/0/0": routed("l", "172.18.0.0/16"),
 }
@@ -81,8 +81,8 @@ LYING_ABOUT: t.Final = {
 
 def litter(node: EngineNode) -> None:
     node.plugins.write("old", versions=["0.4.0"])
-    node.write(named("first"), "05-first.conflist")
-    node.write(named("j"), "90-j.conflist")
+    node.write(network_named("first"), "05-first.conflist")
+    node.write(network_named("j"), "90-j.conflist")
     node.write(routed("there", "10.50.0.0/24"), "50-there.conflist")
     (node.conf_dir / "40-broken.conf").write_text("{", encoding="utf-8")
     (node.conf_dir / ".ansible_tmpx1y2z3-net.conflist").write_text("", encoding="utf-8")
@@ -108,7 +108,7 @@ def test_all_findings_of_a_node_are_reported_in_one_run_and_nothing_is_written(n
 def test_node_warnings_are_shown_once_beside_the_controllers(node: EngineNode, project: Project) -> None:
     prepare()
     litter(node)
-    odd = named("j", {"type": "loopback", "colour": "red"})
+    odd = network_named("j", {"type": "loopback", "colour": "red"})
     items: Json = {"conflists": [{"config": odd}]}
     strict = {**items, "validate": {"strict": True, "levels": ["node"]}}
     played = project.play(
@@ -128,24 +128,27 @@ def test_node_warnings_are_shown_once_beside_the_controllers(node: EngineNode, p
     done = played.require_converged("lax")
     assert codes(done.result, "schema") == {"conflists[0] unknown-key /plugins/0/colour": "warning"}
     assert set(codes(done.result)) == LYING_ABOUT
-    assert _told(done) == 5
+    assert _count_warnings(done) == 5
     assert codes(played["elsewhere"].result, "schema") == codes(played["elsewhere"].result) == {}
     played["strict"].require_no_change().require_failure("4 errors in network configurations")
     missing = played["missing"]
     missing.require_no_change().require_failure("/plugins/0/type: plugin 'acme' is not installed")
-    assert (_told(missing), codes(missing.result)["10-a.conflist missing-plugin /plugins/0/type"]) == (3, "error")
+    assert (_count_warnings(missing), codes(missing.result)["10-a.conflist missing-plugin /plugins/0/type"]) == (
+        3,
+        "error",
+    )
     assert codes(played["to come"].ok().result)["10-z.conflist missing-link /plugins/0/master"] == "warning"
 
 
-def _told(done: TaskRun) -> int:
+def _count_warnings(done: TaskRun) -> int:
     assert len(set(done.warnings)) == len(done.warnings)
     return len(done.warnings)
 
 
 def test_a_networks_own_interfaces_and_routes_are_no_finding(node: EngineNode) -> None:
     prepare()
-    ptp = named("ptp", {**reference_networks.PTP, "ipMasq": False})
-    device = named("device", {"type": "host-device", "device": "spare0"})
+    ptp = network_named("ptp", {**reference_networks.PTP, "ipMasq": False})
+    device = network_named("device", {"type": "host-device", "device": "spare0"})
     subprocess.run(["ip", "link", "add", "spare0", "type", "veth", "peer", "name", "other"], check=True)
     configs = [routed("bridge", "10.1.0.0/16"), ptp, device]
     items = [{"config": config} for config in configs]

@@ -13,7 +13,7 @@ import textwrap
 from ansible.parsing.vault import VaultLib, VaultSecret
 
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task
-from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, named
+from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, network_named
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
@@ -24,29 +24,29 @@ def test_plugins_are_probed_before_a_file_is_written(node: EngineNode, project: 
     node.plugins.write("hanging", VERSION=ScriptedAnswer(hang="yes"))
     node.plugins.write("broken", VERSION=ScriptedAnswer(stdout="hello", exit=3))
     bad: dict[str, tuple[Json, tuple[str, ...]]] = {
-        "missing": (named("a", {"type": "missing"}), ("plugin 'missing' is not installed", "/usr/libexec/cni")),
+        "missing": (network_named("a", {"type": "missing"}), ("plugin 'missing' is not installed", "/usr/libexec/cni")),
         "delegated": (
-            named("a", reference_networks.bridge(ipam={"type": "my-ipam"})),
+            network_named("a", reference_networks.bridge(ipam={"type": "my-ipam"})),
             ("plugin 'my-ipam' is not installed",),
         ),
         "old": (
-            named("a", {"type": "loopback"}, {"type": "old"}),
+            network_named("a", {"type": "loopback"}, {"type": "old"}),
             ("/plugins/1/type: old supports 0.3.1, 0.4.0, and not 1.0.0; ", "(incompatible-plugin)"),
         ),
         "hanging": (
-            named("a", {"type": "hanging"}),
+            network_named("a", {"type": "hanging"}),
             ("plugin hanging failed (VERSION): ran out of time (limit 0.5 s)",),
         ),
-        "broken": (named("a", {"type": "broken"}), ("plugin broken failed (VERSION): exit status 3", "hello")),
+        "broken": (network_named("a", {"type": "broken"}), ("plugin broken failed (VERSION): exit status 3", "hello")),
     }
-    good = {"config": named("good")}
+    good = {"config": network_named("good")}
     tasks = [
         task(name, CONFLISTS, {"conflists": [good, {"config": config}], "timeout": 0.5 if name == "hanging" else 60})
         for name, (config, dummy) in bad.items()
     ]
     unprobed = {"conflists": [{"config": {**bad["missing"][0], "name": "b"}}], "probe": False}
-    elsewhere = {"conflists": [{"config": named("c")}], "plugin_dirs": ["/opt/cni/none"]}
-    spoken = {"conflists": [{"config": named("d", {"type": "old"}, cniVersions=["0.4.0"])}]}
+    elsewhere = {"conflists": [{"config": network_named("c")}], "plugin_dirs": ["/opt/cni/none"]}
+    spoken = {"conflists": [{"config": network_named("d", {"type": "old"}, cniVersions=["0.4.0"])}]}
     tasks += [
         task("in check mode", CONFLISTS, {"conflists": [{"config": bad["old"][0]}]}, check_mode=True),
         task("plugin_dirs", CONFLISTS, elsewhere),
@@ -65,25 +65,25 @@ def test_plugins_are_probed_before_a_file_is_written(node: EngineNode, project: 
 
 
 def test_one_invalid_item_prevents_all_writing(project: Project) -> None:
-    good = {"config": named("good")}
+    good = {"config": network_named("good")}
     bad: dict[str, tuple[Json, str]] = {
         "text": (
             {"content": '{\n  "name": "a",\n  oops\n}'},
             "conflists[1], line 3: this is not valid JSON: line 3, column 3: ",
         ),
         "data": (
-            {"config": named("a", {"type": "../loopback"})},
+            {"config": network_named("a", {"type": "../loopback"})},
             "conflists[1]: /plugins/0/type: '../loopback' is not a plugin type",
         ),
         "date": (
-            {"config": named("a", day=datetime.date(2024, 1, 1))},
+            {"config": network_named("a", day=datetime.date(2024, 1, 1))},
             "conflists[1]: this cannot be written as JSON: ",
         ),
         "twice": (
-            {"config": named("good"), "priority": 20},
+            {"config": network_named("good"), "priority": 20},
             "conflists[1]: /name: the network 'good' is defined by conflists[0] too",
         ),
-        "two forms": ({"config": named("a"), "content": "{}"}, "mutually exclusive"),
+        "two forms": ({"config": network_named("a"), "content": "{}"}, "mutually exclusive"),
     }
     tasks = [task(name, CONFLISTS, {"conflists": [good, item]}) for name, (item, dummy) in bad.items()]
     played = project.play(tasks)

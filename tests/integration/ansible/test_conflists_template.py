@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task, thrice
-from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, named
+from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, network_named
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 BUILTIN = "ansible.builtin.template"
@@ -102,7 +102,7 @@ def test_a_template_that_cannot_be_rendered_reaches_no_node(project: Project) ->
     typed = project.write("templates/typed.j2", '{"cniVersion": "1.0.0", "name": "a", "plugins": [{"type": "a/b"}]}')
     project.write("templates/undefined.j2", '{"name": "{{ no_such_variable }}"}')
     project.write("templates/syntax.j2", '{"name": "{{ name"}')
-    good = {"config": named("good")}
+    good = {"config": network_named("good")}
     bad = {
         "broken": (
             f"conflists[1]: template {broken}, rendered",
@@ -120,7 +120,7 @@ def test_a_template_that_cannot_be_rendered_reaches_no_node(project: Project) ->
         task(name, CONFLISTS, {"conflists": [good, {"template": f"{name}.j2", "vars": {"name": '"a"'}}]})
         for name in bad
     ]
-    both = {"template": "typed.j2", "config": named("a")}
+    both = {"template": "typed.j2", "config": network_named("a")}
     absent = {"template": "none.j2", "name": "good", "state": "absent"}
     tasks += [
         task("two forms", CONFLISTS, {"conflists": [both]}),

@@ -53,7 +53,7 @@ def _lan(project: Project, ipam: object, **hosts: Json) -> Json:
     return {**UNMANAGED, "cni_node_verify": False}
 
 
-def _refused_once(played: PlaybookRun) -> str:
+def _require_one_refusal(played: PlaybookRun) -> str:
     assert played.status != 0
     assert _own(played) == [], played.output
     assert played.output.count("fatal: [") == 1, played.output
@@ -67,7 +67,7 @@ def test_shared_addresses_are_refused_before_any_node_is_changed(
     project: Project, playbook: str, options: list[str]
 ) -> None:
     variables = _lan(project, {"subnet": "192.168.77.0/24"})
-    said = _refused_once(project.run(playbook, *options, **variables))
+    said = _require_one_refusal(project.run(playbook, *options, **variables))
     for other, node in (("three", "one"), ("two", "one"), ("two", "three")):
         assert f"of the network 'lan' on {other} overlaps with 192.168.77.1 to 192.168.77.254 on {node} " in said
 
@@ -79,7 +79,7 @@ def test_remove_works_on_nodes_that_share_addresses(project: Project) -> None:
 
 def test_the_addresses_of_a_node_out_of_reach_are_compared(project: Project) -> None:
     variables = _lan(project, {"subnet": "192.168.77.0/24"}, three=UNREACHABLE)
-    _refused_once(project.run(PROVISION, **variables))
+    _require_one_refusal(project.run(PROVISION, **variables))
 
 
 def test_a_variable_that_cannot_be_evaluated_is_named_and_does_not_fail_the_play(project: Project) -> None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The module gc on what the real plugins leave: found with its evidence, collected once, and nothing of others touched."""
+"""The module gc on leaks of the real plugins: found with evidence, removed once, and nothing foreign is changed."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ LEASES = pathlib.Path("/var/lib/cni/networks")
 NOW: Json = {"min_age": 0}
 
 
-def collected(project: Project, **arguments: t.Any) -> TaskRun:
+def collect(project: Project, **arguments: t.Any) -> TaskRun:
     """Collect the node's leaks. Check mode predicts them, and a second run finds none."""
     return project.play(thrice("gc", GC, arguments)).require_converged("gc").ok()
 
 
-def found(done: TaskRun) -> dict[str, str]:
-    """What became of each thing that was found."""
+def finding_actions(done: TaskRun) -> dict[str, str]:
+    """Return the action of each finding."""
     return {f"{one['kind']} {one['subject'].rpartition('/')[2]}": one["action"] for one in done.result["findings"]}
 
 
@@ -58,7 +58,7 @@ PORTS: Json = {"capability_args": {"portMappings": [{"hostPort": 8080, "containe
 
 
 def chains() -> str:
-    """What iptables does for single containers."""
+    """Return iptables' chains and rules of single containers."""
     saved = subprocess.run(["iptables-save", "-t", "nat"], check=True, capture_output=True, text=True).stdout
     return "\n".join(line for line in saved.splitlines() if re.search(r"id: |CNI-DN-", line))
 
@@ -70,8 +70,8 @@ def foreign(record: pathlib.Path) -> None:
     record.write_text(json.dumps(document), encoding="utf-8")
 
 
-def begun(node: EngineNode, item: Json, plugin: str = "stall") -> None:
-    """Kill a run while its last plugin is at ADD; what went before is done and nothing is recorded."""
+def kill_during_add(node: EngineNode, item: Json, plugin: str = "stall") -> None:
+    """Kill a run while its last plugin is at ADD; the earlier plugins have run and nothing is recorded."""
     node.plugins.forget()
     with node.plugins.gate() as gate:
         node.plugins.write(plugin, ADD=ScriptedAnswer(hold=gate))
@@ -87,16 +87,16 @@ def test_a_node_that_is_in_use_has_no_leaks(node: EngineNode, project: Project) 
     full_network(node)
     with namespace("blue"):
         node.attach({"network": "net", "netns": "blue", **PORTS})
-        done = collected(project, **NOW).require_unchanged_node()
+        done = collect(project, **NOW).require_unchanged_node()
         assert (done.changed, done.result["findings"], done.msg) == (False, [], "no leaks")
 
 
-def test_a_virgin_node_stays_one(node: EngineNode, project: Project) -> None:
+def test_an_empty_node_stays_empty(node: EngineNode, project: Project) -> None:
     node.conf_dir.rmdir()
-    assert collected(project, **NOW).require_unchanged_node().msg == "no leaks"
+    assert collect(project, **NOW).require_unchanged_node().msg == "no leaks"
 
 
-def test_an_attachment_whose_namespace_is_gone_is_deleted_with_all_it_had(node: EngineNode, project: Project) -> None:
+def test_an_attachment_whose_namespace_is_gone_is_deleted_completely(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespaces("blue", "red") as (blue, red):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
@@ -104,26 +104,26 @@ def test_an_attachment_whose_namespace_is_gone_is_deleted_with_all_it_had(node: 
             node.attach({"network": "net", "netns": "lost", **PORTS})
             remove(lost)
         assert "lost" in chains()
-        done = collected(project)
-        assert found(done) == {"record net-lost-eth0": "deleted"}
+        done = collect(project)
+        assert finding_actions(done) == {"record net-lost-eth0": "deleted"}
         assert "its network namespace /run/netns/lost is gone" in evidence(done)
         assert "lost" not in chains()
         assert set(node.leases("net")) == {one.split("/")[0] for name in (blue, red) for one in name.addresses("eth0")}
         blue.run("ping", "-c1", "-W5", "10.1.0.1")
 
 
-def test_an_attachment_whose_namespace_is_another_one_now_is_deleted(node: EngineNode, project: Project) -> None:
+def test_an_attachment_whose_namespace_was_replaced_is_deleted(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespace("blue") as blue:
         node.attach({"network": "net", "netns": "blue"})
         replace(blue)
-        done = collected(project)
-    assert found(done) == {"record net-blue-eth0": "deleted"}
+        done = collect(project)
+    assert finding_actions(done) == {"record net-blue-eth0": "deleted"}
     assert "has been replaced" in evidence(done)
     assert (node.leases("net"), chains()) == ([], "")
 
 
-def test_an_attachment_whose_namespace_is_mounted_elsewhere_by_now_is_none(
+def test_an_attachment_whose_namespace_is_mounted_elsewhere_is_no_leak(
     node: EngineNode, project: Project, tmp_path: pathlib.Path
 ) -> None:
     full_network(node)
@@ -134,44 +134,44 @@ def test_an_attachment_whose_namespace_is_mounted_elsewhere_by_now_is_none(
         node.attach({"network": "net", "container_id": "pod", "netns": str(path)})
         subprocess.run(["umount", path], check=True)
         path.unlink()
-        assert found(collected(project)) == {}
+        assert finding_actions(collect(project)) == {}
         assert "eth0" in blue.links()
         assert len(node.leases("net")) == 1
-    assert found(collected(project)) == {"record net-pod-eth0": "deleted"}
+    assert finding_actions(collect(project)) == {"record net-pod-eth0": "deleted"}
     assert node.leases("net") == []
 
 
-def test_what_a_killed_run_began_is_undone(node: EngineNode, project: Project) -> None:
+def test_an_add_of_a_killed_run_is_undone(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), {"type": "stall"}))
     node.plugins.write("stall")
     with namespace("blue") as blue:
-        begun(node, {"network": "net", "netns": "blue"})
+        kill_during_add(node, {"network": "net", "netns": "blue"})
         assert (len(node.leases("net")), len(node.intents()), "eth0" in blue.links()) == (1, 1, True)
-        done = collected(project)
-        assert found(done) == {"intent net-blue-eth0": "deleted"}
+        done = collect(project)
+        assert finding_actions(done) == {"intent net-blue-eth0": "deleted"}
         assert "a run was interrupted at ADD" in evidence(done)
         assert (node.leases("net"), node.intents(), "eth0" in blue.links(), chains()) == ([], [], False, "")
 
 
-def test_what_is_not_called_valid_is_deleted_unless_it_is_young_or_of_others(
-    node: EngineNode, project: Project
-) -> None:
+def test_attachments_that_are_not_valid_are_deleted_unless_young_or_foreign(node: EngineNode, project: Project) -> None:
     full_network(node)
     names = ("blue", "red", "podman")
     with namespaces(*names):
         node.attach(*({"network": "net", "netns": name} for name in names))
         foreign(node.cache_dir / "results" / "net-podman-eth0")
         valid = [{"container_id": "blue"}]
-        young = collected(project, valid_attachments=valid).require_unchanged_node()
-        assert found(young) == {"record net-red-eth0": "kept"}
+        young = collect(project, valid_attachments=valid).require_unchanged_node()
+        assert finding_actions(young) == {"record net-red-eth0": "kept"}
         assert "valid_attachments does not list it, but it is younger than 300 s" in evidence(young)
         elsewhere = [*valid, {"network": "other", "container_id": "red"}, {"container_id": "red", "ifname": "eth1"}]
-        done = collected(project, valid_attachments=elsewhere, **NOW)
-        assert found(done) == {"record net-red-eth0": "deleted"}
+        done = collect(project, valid_attachments=elsewhere, **NOW)
+        assert finding_actions(done) == {"record net-red-eth0": "deleted"}
         assert len(node.leases("net")) == 2
 
 
-def test_a_lease_of_nobody_is_removed_and_every_claim_protects_its_own(node: EngineNode, project: Project) -> None:
+def test_a_lease_without_an_owner_is_removed_and_every_owner_protects_its_own(
+    node: EngineNode, project: Project
+) -> None:
     full_network(node)
     with namespaces("blue", "red"):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
@@ -197,8 +197,8 @@ def test_a_lease_of_nobody_is_removed_and_every_claim_protects_its_own(node: Eng
         lease("net", "10.1.9.8", "", age=1)
         own = node.leases("net")[:2]
         of_blue = next(one for one in own if "blue" in (LEASES / "net" / one).read_text(encoding="utf-8"))
-        done = collected(project)
-    assert {name: action for name, action in found(done).items() if "lease" in name} == {
+        done = collect(project)
+    assert {name: action for name, action in finding_actions(done).items() if "lease" in name} == {
         "lease 10.1.9.1": "removed",
         "lease 10.1.9.2": "removed",
         "lease 10.1.9.5": "kept",
@@ -212,23 +212,23 @@ def test_a_lease_of_nobody_is_removed_and_every_claim_protects_its_own(node: Eng
     assert sorted([*own, "10.1.9.3", "10.1.9.4", "10.1.9.5", "10.1.9.7", "10.1.9.8"]) == node.leases("net")
 
 
-def test_an_address_that_is_in_use_is_kept_whatever_its_container_is_called(node: EngineNode, project: Project) -> None:
+def test_an_address_in_use_is_kept_whatever_its_containers_name(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespace("blue"):
         node.attach({"network": "net", "netns": "blue", "container_id": "somebody", **PORTS})
         (address,) = node.leases("net")
         os.utime(LEASES / "net" / address, (0, 0))
         (node.cache_dir / "results" / "net-somebody-eth0").unlink()
-        done = collected(project).require_unchanged_node()
+        done = collect(project).require_unchanged_node()
         assert {one["action"] for one in done.result["findings"]} == {"kept"}
         assert f"{address} is in use in the network namespace /run/netns/blue" in evidence(done)
         assert sorted(one["kind"] for one in done.result["findings"]) == ["chain", "chain", "lease", "link"]
-    done = collected(project)
+    done = collect(project)
     assert {one["action"] for one in done.result["findings"]} == {"removed"}
     assert (node.leases("net"), chains()) == ([], "")
 
 
-def test_a_record_that_cannot_be_read_protects_what_it_may_claim(node: EngineNode, project: Project) -> None:
+def test_an_unreadable_record_protects_everything_it_may_own(node: EngineNode, project: Project) -> None:
     full_network(node)
     full_network(node, name="other")
     with namespace("blue"):
@@ -239,7 +239,7 @@ def test_a_record_that_cannot_be_read_protects_what_it_may_claim(node: EngineNod
             os.utime(LEASES / name / address, (0, 0))
     broken = node.cache_dir / "results" / "net-red-eth0"
     broken.write_bytes(b"")
-    done = collected(project)
+    done = collect(project)
     actions = {(one["network"], one["kind"]): one["action"] for one in done.result["findings"]}
     assert actions == {
         ("net", "record"): "kept",
@@ -252,22 +252,22 @@ def test_a_record_that_cannot_be_read_protects_what_it_may_claim(node: EngineNod
     assert broken.exists()
 
 
-def test_the_directory_of_a_network_that_is_gone_is_removed(node: EngineNode, project: Project) -> None:
+def test_the_lease_directory_of_a_removed_network_is_removed(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespace("blue"):
         node.attach({"network": "net", "netns": "blue"})
         node.detach({"network": "net", "netns": "blue"})
     (node.conf_dir / "10-net.conflist").unlink()
-    young = collected(project)
-    assert found(young)["lease directory net"] == "kept"
+    young = collect(project)
+    assert finding_actions(young)["lease directory net"] == "kept"
     (node.conf_dir / "20-broken.conflist").write_text("{", encoding="utf-8")
-    assert "an unreadable configuration may define" in evidence(collected(project, **NOW))
+    assert "an unreadable configuration may define" in evidence(collect(project, **NOW))
     (node.conf_dir / "20-broken.conflist").unlink()
-    assert found(collected(project, **NOW)) == {"lease directory net": "removed"}
+    assert finding_actions(collect(project, **NOW)) == {"lease directory net": "removed"}
     assert not (LEASES / "net").exists()
 
 
-def test_what_this_collection_leaves_goes_when_nothing_is_attached(node: EngineNode, project: Project) -> None:
+def test_files_of_this_collection_are_removed_if_nothing_is_attached(node: EngineNode, project: Project) -> None:
     full_network(node)
     own = node.cache_dir / "cni.node"
     with namespace("blue"):
@@ -275,13 +275,13 @@ def test_what_this_collection_leaves_goes_when_nothing_is_attached(node: EngineN
         for directory in (node.conf_dir, node.cache_dir / "results", own / "intents"):
             (directory / ".cni.node-x.tmp").write_text("{", encoding="utf-8")
         (own / "locks" / "container-0123").touch()
-        kept = collected(project)
-        assert set(found(kept).values()) == {"kept"}
-        done = collected(project, **NOW)
+        kept = collect(project)
+        assert set(finding_actions(kept).values()) == {"kept"}
+        done = collect(project, **NOW)
         assert sorted(one["kind"] for one in done.result["findings"]) == ["lock", *["temporary file"] * 3]
         assert own.exists()
         node.detach({"network": "net", "netns": "blue"})
-    assert {one["kind"] for one in collected(project, **NOW).result["findings"]} == {"directory"}
+    assert {one["kind"] for one in collect(project, **NOW).result["findings"]} == {"directory"}
     assert not own.exists()
     with namespace("blue"):
         node.detach({"network": "net", "netns": "blue"})
@@ -290,29 +290,29 @@ def test_what_this_collection_leaves_goes_when_nothing_is_attached(node: EngineN
     assert not own.exists()
 
 
-def test_locks_of_networks_that_stay_are_no_reason_to_keep_its_directory(node: EngineNode, project: Project) -> None:
+def test_locks_of_existing_networks_do_not_keep_the_directory(node: EngineNode, project: Project) -> None:
     full_network(node)
     own = node.cache_dir / "cni.node"
     with namespaces("blue", "red"):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
         node.detach({"network": "net", "netns": "blue"})
-        collected(project, networks=["other"], **NOW)
+        collect(project, networks=["other"], **NOW)
         assert list((own / "locks").glob("network-*"))
         node.detach({"network": "net", "netns": "red"})
-    collected(project, networks=["other"], **NOW)
+    collect(project, networks=["other"], **NOW)
     assert not own.exists()
 
 
-def test_only_the_networks_that_are_named_are_looked_at(node: EngineNode, project: Project) -> None:
+def test_only_the_named_networks_are_examined(node: EngineNode, project: Project) -> None:
     full_network(node)
     lease("net", "10.1.9.1", "nobody\r\neth0")
     lease("other", "10.1.9.1", "nobody\r\neth0")
-    assert found(collected(project, networks=["net"])) == {"lease 10.1.9.1": "removed"}
+    assert finding_actions(collect(project, networks=["net"])) == {"lease 10.1.9.1": "removed"}
     assert node.leases("other") == ["10.1.9.1"]
-    assert found(collected(project))["lease 10.1.9.1"] == "removed"
+    assert finding_actions(collect(project))["lease 10.1.9.1"] == "removed"
 
 
-def test_a_del_that_fails_is_told_and_the_others_are_collected(node: EngineNode, project: Project) -> None:
+def test_a_failed_del_is_reported_and_other_leaks_are_removed(node: EngineNode, project: Project) -> None:
     open_network(node, "broken")
     with namespaces("blue", "red"):
         node.attach(*({"network": "broken", "netns": name} for name in ("blue", "red")))
@@ -322,10 +322,10 @@ def test_a_del_that_fails_is_told_and_the_others_are_collected(node: EngineNode,
     done = project.play([task("gc", GC, {})])["gc"]
     done.require_failure("plugin lab-broken failed (DEL): out of order")
     assert sorted(one["action"] for one in done.result["findings"]) == ["deleted", "failed", "removed"]
-    assert found(collected(project)) == {"intent broken-blue-eth0": "deleted"}
+    assert finding_actions(collect(project)) == {"intent broken-blue-eth0": "deleted"}
 
 
-def test_plugins_of_1_1_0_are_told_what_is_valid(node: EngineNode, project: Project) -> None:
+def test_plugins_of_1_1_0_get_the_valid_attachments(node: EngineNode, project: Project) -> None:
     node.plugins.write("lab-new")
     node.write({**configuration("new"), "cniVersion": "1.1.0"})
     with namespaces("blue", "red"):
@@ -345,8 +345,8 @@ def ports_of_the_bridge() -> list[str]:
     return sorted(link["ifname"] for link in ip("link", "show", "master", "cni0"))
 
 
-def test_a_port_whose_other_end_nobody_can_reach_is_removed(node: EngineNode, project: Project) -> None:
-    """With the DEL of its record, or as what it is where it has none."""
+def test_a_port_whose_other_end_is_unreachable_is_removed(node: EngineNode, project: Project) -> None:
+    """Remove the port by the DEL of its record, or as a link if it has no record."""
     full_network(node)
     with namespaces("blue", "lost", "forgotten") as (blue, lost, forgotten):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "lost", "forgotten")))
@@ -357,8 +357,8 @@ def test_a_port_whose_other_end_nobody_can_reach_is_removed(node: EngineNode, pr
             remove(forgotten, wait=False)
             (node.cache_dir / "results" / "net-forgotten-eth0").unlink()
             assert len(ports_of_the_bridge()) == 3
-            done = collected(project)
-            actions = found(done)
+            done = collect(project)
+            actions = finding_actions(done)
             assert (actions["record net-lost-eth0"], actions[f"link {of_forgotten}"]) == ("deleted", "removed")
             assert [name for name in actions if name.startswith("link")] == [f"link {of_forgotten}"]
             assert "its other end is in no network namespace that has a name or a process" in evidence(done)
@@ -367,12 +367,12 @@ def test_a_port_whose_other_end_nobody_can_reach_is_removed(node: EngineNode, pr
 
 
 def interfaces(node: EngineNode, container: str, bridge: str) -> list[str]:
-    """The node's ends of what was attached."""
+    """Return the ends on the node of the attachments."""
     record = json.loads((node.cache_dir / "results" / f"net-{container}-eth0").read_text(encoding="utf-8"))
     return [one["name"] for one in record["result"]["interfaces"] if not one.get("sandbox") and one["name"] != bridge]
 
 
-def test_a_port_without_a_record_is_kept_where_its_other_end_can_be_reached(node: EngineNode, project: Project) -> None:
+def test_a_port_without_a_record_is_kept_if_its_other_end_is_reachable(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespaces("blue", "red"):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red")))
@@ -381,7 +381,7 @@ def test_a_port_without_a_record_is_kept_where_its_other_end_can_be_reached(node
         subprocess.run(["ip", "link", "set", "veth00000000", "master", "cni0"], check=True)
         (of_blue,) = interfaces(node, "blue", "cni0")
         (node.cache_dir / "results" / "net-blue-eth0").unlink()
-        done = collected(project, **NOW).require_unchanged_node()
+        done = collect(project, **NOW).require_unchanged_node()
         assert {one["subject"]: one["action"] for one in done.result["findings"] if one["kind"] == "link"} == {
             of_blue: "kept"
         }
@@ -398,7 +398,7 @@ def digest(text: str) -> str:
 
 
 def masquerading(network: str, container: str, address: str) -> str:
-    """As the reference plugins have it since 1.6.0 with the backend nftables."""
+    """Return rules as the reference plugins create them since 1.6.0 with the backend nftables."""
     words = f"{digest(network)}-{digest(f'eth0:{container}')}, net: {network}, if: eth0, id: {container}"[:128]
     rule = f"ip saddr == {address} ip daddr != 10.1.0.0/16 masquerade"
     return f'add rule inet cni_plugins_masquerade masq_checks {rule} comment "{words}"\n'
@@ -410,7 +410,7 @@ table ip cni_hostport { chain hostports { }; chain masquerading { type nat hook 
 """
 
 
-def test_rules_of_nftables_go_with_their_container(node: EngineNode, project: Project) -> None:
+def test_rules_of_nftables_are_removed_with_their_container(node: EngineNode, project: Project) -> None:
     full_network(node)
     long_id = "0123456789abcdef" * 4
     with namespaces("blue", "red"):
@@ -421,7 +421,7 @@ def test_rules_of_nftables_go_with_their_container(node: EngineNode, project: Pr
         for container, to in (("blue", address), ("lost", "10.1.9.9")):
             nft(f'add rule ip cni_hostport hostports tcp dport 8080 dnat to {to}:80 comment "{container}"\n')
             nft(f'add rule ip cni_hostport masquerading ip saddr {to} ip daddr {to} masquerade comment "{container}"\n')
-        done = collected(project)
+        done = collect(project)
         actions = {one["subject"]: one["action"] for one in done.result["findings"]}
         words = [subject.rpartition("id: ")[2] if "id: " in subject else subject for subject in actions]
         assert dict(zip(words, actions.values())) == {
@@ -438,7 +438,7 @@ def tool(name: str, *arguments: str) -> str:
 
 
 def nat_chain(prefix: str, owner: str) -> str:
-    """As the reference plugins call a container's chain."""
+    """Return the name that the reference plugins give a container's chain."""
     return (prefix + hashlib.sha512(owner.encode()).hexdigest())[:28]
 
 
@@ -449,7 +449,7 @@ def restore(*rules: str) -> None:
 
 
 def unreached(network: str, container: str, address: str) -> tuple[str, str]:
-    """Chains of a container that no rule leads to: for masquerading, and for port mappings."""
+    """Return a container's unreachable chains, for masquerading and for port mappings."""
     masquerade, ports = (nat_chain(prefix, network + container) for prefix in ("CNI-", "CNI-DN-"))
     comment = f'-m comment --comment "name: \\"{network}\\" id: \\"{container}\\""'
     restore(
@@ -466,7 +466,7 @@ def address_of(container: Namespace) -> str:
     return address
 
 
-def test_chains_that_no_rule_leads_to_are_removed_unless_somebody_has_them(node: EngineNode, project: Project) -> None:
+def test_unreachable_chains_are_removed_unless_they_have_an_owner(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespaces("blue", "red") as (dummy, red):
         node.attach({"network": "net", "netns": "blue", **PORTS}, {"network": "net", "netns": "red"})
@@ -478,10 +478,13 @@ def test_chains_that_no_rule_leads_to_are_removed_unless_somebody_has_them(node:
         lost = unreached("net", "lost", "10.1.9.9")
         moved = unreached("net", "moved", of_red)
         named = unreached("other", "red", "10.1.9.8")
-        only = collected(project, networks=["net"])
-        assert found(only) == {f"chain iptables nat {lost[0]}": "removed", f"chain iptables nat {moved[0]}": "removed"}
-        done = collected(project)
-        assert found(done) == {
+        only = collect(project, networks=["net"])
+        assert finding_actions(only) == {
+            f"chain iptables nat {lost[0]}": "removed",
+            f"chain iptables nat {moved[0]}": "removed",
+        }
+        done = collect(project)
+        assert finding_actions(done) == {
             f"chain iptables nat {empty}": "removed",
             f"chain iptables nat {lost[1]}": "removed",
             f"chain iptables nat {moved[1]}": "kept",
@@ -495,18 +498,18 @@ def test_chains_that_no_rule_leads_to_are_removed_unless_somebody_has_them(node:
             assert f":{name} " in left
 
 
-def test_del_leaves_no_chain_behind_whose_rule_was_gone_before(node: EngineNode, project: Project) -> None:
+def test_del_removes_a_chain_whose_rule_was_missing(node: EngineNode, project: Project) -> None:
     full_network(node)
     with namespace("lost") as lost:
         node.attach({"network": "net", "netns": "lost"})
         remove(lost)
     tool("iptables", "-t", "nat", "-F", "POSTROUTING")
     assert "lost" in chains()
-    assert found(collected(project)) == {"record net-lost-eth0": "deleted"}
+    assert finding_actions(collect(project)) == {"record net-lost-eth0": "deleted"}
     assert chains() == ""
 
 
-def test_rules_of_the_plugin_firewall_go_with_the_last_who_has_their_address(
+def test_rules_of_the_plugin_firewall_are_removed_with_the_last_owner_of_their_address(
     node: EngineNode, project: Project
 ) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), reference_networks.FIREWALL))
@@ -522,8 +525,8 @@ def test_rules_of_the_plugin_firewall_go_with_the_last_who_has_their_address(
         tool("iptables", "-A", "CNI-FORWARD", "-s", "192.0.2.1", "-j", "ACCEPT")
         os.utime(LEASES / "net" / of_red, (0, 0))
         (node.cache_dir / "results" / "net-red-eth0").unlink()
-        done = collected(project)
-        assert {name: action for name, action in found(done).items() if name.startswith("rule")} == {
+        done = collect(project)
+        assert {name: action for name, action in finding_actions(done).items() if name.startswith("rule")} == {
             "rule iptables filter CNI-FORWARD: 10.1.9.9": "removed",
             f"rule iptables filter CNI-FORWARD: {of_red}": "kept",
             "rule ip6tables filter CNI-FORWARD: fd00:1::9": "removed",
@@ -533,7 +536,9 @@ def test_rules_of_the_plugin_firewall_go_with_the_last_who_has_their_address(
         assert [left.count(one) for one in (of_blue, of_red, "192.0.2.1", "10.1.9.9")] == [2, 2, 1, 0]
 
 
-def test_a_link_of_the_plugin_bandwidth_goes_when_no_link_sends_to_it(node: EngineNode, project: Project) -> None:
+def test_a_link_of_the_plugin_bandwidth_is_removed_when_no_link_redirects_to_it(
+    node: EngineNode, project: Project
+) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), reference_networks.BANDWIDTH))
     with namespaces("blue", "red", "lost"):
         node.attach(*({"network": "net", "netns": name} for name in ("blue", "red", "lost")))
@@ -542,7 +547,7 @@ def test_a_link_of_the_plugin_bandwidth_goes_when_no_link_sends_to_it(node: Engi
             (node.cache_dir / "results" / f"net-{name}-eth0").unlink()
         tool("ip", "-n", "lost", "link", "delete", "eth0")
         tool("ip", "link", "add", "bwp1", "type", "ifb")
-        done = collected(project)
+        done = collect(project)
         links = {one["subject"]: one["action"] for one in done.result["findings"] if one["subject"] in of.values()}
         assert links == {of["red"]: "kept", of["lost"]: "removed"}
         assert "a link of the node sends to it" in evidence(done)
@@ -551,7 +556,7 @@ def test_a_link_of_the_plugin_bandwidth_goes_when_no_link_sends_to_it(node: Engi
         assert of["lost"] not in names
 
 
-def test_what_has_no_owner_may_have_one_soon_while_a_plugin_is_at_add(node: EngineNode, project: Project) -> None:
+def test_unowned_items_are_kept_while_any_plugin_is_at_add(node: EngineNode, project: Project) -> None:
     full_network(node)
     chain = nat_chain("CNI-", "netnobody")
     restore(f":{chain} - [0:0]")
@@ -564,15 +569,15 @@ def test_what_has_no_owner_may_have_one_soon_while_a_plugin_is_at_add(node: Engi
             running = node.start("attachments", attachments=[{"network": "slow", "netns": "blue"}], timeout=300)
             (call,) = node.plugins.wait_for_held(1)
             done = project.play([task("gc", GC, {"networks": ["net"]})])["gc"].ok()
-            assert found(done) == {}
+            assert finding_actions(done) == {}
             done = project.play([task("gc", GC, {}, check_mode=True)])["gc"].ok()
             assert f"an ADD is in progress in process {call.pid}" in evidence(done)
         running.communicate()
     node.detach({"network": "slow", "netns": "blue"})
-    assert found(collected(project)) == {f"chain iptables nat {chain}": "removed"}
+    assert finding_actions(collect(project)) == {f"chain iptables nat {chain}": "removed"}
 
 
-def test_arguments_that_are_none_are_refused(project: Project) -> None:
+def test_invalid_arguments_are_refused(project: Project) -> None:
     for arguments, words in (
         ({"min_age": -1}, "min_age: "),
         ({"networks": ["../x"]}, "networks[0]: "),
@@ -581,14 +586,14 @@ def test_arguments_that_are_none_are_refused(project: Project) -> None:
         project.play([task("gc", GC, arguments)])["gc"].require_unchanged_node().require_failure(words, "expected: ")
 
 
-def test_the_playbook_collects_and_says_how_it_is_known(node: EngineNode, project: Project) -> None:
+def test_the_playbook_collects_and_shows_the_evidence(node: EngineNode, project: Project) -> None:
     full_network(node)
     path = lease("net", "10.1.9.1", "nobody\r\neth0", age=10)
     text = {"cni_node_plugin_dirs": "/opt/cni/bin\n/usr/lib/cni"}
     kept = project.run("cni.node.gc", **text).succeeded()
-    assert found(kept["Remove leaks"].require_no_change()) == {"lease 10.1.9.1": "kept"}
+    assert finding_actions(kept["Remove leaks"].require_no_change()) == {"lease 10.1.9.1": "kept"}
     played = project.run("cni.node.gc", "-e", "cni_node_gc_min_age=5", **text).succeeded()
-    assert found(played["Remove leaks"]) == {"lease 10.1.9.1": "removed"}
+    assert finding_actions(played["Remove leaks"]) == {"lease 10.1.9.1": "removed"}
     assert played["Show the evidence"].result["msg"] == [
         "collected: 1 lease",
         f"{path}: no runtime has a record of container nobody (eth0), and its address is not in use",

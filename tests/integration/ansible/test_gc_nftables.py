@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What DEL of the reference plugins leaves of a lost namespace in nftables and in files: removed after DEL, found by gc."""
+"""nftables tables and files that DEL of a lost namespace leaves: removed after DEL, and found by gc."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ import subprocess
 import typing as t
 
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, thrice
-from ansible_collections.cni.node.tests.integration.ansible.test_gc import GC, NOW, digest, evidence, found, nft
+from ansible_collections.cni.node.tests.integration.ansible.test_gc import (
+    GC,
+    NOW,
+    digest,
+    evidence,
+    finding_actions,
+    nft,
+)
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, remove
 from ansible_collections.cni.node.tests.support.namespaces import namespace, namespaces
@@ -21,7 +28,7 @@ from ansible_collections.cni.node.tests.support.namespaces import namespace, nam
 RESULTS = pathlib.Path("/var/lib/cni/results")
 
 
-def collected(project: Project, **arguments: t.Any) -> TaskRun:
+def collect(project: Project, **arguments: t.Any) -> TaskRun:
     return project.play(thrice("gc", GC, arguments)).require_converged("gc").ok()
 
 
@@ -43,7 +50,7 @@ def attach_and_lose(node: EngineNode, name: str) -> None:
         remove(lost)
 
 
-def test_del_of_a_lost_namespace_leaves_no_check_of_macs(node: EngineNode, project: Project) -> None:
+def test_del_of_a_lost_namespace_leaves_no_macspoofchk_rule(node: EngineNode, project: Project) -> None:
     checked_network(node)
     with namespace("blue"):
         node.attach(item("blue"))
@@ -55,11 +62,11 @@ def test_del_of_a_lost_namespace_leaves_no_check_of_macs(node: EngineNode, proje
         )
         node.detach(item("absent"))
         assert "absent" not in ruleset()
-        assert found(collected(project)) == {"record net-lost-eth0": "deleted"}
+        assert finding_actions(collect(project)) == {"record net-lost-eth0": "deleted"}
         assert ruleset() == of_blue
 
 
-def test_checks_of_macs_that_no_record_claims_are_removed(node: EngineNode, project: Project) -> None:
+def test_macspoofchk_rules_without_a_record_are_removed(node: EngineNode, project: Project) -> None:
     checked_network(node)
     with namespaces("blue", "reached") as (blue, dummy):
         node.attach(item("blue"), item("reached"))
@@ -68,7 +75,7 @@ def test_checks_of_macs_that_no_record_claims_are_removed(node: EngineNode, proj
         for name in ("reached", "lost", "a-b"):
             (RESULTS / f"net-{name}-eth0").unlink()
         nft("table bridge nat { chain cni-br-iface-mine-eth0 { drop; }; chain other { drop; }; }")
-        done = collected(project, **NOW)
+        done = collect(project, **NOW)
         checks = {one["subject"]: one["action"] for one in done.result["findings"] if one["kind"] == "chain"}
         assert checks == {
             "nft bridge nat cni-br-iface-a-b-eth0": "removed",
@@ -85,7 +92,7 @@ def test_checks_of_macs_that_no_record_claims_are_removed(node: EngineNode, proj
         blue.run("ping", "-c1", "-W5", "10.1.0.1")
 
 
-# As bridge of plugins 1.9.1 leaves it with ipMasqBackend nftables.
+# The table that bridge of release 1.9.1 leaves with ipMasqBackend nftables.
 MASQUERADING = """\
 table inet cni_plugins_masquerade {
   comment "Masquerading for plugins from github.com/containernetworking/plugins"
@@ -119,23 +126,23 @@ def test_del_of_a_lost_namespace_leaves_no_masquerading_in_nftables(node: Engine
             nft(masquerading("net", name, "10.1.0.3"))
         node.detach(item("absent"))
         assert "net: net, if: eth0, id: absent" not in ruleset()
-        done = collected(project)
-        assert found(done) == {
+        done = collect(project)
+        assert finding_actions(done) == {
             "record net-lost-eth0": "deleted",
-            f"chain {found_subject(done, 'absent')}": "removed",
+            f"chain {get_finding(done, 'absent')}": "removed",
         }
         left = ruleset()
         assert ("lost" in left, "absent" in left, left.count("id: blue")) == (False, False, 1)
 
 
-def found_subject(done: TaskRun, container: str) -> str:
-    """What gc says of a rule that a test has made for a network that does not exist."""
+def get_finding(done: TaskRun, container: str) -> str:
+    """Return the finding of a rule that the test created for a network that does not exist."""
     (subject,) = (one["subject"] for one in done.result["findings"] if one["subject"].endswith(f"id: {container}"))
     return str(subject)
 
 
-def test_a_rule_of_a_container_that_another_runtime_has_by_now_stays(node: EngineNode) -> None:
-    """It has the same names, and a namespace that is there."""
+def test_a_rule_of_a_container_that_another_runtime_owns_stays(node: EngineNode) -> None:
+    """Use the same names, and an existing namespace."""
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True, macspoofchk=True)))
     attach_and_lose(node, "blue")
     nft(MASQUERADING + masquerading("net", "blue", "10.1.0.2"))
@@ -167,11 +174,11 @@ def test_del_of_a_lost_namespace_leaves_no_saved_values_of_tuning(node: EngineNo
         node.detach(item("absent"), {"network": "other", "netns": "absent", "ifname": "eth1"})
         assert sorted(os.listdir(SAVED)) == ["blue_eth0.json", "lost_eth0.json"]
         assert sorted(os.listdir(own)) == ["blue_eth1.json", "lost_eth1.json"]
-        assert set(found(collected(project)).values()) == {"deleted"}
+        assert set(finding_actions(collect(project)).values()) == {"deleted"}
         assert (os.listdir(SAVED), os.listdir(own)) == (["blue_eth0.json"], ["blue_eth1.json"])
 
 
-def test_saved_values_that_no_record_claims_are_removed(node: EngineNode, project: Project) -> None:
+def test_saved_values_without_a_record_are_removed(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), TUNING))
     with namespaces("blue", "lost", "reached") as (dummy, lost, dummy):
         node.attach(item("blue"), item("reached"), item("lost"))
@@ -181,12 +188,12 @@ def test_saved_values_that_no_record_claims_are_removed(node: EngineNode, projec
         (SAVED / "notes_eth0.json").write_text("[]", encoding="utf-8")
         (SAVED / "link_eth0.json").symlink_to(SAVED / "lost_eth0.json")
         os.mkfifo(SAVED / "pipe_eth0.json")
-        kept = collected(project).require_unchanged_node()
+        kept = collect(project).require_unchanged_node()
         assert saved(kept) == {"lost_eth0.json": "kept", "reached_eth0.json": "kept"}
         assert "it is younger than 300 s" in evidence(kept)
         for name in ("lost", "reached"):
             os.utime(SAVED / f"{name}_eth0.json", (0, 0))
-        done = collected(project)
+        done = collect(project)
         assert saved(done) == {"lost_eth0.json": "removed", "reached_eth0.json": "kept"}
         assert "no runtime has a record of lost_eth0, the container and interface in its name" in evidence(done)
         left = {"blue_eth0.json", "reached_eth0.json", "notes_eth0.json", "link_eth0.json", "pipe_eth0.json"}

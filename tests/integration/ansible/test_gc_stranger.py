@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.ansible.test_gc import (
-    collected,
+    collect,
     full_network,
     lease,
     ports_of_the_bridge,
@@ -46,7 +46,7 @@ def test_odd_link_names_in_foreign_namespaces_do_not_stop_collection(node: Engin
         with lost.path.open("rb"), unrecorded.path.open("rb"):
             for one in (lost, unrecorded):
                 remove(one, wait=False)
-            done = collected(project)
+            done = collect(project)
         assert {one["kind"]: one["action"] for one in done.result["findings"]} == {
             "record": "deleted",
             "lease": "removed",

@@ -34,7 +34,7 @@ NAMES = ("red", "blue", "green")
 EACH: Json = {"workers": 1, "progress": 0.0001}
 
 
-def shown(played: PlaybookRun) -> list[str]:
+def progress_lines(played: PlaybookRun) -> list[str]:
     """Return the progress lines without durations."""
     lines = re.findall(r"^\[node\] attachments: (.+)$", played.output, re.MULTILINE)
     return [re.sub(r"\d+(\.\d+)?(/s| s\b)", r"#\2", line) for line in lines]
@@ -64,10 +64,10 @@ def test_a_long_batch_shows_progress_and_has_the_result_of_a_single_call(node: E
             played[name] = project.play([task("attach", ATTACHMENTS, given)], "-vvv", "--diff")
             node.run("attachments", attachments=[], purge=True).succeeded()
     one, several = (played[name]["attach"] for name in ("one", "several"))
-    assert (calls(played["one"]), shown(played["one"])) == (1, [])
-    assert (calls(played["several"]), len(shown(played["several"]))) == (6, 5)
-    assert shown(played["several"])[0] == "2 of 8, #/s, slowest lab-lab # s"
-    assert shown(played["several"])[2] == "4 of 8, 1 failed, #/s, slowest lab-lab # s"
+    assert (calls(played["one"]), progress_lines(played["one"])) == (1, [])
+    assert (calls(played["several"]), len(progress_lines(played["several"]))) == (6, 5)
+    assert progress_lines(played["several"])[0] == "2 of 8, #/s, slowest lab-lab # s"
+    assert progress_lines(played["several"])[2] == "4 of 8, 1 failed, #/s, slowest lab-lab # s"
     assert several.plan() == one.plan()
     assert several.warnings == one.warnings
     # Not every ansible-core prints the module's arguments.
@@ -89,7 +89,7 @@ def test_a_short_batch_takes_one_call_and_shows_no_progress(node: EngineNode, pr
         given = {"attachments": items, "progress": 300}
         again = project.play([task("again", ATTACHMENTS, given)], "-vvv").succeeded()
     assert again["again"].require_no_change().result["summary"] == {"checked": 100}
-    assert (calls(again), shown(again)) == (1, [])
+    assert (calls(again), progress_lines(again)) == (1, [])
 
 
 def test_check_mode_predicts_a_long_batch_and_a_second_run_changes_nothing(node: EngineNode, project: Project) -> None:
@@ -102,7 +102,7 @@ def test_check_mode_predicts_a_long_batch_and_a_second_run_changes_nothing(node:
             thrice("attach", ATTACHMENTS, given, vars={"ansible_pipelining": False}), "--diff"
         ).succeeded()
     assert played.require_converged("attach").actions() == {**dict.fromkeys(NAMES, "added"), "old": "removed"}
-    assert len(shown(played)) == 3 + 3 + 2
+    assert len(progress_lines(played)) == 3 + 3 + 2
 
 
 @NEEDS_SYSTEMD
@@ -151,7 +151,7 @@ def test_no_log_hides_the_names_of_plugins(node: EngineNode, project: Project) -
         given = {"attachments": [item(name) for name in NAMES[:2]]}
         attach = task("attach", ATTACHMENTS, given, no_log=True)
         played = project.play([attach], module_defaults={ATTACHMENTS: EACH}).succeeded()
-    assert shown(played) == ["1 of 2, #/s"]
+    assert progress_lines(played) == ["1 of 2, #/s"]
 
 
 def test_an_async_task_takes_one_call(node: EngineNode, project: Project) -> None:
@@ -160,7 +160,7 @@ def test_an_async_task_takes_one_call(node: EngineNode, project: Project) -> Non
         given = {"attachments": [item(name) for name in NAMES], **EACH}
         played = project.play([task("attach", ATTACHMENTS, given, **{"async": 60, "poll": 1})]).succeeded()
     assert played["attach"].result["summary"] == {"added": 3}
-    assert shown(played) == []
+    assert progress_lines(played) == []
 
 
 def _parent(pid: int) -> int:

@@ -27,7 +27,7 @@ RED = {"network": "mapped", "netns": "red", **_capabilities()}
 BLUE = {"network": "mapped", "netns": "blue"}
 
 
-def _shown(played: PlaybookRun) -> list[list[str]]:
+def _read_report(played: PlaybookRun) -> list[list[str]]:
     """Return the cells of the lines of the report."""
     lines: list[str] = played.succeeded()["Show the report"].result["msg"]
     return [[cell for cell in line.split("  ") if cell] for line in lines]
@@ -68,11 +68,11 @@ def test_lost_parts_are_shown_as_problems(
     node: EngineNode, project: Project, lose: t.Callable[[EngineNode], None], trouble: str, drift: str
 ) -> None:
     node.plugins.path.rmdir()
-    dummy, green = _shown(project.run(PROVISION, **_variables(project)))
+    dummy, green = _read_report(project.run(PROVISION, **_variables(project)))
     assert green[-1].strip() == "-"
     lose(node)
     looked = project.run(REPORT)
-    dummy, row, *attachments = _shown(looked)
+    dummy, row, *attachments = _read_report(looked)
     assert row[-1].strip() == trouble
     red = next(cells for cells in attachments if "red" in [cell.strip() for cell in cells])
     *names, address, ports, found = [cell.strip() for cell in red]

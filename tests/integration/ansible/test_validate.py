@@ -20,25 +20,28 @@ ODD: Json = {**GOOD, "name": "odd", "plugins": [{"type": "loopback", "colour": "
 TYPO: Json = {**GOOD, "name": "typo", "plugins": [{"type": "bridge", "isGatway": True}]}
 
 
-def written(project: Project, *networks: Json) -> list[str]:
+def write_conflists(project: Project, *networks: Json) -> list[str]:
     return [
         str(project.write(f"net.d/{network['name']}.conflist", json.dumps(network, indent=2))) for network in networks
     ]
 
 
 def test_files_without_errors_pass_and_warnings_are_shown(project: Project) -> None:
-    played = project.run(VALIDATE, cni_node_conflist_files=written(project, GOOD, ODD)).succeeded()
+    played = project.run(VALIDATE, cni_node_conflist_files=write_conflists(project, GOOD, ODD)).succeeded()
     assert "warning: " in played.output
     assert "(unknown-key)" in played.output
     assert "0 errors and 1 warning in 2 files and the variables of 0 hosts" in played.output
 
 
 def test_a_list_may_be_one_item_per_line(project: Project) -> None:
-    assert "in 2 files" in project.run(VALIDATE, cni_node_conflist_files="\n".join(written(project, GOOD, ODD))).output
+    assert (
+        "in 2 files"
+        in project.run(VALIDATE, cni_node_conflist_files="\n".join(write_conflists(project, GOOD, ODD))).output
+    )
 
 
 def test_an_error_fails_after_all_findings_are_shown(project: Project) -> None:
-    files = [*written(project, GOOD, ODD, TYPO), str(project.path), "nowhere.conflist"]
+    files = [*write_conflists(project, GOOD, ODD, TYPO), str(project.path), "nowhere.conflist"]
     played = project.run(VALIDATE, cni_node_conflist_files=files)
     assert played.status != 0
     for code in ("misspelled-key", "unknown-key", "unreadable"):
@@ -47,7 +50,7 @@ def test_an_error_fails_after_all_findings_are_shown(project: Project) -> None:
 
 
 def test_a_warning_fails_in_strict_mode(project: Project) -> None:
-    files = written(project, ODD)
+    files = write_conflists(project, ODD)
     assert project.run(VALIDATE, cni_node_conflist_files=files, cni_node_validate_strict=True).status != 0
     levels = ["specification", "consistency"]
     project.run(
@@ -70,7 +73,10 @@ def test_attachments_are_validated_with_their_networks_in_files_and_in_variables
         "cni_node_attachments": [{"network": "good", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}],
         "cni_node_validate_levels": ["specification", "node"],
     }
-    for networks in ({"cni_node_conflist_files": written(project, GOOD)}, {"cni_node_conflists": [{"config": GOOD}]}):
+    for networks in (
+        {"cni_node_conflist_files": write_conflists(project, GOOD)},
+        {"cni_node_conflists": [{"config": GOOD}]},
+    ):
         played = project.run(VALIDATE, **networks, **given)
         assert played.status != 0
         assert "attachments[0]: /capability_args/mac: " in played.output
@@ -120,7 +126,7 @@ def test_a_misspelled_variable_of_one_host_is_found(project: Project) -> None:
     played = project.run(VALIDATE)
     assert played.status != 0
     assert "unknown variables: cni_node_conflist, did you mean cni_node_conflists" in played.output
-    played = project.run(VALIDATE, cni_node_conflist_files=written(project, GOOD), cni_node_zzz=5)
+    played = project.run(VALIDATE, cni_node_conflist_files=write_conflists(project, GOOD), cni_node_zzz=5)
     assert "; cni_node_zzz" in played.output
 
 
@@ -137,7 +143,7 @@ def test_validate_fails_if_there_is_nothing_to_validate(project: Project) -> Non
 
 
 def test_blank_lines_and_an_empty_list_are_ignored(project: Project) -> None:
-    (good,) = written(project, GOOD)
+    (good,) = write_conflists(project, GOOD)
     assert "in 1 file and" in project.run(VALIDATE, cni_node_conflist_files=f"\n {good}\n\n").succeeded().output
     played = project.run(VALIDATE, cni_node_conflists="[]", cni_node_conflist_files="\n")
     assert played.status != 0
@@ -145,7 +151,9 @@ def test_blank_lines_and_an_empty_list_are_ignored(project: Project) -> None:
 
 
 def test_validate_fails_without_a_level(project: Project) -> None:
-    played = project.run(VALIDATE, cni_node_conflist_files=written(project, TYPO), cni_node_validate_levels=["node"])
+    played = project.run(
+        VALIDATE, cni_node_conflist_files=write_conflists(project, TYPO), cni_node_validate_levels=["node"]
+    )
     assert played.status != 0
     assert "cni_node_validate_levels: no level is left without 'node'" in played.output
 

@@ -22,7 +22,7 @@ VERIFY = "cni.node.verify"
 STAYS = r" drwx|/last_reserved_ip|/lock |\bcni[01]\b|\bveth|^[*:]|^COMMIT|/\.gate "
 
 
-def left_nothing(done: TaskRun) -> TaskRun:
+def require_nothing_left(done: TaskRun) -> TaskRun:
     difference = done.before.without(STAYS).difference(done.after.without(STAYS))
     assert difference == "", difference
     return done
@@ -32,7 +32,7 @@ def by_network(done: TaskRun) -> dict[str, Json]:
     return {one["network"]: one for one in done.result["networks"]}
 
 
-def verified(project: Project, **arguments: t.Any) -> TaskRun:
+def verify(project: Project, **arguments: t.Any) -> TaskRun:
     return project.play([task("verify", VERIFY, arguments)])["verify"]
 
 
@@ -45,7 +45,7 @@ def test_every_network_is_verified_and_nothing_is_left(node: EngineNode, project
     node.write(dual_stack())
     node.write(reference_networks.network(reference_networks.LOOPBACK, name="loop"))
     played = project.play(thrice("verify", VERIFY, {}))
-    done = left_nothing(played["verify"].ok())
+    done = require_nothing_left(played["verify"].ok())
     assert (done.changed, done.msg) == (False, "networks: 2 verified")
     dual, loop = by_network(done)["dual"], by_network(done)["loop"]
     assert dual["addresses"] == ["10.1.0.2/16", "fd00:1::2/64"]
@@ -60,7 +60,7 @@ def test_a_failing_network_does_not_stop_the_others(node: EngineNode, project: P
     node.write(dual_stack())
     node.write(reference_networks.network({"type": "nowhere"}, name="without"))
     name = open_network(node, "broken", ADD=ScriptedAnswer(error={"code": 100, "msg": "out of order"}))
-    done = left_nothing(verified(project, networks=["dual", name, "without", "unknown"]))
+    done = require_nothing_left(verify(project, networks=["dual", name, "without", "unknown"]))
     done.require_failure("broken: plugin lab-broken failed (ADD): out of order", "plugin 'nowhere' is not installed")
     assert {network: one["action"] for network, one in by_network(done).items()} == {
         "dual": "verified",
@@ -75,7 +75,7 @@ def test_a_network_with_unready_plugins_is_named_and_skipped(node: EngineNode, p
     for code in (50, 51):
         node.plugins.write(f"lab-{code}", STATUS=ScriptedAnswer(error={"code": code, "msg": f"the agent says {code}"}))
         node.write(reference_networks.network({"type": f"lab-{code}"}, version="1.1.0", name=f"net{code}"))
-    done = left_nothing(verified(project))
+    done = require_nothing_left(verify(project))
     done.require_failure(
         "net50: plugin lab-50 failed (STATUS): the agent says 50",
         "net51: plugin lab-51 failed (STATUS): the agent says 51",
@@ -100,19 +100,19 @@ def test_check_mode_reports_missing_parts_without_failing(node: EngineNode, proj
 
 def test_a_silent_gateway_fails_unless_pinging_is_disabled(node: EngineNode, project: Project) -> None:
     node.write(dual_stack(isGateway=False))
-    done = left_nothing(verified(project, gateway_timeout=0.5))
+    done = require_nothing_left(verify(project, gateway_timeout=0.5))
     done.require_failure(
         "network dual: no answer from gateway 10.1.0.1, fd00:1::1 within 0.5 s", "set gateway_timeout to 0"
     )
     assert by_network(done)["dual"]["action"] == "failed"
-    assert verified(project, gateway_timeout=0).ok().msg == "networks: 1 verified"
+    assert verify(project, gateway_timeout=0).ok().msg == "networks: 1 verified"
 
 
 def test_a_gateway_behind_sbr_is_pinged_from_the_routed_address(node: EngineNode, project: Project) -> None:
     ranges = reference_networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=reference_networks.DEFAULT_ROUTES)
     plugins: list[Json] = [reference_networks.bridge(ipam=ranges), {"type": "sbr"}]
     node.write(reference_networks.network(*plugins, name="source"))
-    done = left_nothing(verified(project).ok())
+    done = require_nothing_left(verify(project).ok())
     gateways = [{"address": gateway, "answered": True} for gateway in ("10.1.0.1", "fd00:1::1")]
     assert by_network(done)["source"]["gateways"] == gateways
 
@@ -120,15 +120,15 @@ def test_a_gateway_behind_sbr_is_pinged_from_the_routed_address(node: EngineNode
 def test_a_device_stays_on_the_node_unless_its_network_is_named(node: EngineNode, project: Project) -> None:
     reference_networks.make_uplink()
     node.write(reference_networks.network(reference_networks.HOST_DEVICE, name="device"))
-    done = verified(project).ok().require_unchanged_node()
+    done = verify(project).ok().require_unchanged_node()
     assert by_network(done)["device"]["reason"] == "host-device would take a device away from the node"
-    assert left_nothing(verified(project, networks=["device"]).ok()).msg == "networks: 1 verified"
+    assert require_nothing_left(verify(project, networks=["device"]).ok()).msg == "networks: 1 verified"
 
 
 def test_a_run_removes_what_a_killed_run_left(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))
     node.plugins.write("stall")
-    before = verified(project).ok().after
+    before = verify(project).ok().after
     with node.plugins.gate() as gate:
         node.plugins.write("stall", CHECK=ScriptedAnswer(hold=gate))
         node.plugins.forget()
@@ -138,7 +138,7 @@ def test_a_run_removes_what_a_killed_run_left(node: EngineNode, project: Project
         running.communicate()
     node.plugins.write("stall")
     assert list(pathlib.Path("/run/netns").iterdir()) != []
-    after = verified(project).ok().after
+    after = verify(project).ok().after
     assert before.without(STAYS).difference(after.without(STAYS)) == ""
 
 
@@ -159,7 +159,7 @@ def test_an_attachment_of_a_killed_run_is_not_reused(
         running.communicate()
         until_then = len(node.plugins.calls("stall"))
     node.plugins.write("stall")
-    (trial,) = verified(project).ok().result["networks"]
+    (trial,) = verify(project).ok().result["networks"]
     assert (trial["action"], trial["reason"]) == ("verified", reason)
     assert [call.command for call in node.plugins.calls("stall")[until_then:]] == ["DEL", "ADD", "CHECK", "DEL"]
 
@@ -167,16 +167,16 @@ def test_an_attachment_of_a_killed_run_is_not_reused(
 def test_a_network_that_cannot_be_detached_is_not_tried_again(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network(reference_networks.LOOPBACK, {"type": "stall"}, name="stuck"))
     node.plugins.write("stall", DEL=ScriptedAnswer(error={"code": 100, "msg": "out of order"}))
-    verified(project).require_failure("plugin stall failed (DEL): out of order")
+    verify(project).require_failure("plugin stall failed (DEL): out of order")
     node.plugins.forget()
-    verified(project).require_failure("plugin stall failed (DEL): out of order")
+    verify(project).require_failure("plugin stall failed (DEL): out of order")
     assert {call.command for call in node.plugins.calls("stall")} == {"DEL"}
     node.plugins.write("stall")
-    assert verified(project).ok().msg == "networks: 1 verified"
+    assert verify(project).ok().msg == "networks: 1 verified"
 
 
 @pytest.mark.parametrize("value", [-1, "nan"])
 def test_an_invalid_timeout_is_refused(project: Project, value: object) -> None:
-    verified(project, gateway_timeout=value).require_unchanged_node().require_failure(
+    verify(project, gateway_timeout=value).require_unchanged_node().require_failure(
         "gateway_timeout: ", "expected: a number above 0"
     )

@@ -193,9 +193,9 @@ def state_of(situation: Situation) -> State:
         "routes inside": sorted(json.dumps(route, sort_keys=True) for route in blue.routes()),
         "sysctls inside": sysctl,
         "files for a reboot": [line for path in (PROGRAM.parent, UNIT, LINK) for line in tree_lines(path)],
-        "locks that are held": _held(node.cache_dir / "cni.node" / "locks"),
+        "locks that are held": _list_held_locks(node.cache_dir / "cni.node" / "locks"),
     }
-    return State({name: [_without_what_is_made_up(line) for line in lines] for name, lines in sections.items()})
+    return State({name: [_without_random_values(line) for line in lines] for name, lines in sections.items()})
 
 
 def _record(path: pathlib.Path) -> str:
@@ -203,11 +203,11 @@ def _record(path: pathlib.Path) -> str:
     return f"{path.name} {json.dumps(record, sort_keys=True)}"
 
 
-def _without_what_is_made_up(line: str) -> str:
+def _without_random_values(line: str) -> str:
     return MADE_UP.sub(lambda match: match[0] if match[0] == reference_networks.MAC else "*", line)
 
 
-def _held(directory: pathlib.Path) -> list[str]:
+def _list_held_locks(directory: pathlib.Path) -> list[str]:
     held = []
     for path in directory.glob("*"):
         with contextlib.suppress(FileNotFoundError), path.open("rb") as file:

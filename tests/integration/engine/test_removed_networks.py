@@ -66,7 +66,7 @@ def collect(node: EngineNode, conflists: list[Json]) -> dict[str, Json]:
     return {f"{one['kind']} {one['subject']}": one for one in done["findings"]}
 
 
-def kept(found: dict[str, Json], what: str, reason: str) -> None:
+def require_kept(found: dict[str, Json], what: str, reason: str) -> None:
     assert found[what]["action"] == "kept"
     assert reason in found[what]["evidence"]
 
@@ -214,7 +214,7 @@ def test_a_bridge_with_another_user_stays(
     used(node, reference_networks.bridge())
     conflists = removed(node)
     reason = use(node)
-    kept(collect(node, conflists), "bridge cni0", reason)
+    require_kept(collect(node, conflists), "bridge cni0", reason)
     assert "cni0" in namespaces.links()
 
 
@@ -222,14 +222,14 @@ def test_a_bridge_with_possible_unseen_users_stays(node: EngineNode, blue: Names
     configuration = {**reference_networks.network(reference_networks.bridge(), version="1.1.0"), "disableGC": True}
     node.run("conflists", conflists=[{"config": configuration}], probe=False).succeeded()
     link("add", "cni0", "type", "bridge")
-    kept(collect(node, removed(node)), "bridge cni0", "network net sets disableGC")
+    require_kept(collect(node, removed(node)), "bridge cni0", "network net sets disableGC")
 
 
 def test_another_kind_of_link_under_the_name_stays(node: EngineNode, blue: Namespace) -> None:
     used(node, reference_networks.bridge())
     link("delete", "cni0")
     link("add", "cni0", "type", "veth", "peer", "name", "theirs1")
-    kept(collect(node, removed(node)), "bridge cni0", "it is not a bridge, but veth")
+    require_kept(collect(node, removed(node)), "bridge cni0", "it is not a bridge, but veth")
 
 
 def test_the_veth_pair_of_a_vlan_is_removed_with_its_bridge(node: EngineNode) -> None:
@@ -253,12 +253,12 @@ def test_chains_that_another_network_needs_stay(node: EngineNode, blue: Namespac
         reference_networks.network(other, reference_networks.PORTMAP, reference_networks.FIREWALL, name="theirs")
     )
     found = collect(node, conflists)
-    kept(
+    require_kept(
         found,
         "shared chain iptables nat CNI-HOSTPORT-DNAT, CNI-HOSTPORT-MASQ, CNI-HOSTPORT-SETMARK",
         f"{path} has portmap",
     )
-    kept(found, "shared chain iptables filter CNI-FORWARD, CNI-ADMIN", f"{path} has firewall")
+    require_kept(found, "shared chain iptables filter CNI-FORWARD, CNI-ADMIN", f"{path} has firewall")
     isolation = "shared chain iptables filter CNI-ISOLATION-STAGE-1, CNI-ISOLATION-STAGE-2"
     assert found["bridge cni0"]["action"] == found[isolation]["action"] == "removed"
     assert {"CNI-HOSTPORT-DNAT", "CNI-FORWARD", "CNI-ADMIN"} <= chains()
@@ -270,15 +270,15 @@ def test_chains_with_rules_of_the_operator_stay(node: EngineNode, blue: Namespac
     run("iptables", "-t", "nat", "-A", "INPUT", "-j", "CNI-HOSTPORT-SETMARK")
     run("iptables", "-A", "CNI-ISOLATION-STAGE-2", "-o", "theirs0", "-j", "DROP")
     found = collect(node, removed(node))
-    kept(
+    require_kept(
         found,
         "shared chain iptables filter CNI-FORWARD, CNI-ADMIN",
         "CNI-ADMIN has the rule -A CNI-ADMIN -s 192.0.2.7/32",
     )
     ports = "shared chain iptables nat CNI-HOSTPORT-DNAT, CNI-HOSTPORT-MASQ, CNI-HOSTPORT-SETMARK"
-    kept(found, ports, "the rule -A INPUT -j CNI-HOSTPORT-SETMARK jumps to CNI-HOSTPORT-SETMARK")
+    require_kept(found, ports, "the rule -A INPUT -j CNI-HOSTPORT-SETMARK jumps to CNI-HOSTPORT-SETMARK")
     isolation = "iptables filter CNI-ISOLATION-STAGE-1, CNI-ISOLATION-STAGE-2"
-    kept(found, f"shared chain {isolation}", "has the rule -A CNI-ISOLATION-STAGE-2 -o theirs0 -j DROP")
+    require_kept(found, f"shared chain {isolation}", "has the rule -A CNI-ISOLATION-STAGE-2 -o theirs0 -j DROP")
     assert found[f"rule {isolation}: cni0"]["action"] == "removed"
     assert "cni0" not in run("iptables-save")
 
@@ -314,7 +314,7 @@ def test_tables_of_nftables_are_removed_unless_they_have_foreign_rules(
     found = collect(node, removed(node))
     assert found["shared table nft inet cni_plugins_masquerade"]["action"] == "removed"
     if reason:
-        kept(found, "shared table nft ip cni_hostport", reason)
+        require_kept(found, "shared table nft ip cni_hostport", reason)
     else:
         assert "cni_" not in run("nft", "list", "ruleset")
 
@@ -346,11 +346,11 @@ def test_a_bridge_with_a_container_that_is_not_removed_stays(node: EngineNode, b
     with namespaces.namespace("red"):
         node.attach({"network": "net", "netns": "red"})
         given = removed(node)
-        kept(collect(node, given), "bridge cni0", "the attachment of red (eth0) to network net has cni0")
+        require_kept(collect(node, given), "bridge cni0", "the attachment of red (eth0) to network net has cni0")
         (record,) = (node.cache_dir / "results").glob("net-red-eth0")
         content = record.read_bytes()
         record.unlink()
-        kept(collect(node, given), "bridge cni0", "it has the port veth")
+        require_kept(collect(node, given), "bridge cni0", "it has the port veth")
         record.write_bytes(content)
         node.detach({"network": "net", "netns": "red"})
 

@@ -86,14 +86,16 @@ def read_junit(
     """Read JUnit files; the notes name failed tests with their messages, and the reasons of skipped tests.
 
     `reword` changes a reason; a test is left out when it returns "". Results of the same `tests` (by default the
-    suite's own) are results of the same tests, run in another environment.
+    suite's own) are results of the same tests, run in another environment. There, a test function has its cases in the
+    same order, but Python may write their parameters in another way.
     """
     result = SuiteResult(suite)
     reasons: Counter[str] = Counter()
-    repeated: Counter[str] = Counter()
+    cases: Counter[str] = Counter()
     for case in (case for path in paths for case in ET.parse(path).getroot().iter("testcase")):
         name = f"{case.get('classname')} {case.get('name')}"
-        repeated[name] += 1
+        function = name.partition("[")[0]
+        cases[function] += 1
         verdict, message = _read_case(case)
         if verdict is Verdict.SKIPPED:
             message = reword(message)
@@ -101,7 +103,7 @@ def read_junit(
         elif verdict is Verdict.FAILED:
             result.notes.append(f"failed: {suite}: {name}{message}")
         if verdict is not Verdict.SKIPPED or message:
-            result.verdicts[f"{tests or suite}: {name} #{repeated[name]}"] = verdict
+            result.verdicts[f"{tests or suite}: {function} #{cases[function]}"] = verdict
     result.notes += [_describe_skipped(reason, count) for reason, count in sorted(reasons.items()) if reason]
     return result
 

@@ -36,6 +36,14 @@ def test_a_test_of_several_runs_counts_once(tmp_path: pathlib.Path) -> None:
     assert report.sum_up([unit, other]).counts == "3 passed, 0 failed, 0 skipped"
 
 
+def test_parameters_may_be_written_in_another_way_by_another_python(tmp_path: pathlib.Path) -> None:
+    unit = read(tmp_path, "unit", case("a[1-1]"), case("a[2-2]"))
+    other = read(tmp_path, "unit-3.9", case("a[1-Code.A]"), case("a[2-Code.B]", FAILURE), tests="unit")
+    total = report.sum_up([unit, other])
+    assert total.counts == "1 passed, 1 failed, 0 skipped"
+    assert total.notes == ["failed: unit-3.9: tests.unit.test_x a[2-Code.B]: assert 1 == 2"]
+
+
 def test_a_failure_in_any_run_counts_and_is_named(tmp_path: pathlib.Path) -> None:
     unit = read(tmp_path, "unit", case("a"), case("b"))
     other = read(tmp_path, "unit-3.9", case("a", FAILURE), case("b"), tests="unit")

@@ -13,18 +13,17 @@ short_description: Attach network namespaces to CNI networks
 version_added: 1.0.0
 
 description:
-  - Brings the attachments of network namespaces to CNI networks to the wanted state with ADD, CHECK and DEL of the
-    Container Network Interface specification, versions 0.1.0 to 1.1.0. Any number of attachments takes one task, and one
-    call of the node, or a few that show O(progress).
-  - What to do is decided by facts. An attachment without a record is added. One whose network namespace is another
-    one now, or whose configuration or arguments are not those it was made with, is deleted as it was made and added
-    anew. All others are checked. Where another configuration or other arguments cannot be added, the attachment is put
-    back as it was, and the task fails.
-  - Records are kept in the format of the reference runtime, so that C(cnitool), CRI-O and Podman see these
-    attachments, and this module sees theirs. What is about to be done is on disk before a plugin runs; the next run
-    finishes what was interrupted.
-  - Different containers are worked on at the same time, one container never is. An attachment that fails does not
-    stop the others; the task fails when all have been worked on.
+  - Attaches network namespaces to CNI networks, checks attachments and removes them, with ADD, CHECK and DEL of the
+    Container Network Interface specification, versions 0.1.0 to 1.1.0. One task handles any number of attachments,
+    normally in one remote call. Long tasks take a few calls and show O(progress).
+  - An attachment without a record is added. One that is recorded for another network namespace, configuration or
+    arguments is recreated, that is, deleted as recorded and added. All others are checked. Where the new configuration or
+    arguments cannot be added, the attachment is rolled back, and the task fails.
+  - Records have the format of the reference runtime, so that C(cnitool), CRI-O and Podman see these attachments, and this
+    module sees theirs. Each operation is written to disk before a plugin runs, and the next run completes what was
+    interrupted.
+  - Several containers are handled at the same time, the attachments of one container one after another. A failing
+    attachment does not stop the others. The task fails when all have been handled.
 
 extends_documentation_fragment:
   - cni.node._attributes
@@ -42,16 +41,16 @@ attributes:
     description: Supports being used with the C(async) keyword.
     support: full
     details:
-      - There is no O(progress) to be seen then.
+      - O(progress) is not shown then.
   check_mode:
     support: full
     details:
-      - No ADD and no DEL is run. CHECK is, for it changes nothing.
-      - What a task with M(cni.node.conflists) would change in a network's file is known from O(planned_conflists). Without
-        it, the attachments that are made anew for such a change are not foretold.
-      - Warnings name the attachments that would be cut off for a while because what is wanted of them has changed.
-      - What is made anew may put right what others share with it, such as a bridge that is down. Of several that have drifted for
-        it, all are predicted to be made anew, and the run may find some of them as they should be by then.
+      - CHECK is run, because it changes nothing. ADD and DEL are not.
+      - Pass the changes of a preceding task with M(cni.node.conflists) in O(planned_conflists). Without them, attachments
+        that are recreated because of these changes are not predicted.
+      - Warnings name the attachments that would lose their network for a short time because the request has changed.
+      - Recreating one attachment may repair what others share with it, such as a bridge that is down. All attachments that
+        drifted because of it are predicted to be recreated, although the run may find some of them repaired.
   diff_mode:
     support: full
   idempotent:
@@ -67,63 +66,64 @@ options:
     suboptions:
       network:
         description:
-          - Name of the network, as the configurations in O(conf_dir) give it.
+          - Name of the network in its configuration in O(conf_dir).
         type: str
         required: true
       netns:
         description:
           - The network namespace, as a name below C(/run/netns) or as an absolute path.
-          - With O(attachments[].state=present) it has to exist. The node's own is refused.
+          - With O(attachments[].state=present), it has to exist. The node's own network namespace is refused.
         type: str
         required: true
       container_id:
         description:
-          - The container's id. The default is the last part of O(attachments[].netns), but for a path below C(/proc),
-            whose last part is the same for all.
+          - The container's ID.
+          - The default is the last part of O(attachments[].netns). A path below C(/proc) has no default, because its last
+            part does not identify a container.
         type: str
       ifname:
         description:
-          - Name of the interface inside the namespace.
+          - Name of the interface in the network namespace.
         type: str
         default: eth0
       args:
         description:
-          - Generic arguments for all plugins, given to them as C(CNI_ARGS). One without a value is left out.
-          - Messages name keys and not values, also where a plugin has told them, but for C(IgnoreUnknown), C(IP), C(MAC), C(GATEWAY)
-            and C(K8S_POD_*). What a task was called with is hidden by C(no_log).
+          - Arguments that all plugins get in C(CNI_ARGS). Arguments without a value are left out.
+          - Messages show the keys, but not the values, even if a plugin wrote them. The values of C(IgnoreUnknown), C(IP), C(MAC),
+            C(GATEWAY) and C(K8S_POD_*) are shown. Use C(no_log) to hide the task's own arguments.
         type: dict
         default: {}
       capability_args:
         description:
           - Values for the capabilities that plugins of the network declare, such as C(portMappings), C(mac), C(ips) or C(bandwidth).
-          - What no plugin of the network declares reaches nobody. There is a warning then.
-          - A mapped port without C(protocol) is one of tcp. Numbers may be text, lists and objects JSON text, as surveys give them, and
-            empty text for one of these is as good as none. The record has what plugins get.
-          - A mapped port that is new to the attachment is refused where another attachment that is recorded in O(cache_dir), by
-            this collection or another runtime, maps it for an address that both have, and where a process listens on it
-            (O(allow_ports_in_use)). Without C(hostIP), a port is mapped for all addresses. What the same task removes, or maps
-            elsewhere, frees its port.
+          - A capability that no plugin of the network declares is ignored, with a warning.
+          - A mapped port without C(protocol) is a TCP port. Numbers may be given as text, and lists and objects as JSON text, as
+            AWX surveys do. Empty text for one of these counts as no value. The record has the values that plugins get.
+          - A new mapped port is refused where another attachment recorded in O(cache_dir), by any runtime, maps it for the
+            same address, and where a process listens on it (see O(allow_ports_in_use)). Without C(hostIP), a port is mapped
+            for all addresses. Ports of attachments that the same task removes or changes count as free.
         type: dict
         default: {}
       config_args:
         description:
-          - Values for C(args.cni) in the configuration that every plugin of the network gets for this attachment, as the conventions of
-            the specification have them. C(labels) is a list of objects with C(key) and C(value), C(ips) a list of addresses that
-            C(host-local) and C(static) are asked for, C(mac) the MAC address that C(bridge) and C(tuning) give.
-          - They take the place of values of the same name in C(args.cni) of the network's file. A plugin passes over what it does not
-            know. One without a value is left out.
-          - Messages show no values but those of C(ips) and C(mac), also where a plugin has told them.
-          - They are recorded, so that CHECK and DEL get them as well. Where they change, the attachment is made anew.
-          - C(labels) and C(ips) may be JSON text, as surveys give them. Empty text for one of these is as good as none.
+          - Values for C(args.cni) in the configuration that every plugin of the network gets for this attachment, as in the
+            conventions of the specification. C(labels) is a list of objects with C(key) and C(value). C(ips) is a list of addresses to
+            request from C(host-local) or C(static). C(mac) is the MAC address that C(bridge) and C(tuning) set.
+          - They override values of the same name in C(args.cni) of the network's file. Plugins ignore names that they do not
+            know. Names without a value are left out.
+          - Messages show only the values of C(ips) and C(mac), even if a plugin wrote others.
+          - They are recorded, so that CHECK and DEL get them as well. An attachment is recreated when they change.
+          - C(labels) and C(ips) may be JSON text, as in AWX surveys. Empty text for one of these counts as no value.
         type: dict
         default: {}
       state:
         description:
-          - Whether there is to be such an attachment. It fails where the container has an interface of the name already, and that
-            is left alone, whoever has made it.
-          - V(absent) works from the record alone. The network may have been changed or removed since.
-          - With V(absent), or before it is made anew, the container's interface is found also where the container has given it
-            another name. It fails where it cannot be removed without taking another interface away.
+          - Whether the attachment should exist.
+          - With V(present), the item fails if the network namespace already has an interface of that name from another source.
+            That interface is not changed.
+          - V(absent) needs the record only. The network's configuration may have been changed or removed.
+          - Before an attachment is deleted or recreated, its interface is found even if the container renamed it. The item
+            fails if the interface cannot be removed without removing another one.
         type: str
         choices:
           - present
@@ -131,31 +131,28 @@ options:
         default: present
       persist:
         description:
-          - Whether it comes back when the node is booted, with its network namespace and, as far as its leases allow,
-            with the addresses that it had.
-          - The namespace has to be in C(/run/netns), and the node needs systemd. C(cni-node-restore.service) runs this
-            collection's engine from C(restore.pyz) in O(restore_dir) before container runtimes are started. The
-            records in O(cache_dir) are what it goes by, so these have to be on a disk.
-          - Where its result has C(dns), C(/etc/netns/NAME/resolv.conf) is made of that.
-          - A service that is to live in the namespace has C(NetworkNamespacePath=/run/netns/NAME), and
-            C(cni-node-restore.service) in C(Requires=) and C(After=) of its unit.
-          - When the last such attachment is removed, so is all of this.
+          - Whether the attachment is restored at boot, with its network namespace and, as far as leases allow, with its
+            addresses.
+          - The network namespace has to be in C(/run/netns), and the node needs systemd. C(cni-node-restore.service) runs
+            C(restore.pyz) in O(restore_dir) before container runtimes start. It reads the records in O(cache_dir), which
+            therefore has to be on persistent storage.
+          - Where the result has C(dns), C(/etc/netns/NAME/resolv.conf) is written from it.
+          - The unit of a service in the network namespace needs C(NetworkNamespacePath=/run/netns/NAME), and
+            C(cni-node-restore.service) in C(Requires=) and C(After=).
+          - The service and its files are removed together with the last such attachment.
         type: bool
         default: false
   check:
     description:
-      - V(always) looks for drift and runs CHECK for every attachment, those made by this run included.
-      - V(drift) only looks for drift and runs no plugin, which takes about a millisecond for each attachment. Links,
-        addresses and routes are to be in the kernel as the attachment's result has them. Attachments are looked at that
-        begin with a reference plugin or flannel; what others return does not tell enough. The rules of iptables or nftables
-        with which C(bridge) and C(ptp) masquerade, C(portmap) maps ports and C(bridge) checks MACs (C(macspoofchk)) are to be
-        there as well.
-      - V(changed) does what V(always) does, only for attachments made by this run.
+      - V(always) looks for drift and runs CHECK for every attachment, including those made by this run.
+      - V(drift) looks for drift and runs no plugin, which takes about a millisecond for each attachment. It compares the
+        links, addresses and routes in the kernel with the attachment's result. It also looks for the iptables or nftables
+        rules of C(bridge), C(ptp) and C(portmap) for masquerading, mapped ports and MAC checks (C(macspoofchk)). Attachments are
+        compared where the network's first plugin is a reference plugin or flannel, because results of others lack the detail.
+      - V(changed) does the same as V(always), but only for attachments made by this run.
       - V(never) does neither.
-      - Networks with C(disableCheck) or a version before 0.4.0 have no CHECK. C(disableCheck) forbids to look for drift as
-        well.
-      - Complaints of released plugins that are known to be wrong do not count. They are returned as
-        RV(attachments[].false_alarms).
+      - Networks with C(disableCheck) or a version before 0.4.0 have no CHECK. C(disableCheck) also disables the search for drift.
+      - Errors of CHECK that are known to be wrong are not counted. They are returned as RV(attachments[].false_alarms).
     type: str
     choices:
       - always
@@ -165,11 +162,11 @@ options:
     default: always
   on_drift:
     description:
-      - What is done about an attachment that has drifted or whose CHECK fails.
-      - V(recreate) deletes and adds it, V(fail) leaves it and fails, V(report) leaves it and returns the error.
-      - Whatever is found right after ADD fails with V(recreate) too.
-      - Where a CHECK cannot be completed, as when its time is over, the attachment stays and the item fails with V(recreate)
-        too.
+      - What to do about an attachment that has drifted or whose CHECK fails.
+      - V(recreate) deletes and adds it. V(fail) keeps it and fails. V(report) keeps it and returns the error.
+      - Drift right after ADD fails the item with V(recreate) as well.
+      - If a CHECK cannot be completed, for example because it timed out, the attachment is kept, and the item fails with
+        V(recreate) as well.
     type: str
     choices:
       - recreate
@@ -178,43 +175,42 @@ options:
     default: recreate
   purge:
     description:
-      - Remove attachments that are not in O(attachments), if this collection has made them.
-      - Attachments of other runtimes are never touched.
+      - Remove attachments that this collection made and that O(attachments) does not list.
+      - Attachments of other runtimes are never removed.
     type: bool
     default: false
   allow_ports_in_use:
     description:
-      - Whether a port of the node is mapped on which a process listens. What comes in for it goes to the container then, and
-        nothing reaches the process any more. There is a warning.
-      - By default, such an attachment fails, and so it does in check mode. A socket that listens on C(::) counts for IPv4 as well.
+      - Whether to map a port of the node on which a process listens. New connections then go to the container and no longer
+        reach the process. A warning is given.
+      - By default, such an attachment fails, also in check mode. A socket that listens on C(::) counts for IPv4 as well.
     type: bool
     default: false
   workers:
     description:
-      - How many containers are worked on at the same time.
+      - Number of containers handled at the same time.
       - The default is twice the number of CPUs that the module may use.
     type: int
   progress:
     description:
-      - Seconds after which a batch that takes longer shows how far it is, again and again until it has ended. The controller
-        shows a line that says how many attachments are done and of how many, how many of them failed if any did, how many
-        are done in a second, and which plugin took longest in one call.
-      - The node is asked once for each such line, and once more. A container that has been begun is finished first. What
-        is returned is the same as of one call. A batch that ends in time takes one call and shows nothing.
-      - V(0) shows nothing. So does a task with C(async), and check mode where an attachment has O(attachments[].persist) or
-        one had.
-      - The line goes to standard error, for what is made to be read by a program goes to standard output.
+      - Interval, in seconds, at which a long task shows its progress. The controller shows one line with the number of
+        attachments done and in total, the number that failed, the rate per second, and the slowest plugin call.
+      - Each line takes one more remote call, which completes the containers that it began. The result is that of a single
+        call. A task that ends within the interval takes one call and shows nothing.
+      - V(0) shows nothing. Nothing is shown either for a task with C(async), and in check mode where an attachment has or had
+        O(attachments[].persist).
+      - The line goes to standard error, so that programs can parse standard output.
     type: float
     default: 10
   restore_dir:
     description:
-      - Directory of the program that restores attachments with O(attachments[].persist) when the node is booted. It is made, and
-        removed with the program where it is empty.
-      - The default is where the program is already, and C(/opt/cni.node) where there is none yet.
+      - Directory of the program that restores attachments with O(attachments[].persist) at boot. It is created if necessary,
+        and removed with the program if it is empty then.
+      - The default is where the program already is, or C(/opt/cni.node) on a node without the program.
     type: path
   _controller:
     description:
-      - What the action plugin tells of earlier calls of the same task. Only the action plugin sets it.
+      - State of earlier calls of the same task. Only the action plugin sets it.
     type: dict
 
 seealso:
@@ -223,9 +219,9 @@ seealso:
   - module: cni.node.node_info
   - plugin: cni.node.result_findings
     plugin_type: filter
-    description: Compares the results that are returned with the specification, on the controller.
+    description: Compares returned results with the specification, on the controller.
   - name: CNI specification
-    description: The law that this module keeps.
+    description: The specification that this module implements.
     link: https://www.cni.dev/docs/spec/
 
 author:
@@ -247,7 +243,7 @@ EXAMPLES = r"""
               containerPort: 80
               protocol: tcp
 
-- name: Ask for an address and a MAC address, and tell plugins what the container is
+- name: Request an address and a MAC address, and pass labels to plugins
   cni.node.attachments:
     attachments:
       - network: dbnet
@@ -260,7 +256,7 @@ EXAMPLES = r"""
             - key: app
               value: orders
 
-- name: See whether all is well, and change nothing
+- name: Check an attachment without changing anything
   cni.node.attachments:
     attachments:
       - network: dbnet
@@ -268,21 +264,21 @@ EXAMPLES = r"""
     on_drift: fail
   check_mode: true
 
-- name: Have an attachment that comes back after a reboot, before the services that need it
+- name: Attach a namespace and restore the attachment at boot, before the services that need it
   cni.node.attachments:
     attachments:
       - network: dbnet
         netns: red
         persist: true
 
-- name: Remove an attachment, whatever has become of its network's configuration
+- name: Remove an attachment, even if the configuration of its network has changed or is gone
   cni.node.attachments:
     attachments:
       - network: dbnet
         netns: blue
         state: absent
 
-- name: Have these attachments and no others
+- name: Keep these attachments and remove all others that this collection made
   cni.node.attachments:
     attachments: "{{ my_attachments }}"
     purge: true
@@ -291,7 +287,7 @@ EXAMPLES = r"""
 RETURN = r"""
 attachments:
   description:
-    - What became of each attachment, in the order of O(attachments), then of those that O(purge) removed.
+    - The result for each attachment, in the order of O(attachments), followed by those that O(purge) removed.
   returned: unless the task is refused as a whole
   type: list
   elements: dict
@@ -302,12 +298,12 @@ attachments:
       returned: always
       sample: dbnet
     container_id:
-      description: The container's id.
+      description: The container's ID.
       type: str
       returned: always
       sample: blue
     ifname:
-      description: The interface inside the namespace.
+      description: The interface in the network namespace.
       type: str
       returned: always
       sample: eth0
@@ -318,7 +314,7 @@ attachments:
       sample: /run/netns/blue
     action:
       description:
-        - What was done, or would be in check mode.
+        - What was done, or would be done in check mode.
       type: str
       returned: always
       choices:
@@ -329,18 +325,18 @@ attachments:
         - unchanged
         - failed
     changed:
-      description: Whether it was changed.
+      description: Whether the attachment was changed.
       type: bool
       returned: always
     reason:
-      description: Why there was something to do, or an empty string.
+      description: Why something had to be done, or an empty string.
       type: str
       returned: always
       sample: the network's configuration has changed
     result:
       description:
         - The CNI result, in the version of the specification selected for the attachment.
-        - Empty where there is none, as after a removal and for an addition in check mode.
+        - Empty after a removal, and for an addition in check mode.
       type: dict
       returned: always
       sample:
@@ -351,28 +347,28 @@ attachments:
             interface: 2
     error:
       description:
-        - C(code), C(msg) and C(details) as the specification has them, or nothing.
+        - C(code), C(msg) and C(details) as in the specification, or null.
       type: dict
       returned: always
     false_alarms:
-      description: Complaints of CHECK that are known to be wrong.
+      description: Errors of CHECK that are known to be wrong.
       type: list
       elements: str
       returned: always
     seconds:
-      description: Time from its start to its end.
+      description: Seconds spent on this attachment.
       type: float
       returned: always
       sample: 0.061
     plugin_seconds:
-      description: What of it was spent in plugins.
+      description: Seconds of these that were spent in plugins.
       type: float
       returned: always
       sample: 0.052
     stderr:
       description:
-        - What plugins that succeeded wrote to standard error, with C(type) and C(command) of each call; at most the last 16 KiB of a
-          call, and 256 KiB of all together. What a plugin that failed wrote is in its error.
+        - Standard error of plugins that succeeded, with C(type) and C(command) of each call. It is limited to the last 16 KiB of
+          a call and to 256 KiB in total. Standard error of a plugin that failed is in its error.
       type: list
       elements: dict
       returned: with a verbosity of 3 and more (C(-vvv))
@@ -382,7 +378,7 @@ attachments:
           text: "could not disable IPv6 on cni0"
 files:
   description:
-    - What has become of the files that a reboot needs, or would in check mode; empty where they are as they should be.
+    - Changes of the files that restoration at boot needs, made or, in check mode, predicted. Empty if nothing changes.
   returned: when an attachment has O(attachments[].persist), or one had
   type: list
   elements: dict
@@ -393,7 +389,7 @@ files:
       returned: always
       sample: /etc/systemd/system/cni-node-restore.service
     action:
-      description: What was done.
+      description: What was done to the file.
       type: str
       returned: always
       choices:
@@ -402,7 +398,7 @@ files:
         - removed
 summary:
   description:
-    - How many attachments each action was taken for.
+    - Number of attachments by action.
   returned: unless the task is refused as a whole
   type: dict
   sample:
@@ -410,34 +406,33 @@ summary:
     unchanged: 1
 timing:
   description:
-    - Where the time went, on the node.
+    - Time spent on the node.
   returned: unless the task is refused as a whole
   type: dict
   contains:
     total:
-      description: Seconds from the beginning to the end.
+      description: Elapsed seconds.
       type: float
       returned: always
       sample: 12.1
     plugins:
       description:
-        - Seconds in plugins. Each call of a plugin counts in full, whatever others ran at the same time, so with several
-          workers this may be more than RV(timing.total).
+        - Seconds in plugins, summed over all plugin calls. With several workers, this may be more than RV(timing.total).
       type: float
       returned: always
       sample: 43.6
     outside:
-      description: Seconds that attachments took beside plugins, summed in the same way. Waiting for other runs and for the disk counts.
+      description: Seconds outside plugins, summed in the same way. Waiting for other runs and for the disk is included.
       type: float
       returned: always
       sample: 2.9
     workers:
-      description: How many containers were worked on at the same time, at most.
+      description: Maximum number of containers handled at the same time.
       type: int
       returned: always
       sample: 4
     slowest:
-      description: The call of a plugin that took longest, with C(type), C(command) and C(seconds), or nothing where no plugin was run.
+      description: The slowest plugin call, with C(type), C(command) and C(seconds), or null if no plugin was run.
       type: dict
       returned: always
       sample:
@@ -446,7 +441,7 @@ timing:
         seconds: 0.41
 error:
   description:
-    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+    - C(code), C(msg) and C(details) of the failure, as in the specification.
   returned: when the task is refused as a whole
   type: dict
   sample:

@@ -7,12 +7,12 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: attachment_table
 
-short_description: Show attachments as a table
+short_description: Format attachments as a table
 
 version_added: 1.0.0
 
 description:
-  - Turns what M(cni.node.attachments) or M(cni.node.node_info) returns as attachments into the lines of a table.
+  - Returns the lines of a table of attachments, as M(cni.node.attachments) or M(cni.node.node_info) returns them.
 
 positional: _input
 
@@ -35,7 +35,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Attach a namespace
+- name: Attach a network namespace
   cni.node.attachments:
     attachments:
       - network: dbnet
@@ -50,7 +50,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A line of headings, then one line for each attachment.
+    - A heading, then one line for each attachment.
   type: list
   elements: str
 """
@@ -80,7 +80,7 @@ def _row_of(attachment: _Keys, where: str) -> Row:
         return _row(attachment)
     except (AttributeError, KeyError, TypeError) as exc:
         expected = "expected a list of attachments, as cni.node.attachments returns it"
-        raise AnsibleFilterError(f"attachment_table: {where} is of another form; {expected}") from exc
+        raise AnsibleFilterError(f"attachment_table: {where} has an unexpected form; {expected}") from exc
 
 
 def _row(attachment: _Keys) -> Row:

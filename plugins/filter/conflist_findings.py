@@ -7,13 +7,12 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: conflist_findings
 
-short_description: Find what is wrong with CNI network configurations
+short_description: Validate CNI network configurations
 
 version_added: 1.0.0
 
 description:
-  - Validates network configurations on the controller, before a node depends on them, and returns all findings at once.
-  - Needs no node.
+  - Validates network configurations on the controller and returns all findings at once. No node is contacted.
 
 positional: _input
 
@@ -26,13 +25,13 @@ options:
     required: true
   levels:
     description:
-      - What is looked at.
-      - V(schema) compares each key and value with the schemas of the network, of the reference plugins and of well-known
-        other ones.
-      - V(specification) holds names, versions and reserved keys against the CNI specification.
-      - V(consistency) looks for what is well formed and cannot work, such as a gateway outside its subnet, ranges and networks that
-        overlap, or plugins in a wrong order.
-      - Text that is no JSON is found at any level.
+      - The checks to make.
+      - V(schema) compares keys and values with the schemas of network configurations, the reference plugins and other
+        well-known plugins.
+      - V(specification) checks names, versions and reserved keys against the CNI specification.
+      - V(consistency) finds values that contradict each other, such as a gateway outside its subnet, overlapping ranges and
+        networks, or plugins in the wrong order.
+      - Invalid JSON is found at every level.
     type: list
     elements: str
     choices:
@@ -45,19 +44,19 @@ options:
       - consistency
   files:
     description:
-      - Whether the input is paths of files. Files of one directory are taken for those of one node.
+      - Read the input as paths of files. Files in the same directory are validated together, as those of one node.
     type: bool
     default: false
   attachments:
     description:
-      - Attachments as O(cni.node.attachments#module:attachments) has them, to check their capability arguments and
-        arguments for C(args.cni) as well; a list, or with O(by_host=true) a dictionary of lists.
+      - Attachments in the form of O(cni.node.attachments#module:attachments), whose capability arguments and arguments for
+        C(args.cni) are checked as well. A list, or with O(by_host=true) a dictionary of lists.
     type: raw
 
   by_host:
     description:
-      - Whether the input is a dictionary with the networks of each host by its name, and O(attachments) likewise the attachments. What
-        is found on several hosts is returned once, with C(hosts), the names of the hosts.
+      - Read the input and O(attachments) as dictionaries of host names to lists. A finding that several hosts share is returned
+        once, with their names as C(hosts).
     type: bool
     default: false
 
@@ -76,15 +75,15 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Show what is wrong with the networks in the variables of hosts, without asking any
+- name: Validate the networks in the variables of hosts without contacting the hosts
   ansible.builtin.debug:
     msg: "{{ dict(groups['nodes'] | zip(groups['nodes'] | map('extract', hostvars, 'networks'))) | cni.node.conflist_findings(by_host=true) }}"
 
-- name: Show what is wrong with the files of a repository
+- name: Validate the files of a repository
   ansible.builtin.debug:
     msg: "{{ query('ansible.builtin.fileglob', 'net.d/*.conflist') | cni.node.conflist_findings(files=true) }}"
 
-- name: Stop before a node is asked for anything
+- name: Fail on errors before a node is contacted
   ansible.builtin.assert:
     that: (networks | cni.node.conflist_findings | selectattr('severity', 'eq', 'error')) == []
 """
@@ -92,47 +91,47 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The findings; an empty list where nothing is wrong.
+    - The findings, or an empty list.
   type: list
   elements: dict
   contains:
     level:
-      description: Which level has found it.
+      description: The level of the check.
       type: str
       choices:
         - schema
         - specification
         - consistency
     severity:
-      description: V(error) stops, V(warning) is to be seen.
+      description: Whether the finding is an error or a warning.
       type: str
       choices:
         - error
         - warning
     code:
-      description: What kind of finding it is. Codes do not change.
+      description: The kind of finding. Codes do not change between releases.
       type: str
       sample: misspelled-key
     file:
-      description: The file, or V(conflists[0]) and so on for what is not one.
+      description: The file, or a name such as V(conflists[0]) for configurations that are not in a file.
       type: str
       sample: net.d/10-dbnet.conflist
     line:
-      description: The line of the text, V(none) where there is none.
+      description: Line number in the text, or V(none).
       type: int
       sample: 7
     plugin:
-      description: C(index) and C(type) of the plugin that it is about, V(none) where it is about the network.
+      description: C(index) and C(type) of the plugin concerned, or V(none) for the network itself.
       type: dict
       sample:
         index: 0
         type: bridge
     path:
-      description: JSON pointer of the place.
+      description: JSON pointer to the value.
       type: str
       sample: /plugins/0/isGatway
     value:
-      description: What is there; long values are cut.
+      description: The value. Long values are cut.
       type: raw
       sample: true
     message:

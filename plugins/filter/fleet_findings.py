@@ -7,28 +7,28 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: fleet_findings
 
-short_description: Find where the CNI networks and plugins of several nodes do not go together
+short_description: Find conflicts between the CNI networks and plugins of several nodes
 
 version_added: 1.0.0
 
 description:
-  - Compares the network configurations of nodes with those of the others, and their plugins. What is wrong with one by itself
-    P(cni.node.conflist_findings#filter) finds.
-  - A network that has the same addresses on all nodes is taken for one that ends at each node; one that has not, for a network
-    that is cut into a subnet for each node.
+  - Compares the network configurations and the plugins of nodes with each other. To validate a single configuration, use
+    P(cni.node.conflist_findings#filter).
+  - A network with the same addresses on all nodes is considered local to each node. A network with different addresses is
+    considered divided into a subnet for each node.
 
 positional: _input
 
 options:
   _input:
     description:
-      - The network configurations of each node, as data or as JSON text, by the node's name.
+      - A dictionary of node names to network configurations, as data or as JSON text.
     type: dict
     required: true
   node_info:
     description:
-      - What M(cni.node.node_info) has returned on each node, by the node's name.
-      - Releases in the same directory are compared, and the versions of the specification that plugins of a name support.
+      - A dictionary of node names to results of M(cni.node.node_info).
+      - Releases in the same directory are compared, and the versions of the specification that plugins of the same name support.
     type: dict
 
 seealso:
@@ -48,21 +48,21 @@ EXAMPLES = r"""
     src: /etc/cni/net.d/10-pods.conflist
   register: pods
 
-- name: No address is given out by two nodes
+- name: Fail if two nodes assign the same address
   ansible.builtin.assert:
     that: (networks | cni.node.fleet_findings | selectattr('severity', 'eq', 'error')) == []
   vars:
     networks: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, ['pods', 'content']) | map('b64decode'))) }}"
   run_once: true
 
-- name: Look at the plugins of every node
+- name: Read the plugins of every node
   cni.node.node_info:
     gather:
       - plugins
       - releases
   register: found
 
-- name: Every node has the same plugins
+- name: Fail if the plugins of nodes differ
   ansible.builtin.assert:
     that: ({} | cni.node.fleet_findings(node_info=nodes)) == []
   vars:
@@ -73,8 +73,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The findings, of the form that P(cni.node.conflist_findings#filter) returns, their C(level) V(fleet), or V(schema) for
-      what cannot be read. Their C(file) begins with the node's name.
+    - The findings in the form of P(cni.node.conflist_findings#filter). C(level) is V(fleet), or V(schema) for configurations that
+      cannot be read. C(file) begins with the node's name.
   type: list
   elements: dict
   sample:

@@ -7,19 +7,19 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: host_findings
 
-short_description: Say once what was found on several hosts
+short_description: Merge the findings of several hosts
 
 version_added: 1.0.0
 
 description:
-  - Puts together what was found in the network configurations of several hosts. What is the same on several is there once, with
-    the names of the hosts that have it.
+  - Merges the findings about network configurations of several hosts. A finding that several hosts share is returned once, with
+    the names of these hosts.
 
 options:
   _input:
     description:
-      - By the names of hosts, lists of findings as O(cni.node.conflist_findings#filter:_input) and other filters return them, or what
-        M(cni.node.conflists) has returned. What a result was refused for without a finding is made one.
+      - A dictionary of host names to lists of findings, as P(cni.node.conflist_findings#filter) and other filters return
+        them, or to results of M(cni.node.conflists). The error of a failed result without findings becomes a finding.
     type: dict
     required: true
 
@@ -32,7 +32,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Say what is wrong with the networks of a play's hosts
+- name: Show the findings about the networks of all hosts of the play
   ansible.builtin.debug:
     msg: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'found'))) | cni.node.host_findings }}"
   run_once: true

@@ -7,23 +7,23 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: node_subnets
 
-short_description: Cut a subnet for each node out of one range
+short_description: Divide an address range into subnets for nodes
 
 version_added: 1.0.0
 
 description:
-  - Gives each host a part of a range of its own, the same one whatever other hosts come and go. A part is a subnet, or with
-    O(shared) a range of addresses of one subnet that all hosts are on.
-  - A host that has one keeps it. Any other gets the one that its name leads to, or the next that is free.
-  - Where two names lead to one part, which host gets it depends on the other hosts. Keep what was given out, in O(file) or by
-    handing it in again as O(assigned), and no host ever moves.
+  - Assigns each host its own part of an address range, independent of other hosts that are added or removed. A part is a subnet,
+    or with O(shared) a range of addresses in a subnet that all hosts share.
+  - A host keeps the part that it has. Any other host gets the part selected by a hash of its name, or the next free one.
+  - When the hashes of two names select the same part, the assignment depends on the other hosts. Store assignments in O(file), or
+    pass them as O(assigned), so that they never change.
 
 positional: _input, hosts, prefix
 
 options:
   _input:
     description:
-      - The range, of IPv4 or of IPv6.
+      - The IPv4 or IPv6 network to divide.
     type: str
     required: true
   hosts:
@@ -34,39 +34,39 @@ options:
     required: true
   prefix:
     description:
-      - Length of the prefix of each host's part. With O(shared), V(28) is 16 addresses of IPv4 for each host.
+      - Prefix length of each host's part. With O(shared), V(28) means 16 IPv4 addresses for each host.
     type: int
     required: true
   assigned:
     description:
-      - What hosts have from before, by their names, as this filter returned it. It comes before what O(file) has.
-      - What is assigned to a host that is not in O(hosts) is given to no other.
+      - Existing assignments, in the form that this filter returns. They override those in O(file).
+      - Parts that are assigned to hosts missing in O(hosts) are not reused.
     type: dict
     default: {}
   shared:
     description:
-      - Whether all hosts are on one link and have the whole range for their subnet, as with C(macvlan) or C(ipvlan) on a LAN. Each
-        host gets addresses of its own to give out, for C(host-local) on each host knows of no other host's leases.
+      - Whether all hosts are on one link and share the range as their subnet, as with C(macvlan) or C(ipvlan) on a LAN. Each
+        host gets its own addresses, because C(host-local) does not know the leases of other hosts.
     type: bool
     default: false
   reserved:
     description:
-      - Addresses, networks, and spans such as V(192.168.1.1-192.168.1.49) that are used otherwise, as by routers, by the hosts
-        themselves or by a DHCP server. A part that has one of them is given to no host.
+      - Addresses, networks, and ranges such as V(192.168.1.1-192.168.1.49) that are in use, for example by routers, the hosts
+        themselves or a DHCP server. Parts that contain one of them are not assigned.
     type: list
     elements: str
     default: []
   file:
     description:
-      - An absolute path on the controller. What hosts get is kept there and read again, so that no host moves when others are added or
-        removed, and a host that comes back has what it had. Beside the inventory is a good place, and under version control.
-      - It is JSON, and one file does for any number of ranges. An entry stays until it is deleted by hand, for which the host has to
-        be without attachments.
-      - It is written only when a host gets something new, all at once, and by one run at a time. Hosts never see it.
+      - Absolute path of a JSON file on the controller that stores the assignments. Hosts then keep their parts when others are added
+        or removed, and a host that returns gets its former part. Keep the file beside the inventory, under version control.
+      - One file can store any number of ranges. To free a part, remove the host's attachments and delete its entry by hand.
+      - The file is replaced atomically, under a lock, and only when there is a new assignment. It is not copied to hosts.
     type: path
   save:
     description:
-      - Whether O(file) is written. C(not ansible_check_mode) leaves it alone in check mode, and what is returned is the same.
+      - Whether to write O(file). Set it to C(not ansible_check_mode) to leave the file unchanged in check mode. The returned value is
+        the same.
     type: bool
     default: true
 
@@ -75,7 +75,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Give each node a subnet, and leave to each what it has
+- name: Assign a subnet to each node, and keep existing assignments
   ansible.builtin.set_fact:
     subnets: "{{ '10.244.0.0/16' | cni.node.node_subnets(groups['nodes'], 24, file=inventory_dir ~ '/cni_node_subnets.json') }}"
   run_once: true
@@ -87,7 +87,7 @@ EXAMPLES = r"""
         vars:
           subnet: "{{ subnets[inventory_hostname] }}"
 
-- name: Give each node on a LAN addresses of its own
+- name: Assign separate addresses to each node on a LAN
   cni.node.conflists:
     conflists:
       - config:
@@ -109,8 +109,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The subnet of each host, by its name. With O(shared), an object with C(subnet), C(rangeStart) and C(rangeEnd), which
-      C(ranges) of C(host-local) takes as it is.
+    - The subnet of each host, by host name. With O(shared), an object with C(subnet), C(rangeStart) and C(rangeEnd), which
+      can be used in C(ranges) of C(host-local).
   type: dict
   sample:
     node-1: 10.244.87.0/24

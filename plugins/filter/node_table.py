@@ -10,26 +10,25 @@ name: node_table
 author:
   - cni.node contributors (@cni-node)
 
-short_description: Show what nodes have as a table
+short_description: Format the state of nodes as a table
 
 version_added: 1.0.0
 
 description:
-  - Turns what M(cni.node.node_info) returns for several nodes into the lines of a table, and its attachments into those of
-    another one below it.
+  - Returns the lines of a table of nodes, from what M(cni.node.node_info) returns, followed by a table of their attachments.
 
 positional: _input
 
 options:
   _input:
     description:
-      - Of each node, by its name, what M(cni.node.node_info) returned. Parts that were not gathered are shown as C(-).
+      - A dictionary of node names to results of M(cni.node.node_info). Parts that were not gathered are shown as C(-).
     type: dict
     required: true
   attachments:
     description:
-      - Which attachments have a line with their addresses, the ports of the node that lead to them, and their drift.
-      - With V(drifted), these are the first twenty of those that are no longer as recorded.
+      - The attachments to list with their addresses, their mapped ports of the node, and their drift.
+      - V(drifted) lists the first twenty attachments that have drifted.
     type: str
     choices: [all, drifted]
     default: drifted
@@ -41,11 +40,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Look at every node
+- name: Read the state of every node
   cni.node.node_info:
   register: node
 
-- name: Show what each has
+- name: Show the state of all nodes
   ansible.builtin.debug:
     msg: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'node'))) | cni.node.node_table }}"
   run_once: true
@@ -54,9 +53,9 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - A line of headings, then one line for each node. C(DRIFT) has how many attachments are no longer as recorded, and how many
-      could not be compared. C(TROUBLE) has what is wrong with a node as far as was looked.
-    - Where there are attachments to be shown, an empty line, a line of headings, and a line for each.
+    - A heading, then one line for each node. C(DRIFT) is the number of attachments that have drifted, and of those whose drift is
+      unknown. C(TROUBLE) lists the problems in the gathered parts.
+    - If there are attachments to list, an empty line, a heading, and one line for each attachment.
   type: list
   elements: str
 """
@@ -77,7 +76,7 @@ _HEADINGS: t.Final[Row] = ("NODE", "PLUGINS", "NETWORKS", "ATTACHMENTS", "DRIFT"
 _OF_ATTACHMENTS: t.Final[Row] = ("NODE", "NETWORK", "CONTAINER", "INTERFACE", "ADDRESSES", "PORTS", "DRIFT")
 _ALL: t.Final = "all"
 _DRIFTED: t.Final = "drifted"
-# As many as one reads.
+# Lines of a table that people still read.
 _MOST: t.Final = 20
 
 _T = t.TypeVar("_T")
@@ -104,7 +103,7 @@ def _checked(name: str, make: t.Callable[..., _T], *arguments: t.Any) -> _T:
     except (AttributeError, KeyError, TypeError) as exc:
         expected = "expected a dictionary of what cni.node.node_info returned, by node"
         shown = printable.line(name)
-        raise AnsibleFilterError(f"node_table: what {shown} has is of another form; {expected}") from exc
+        raise AnsibleFilterError(f"node_table: the value of {shown} has an unexpected form; {expected}") from exc
 
 
 def _row(name: str, facts: _Facts) -> Row:

@@ -7,44 +7,44 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: play_findings
 
-short_description: Find what is wrong with the variables of the role cni_node
+short_description: Validate the variables of the role cni_node
 
 version_added: 1.0.0
 
 description:
-  - Looks at the variables C(cni_node_*) of all hosts of a play, and compares the networks in C(cni_node_conflists) with those of
-    the other nodes as P(cni.node.fleet_findings#filter) does. No node is asked for anything.
-  - What is the same for several hosts is there once, and begins with the names of the hosts unless all of them have it.
-  - Compared are networks that are given as C(config), in variables of the inventory or of the command line.
+  - Validates the variables C(cni_node_*) of all hosts of a play, and compares the networks in C(cni_node_conflists) with those of
+    the other nodes as P(cni.node.fleet_findings#filter) does. No node is contacted.
+  - A sentence that holds for several hosts is returned once. It begins with the names of the hosts, unless it holds for all.
+  - Networks are compared if they are given as C(config), in variables of the inventory or the command line.
 
 positional: _input, hosts
 
 options:
   _input:
     description:
-      - The variables of hosts, by the hosts' names, as C(hostvars) has them.
+      - A dictionary of host names to variables, such as C(hostvars).
     type: dict
     required: true
   hosts:
     description:
-      - The hosts whose variables are looked at.
+      - The hosts whose variables are validated.
     type: list
     elements: str
     required: true
   nodes:
     description:
-      - Other hosts whose networks are compared, such as those that C(--limit) has left out.
+      - Other hosts whose networks are compared, such as those that C(--limit) excludes.
     type: list
     elements: str
     default: []
   compared:
     description:
-      - Whether the networks of the nodes are compared. What takes networks away has no need of it.
+      - Whether to compare the networks of the nodes. Not needed before networks are removed.
     type: bool
     default: true
   given:
     description:
-      - Variables as the task has them. They are looked at where no host has them by itself, as those of a play.
+      - Variables of the task, such as those of the play. They are used where a host does not define its own.
     type: dict
     default: {}
 
@@ -59,7 +59,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: No two nodes give out the same addresses
+- name: Fail if two nodes assign the same addresses
   ansible.builtin.assert:
     that: (hostvars | cni.node.play_findings(ansible_play_hosts_all, nodes=groups['nodes'])).errors == []
   run_once: true
@@ -68,7 +68,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - C(errors) and C(warnings), lists of sentences.
+    - Lists of sentences, as C(errors) and C(warnings).
   type: dict
   sample:
     errors:

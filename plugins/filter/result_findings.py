@@ -7,22 +7,22 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: result_findings
 
-short_description: Find what is wrong with the results of CNI plugins
+short_description: Validate the results of CNI plugins
 
 version_added: 1.0.0
 
 description:
-  - Compares the results that plugins have given for attachments with the CNI specification, section 5, of their version, and
-    returns all findings at once. What a plugin has said wrongly, other runtimes may refuse or misunderstand.
+  - Validates the results that plugins returned for attachments against section 5 of the CNI specification, in the version of
+    the result, and returns all findings at once. Other runtimes may refuse or misread an invalid result.
 
 positional: _input
 
 options:
   _input:
     description:
-      - The attachments, as M(cni.node.attachments) or M(cni.node.node_info) returns them, or one of them. Those without a
-        result have nothing to be wrong.
-      - A CNI result by itself does as well, or a list of those.
+      - The attachments, as M(cni.node.attachments) or M(cni.node.node_info) returns them, or one of them. Attachments without a
+        result have no findings.
+      - Alternatively a CNI result, or a list of results.
     type: raw
     required: true
 
@@ -43,14 +43,14 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Attach a namespace
+- name: Attach a network namespace
   cni.node.attachments:
     attachments:
       - network: dbnet
         netns: red
   register: attached
 
-- name: The plugins have said what the specification wants them to say
+- name: Fail if a result violates the specification
   ansible.builtin.assert:
     that: (attached.attachments | cni.node.result_findings) == []
 """
@@ -58,8 +58,8 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The findings, as P(cni.node.conflist_findings#filter) returns them; an empty list where nothing is wrong. C(file) says
-      which attachment it is, C(path) is the place in its result, C(line) and C(plugin) are V(none).
+    - The findings in the form of P(cni.node.conflist_findings#filter), or an empty list. C(file) names the attachment, and C(path)
+      is a JSON pointer into its result. C(line) and C(plugin) are V(none).
   type: list
   elements: dict
   sample:

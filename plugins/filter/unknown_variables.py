@@ -12,10 +12,9 @@ short_description: Find misspelled variables of this collection's roles and play
 version_added: 1.0.0
 
 description:
-  - Compares names of variables with those that the roles and playbooks of this collection have. What begins with C(cni_node_), or
-    otherwise with the name of one of the roles, and is none of them is misspelled, or another's that needs another name.
-  - The roles refuse such variables by themselves, before they ask the node for anything. The playbook C(cni.node.validate) does so
-    with this filter.
+  - Compares variable names with those of the roles and playbooks of this collection. A name is reported if it begins with
+    C(cni_node_) or the name of another role, but is not a variable of this collection.
+  - The roles refuse such variables before they contact the node. The playbook C(cni.node.validate) uses this filter.
 
 options:
   _input:
@@ -30,7 +29,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: No variable is misspelled
+- name: Fail if a variable is misspelled
   ansible.builtin.assert:
     that: query('ansible.builtin.varnames', '^cni_') | cni.node.unknown_variables == {}
 """
@@ -38,7 +37,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - The unknown ones, each with the known one that is most like it, or an empty text.
+    - The unknown names, each with the most similar known name or an empty string.
   type: dict
   sample:
     cni_node_prge: cni_node_purge

@@ -7,25 +7,25 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: valid_conflist
 
-short_description: Tell whether a CNI network configuration can be used
+short_description: Test whether a CNI network configuration is valid
 
 version_added: 1.0.0
 
 description:
-  - Validates a network configuration on the controller. P(cni.node.conflist_findings#filter) tells what is wrong with one.
+  - Validates a network configuration on the controller. To see the findings, use P(cni.node.conflist_findings#filter).
 
 positional: _input
 
 options:
   _input:
     description:
-      - The network configuration, as data or as JSON text, or a list of those that are to be on one node.
+      - The network configuration, as data or as JSON text, or a list of the configurations of one node.
       - With O(files=true), the path of its file on the controller, or a list of those.
     type: raw
     required: true
   levels:
     description:
-      - What is looked at, as O(cni.node.conflist_findings#filter:levels) says.
+      - The checks to make, as for O(cni.node.conflist_findings#filter:levels).
     type: list
     elements: str
     choices:
@@ -38,12 +38,12 @@ options:
       - consistency
   files:
     description:
-      - Whether the input is paths of files.
+      - Read the input as paths of files.
     type: bool
     default: false
   strict:
     description:
-      - Whether a warning is as bad as an error.
+      - Treat warnings as errors.
     type: bool
     default: false
 
@@ -59,11 +59,11 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Stop at a network that cannot be used
+- name: Fail if the network is invalid
   ansible.builtin.assert:
     that: network is cni.node.valid_conflist
 
-- name: Keep what has not even a warning
+- name: Select the networks without errors and warnings
   ansible.builtin.set_fact:
     spotless: "{{ networks | select('cni.node.valid_conflist', strict=true) }}"
 """
@@ -71,7 +71,7 @@ EXAMPLES = r"""
 RETURN = r"""
 _value:
   description:
-    - Whether there is no error in it, and with O(strict=true) no warning either.
+    - Whether there is no error, and with O(strict=true) no warning either.
   type: bool
 """
 

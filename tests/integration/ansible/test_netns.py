@@ -34,7 +34,7 @@ def test_namespaces_are_created_and_removed(project: Project) -> None:
         "--diff",
     ).succeeded()
     made = played.require_converged("make")
-    assert (made.msg, made.result["changed_names"]) == ("2 of 2 network namespaces made", ["red", "blue"])
+    assert (made.msg, made.result["changed_names"]) == ("2 of 2 network namespaces created", ["red", "blue"])
     assert made.result["diff"] == {"before": {"names": []}, "after": {"names": ["blue", "red"]}}
     assert played["make one more"].ok().result["changed_names"] == ["green"]
     removed = played.require_converged("remove")

@@ -69,7 +69,7 @@ def test_columns_begin_below_their_headings() -> None:
 )
 def test_a_result_of_another_form_is_refused_with_its_place(result: object) -> None:
     with pytest.raises(
-        AnsibleFilterError, match=r"attachment_table: attachments\[1\] is of another form; expected a list"
+        AnsibleFilterError, match=r"attachment_table: attachments\[1\] has an unexpected form; expected a list"
     ):
         attachment_table([ATTACHED, {**ATTACHED, "result": result}])
 

@@ -25,7 +25,7 @@ def test_check_mode_predicts_creation(run: ModuleRunner, directory: pathlib.Path
     done = run("netns", names=["red", "new", "other", "new"], check_mode=True).ok()
     assert (done["changed"], done["changed_names"]) == (True, ["new", "other"])
     assert done["diff"] == {"before": {"names": ["red"]}, "after": {"names": ["new", "other", "red"]}}
-    assert done["msg"] == "2 of 3 network namespaces would be made"
+    assert done["msg"] == "2 of 3 network namespaces would be created"
     assert sorted(path.name for path in directory.iterdir()) == ["blue", "red"]
 
 

@@ -90,7 +90,7 @@ _value:
       value:
       message: >-
         10.1.0.1 to 10.1.0.254 of the network 'pods' on node-2 overlaps with 10.1.0.1 to 10.1.0.254 on node-1 (conflists[0])
-      hint: each node gives out addresses by itself; cut the range with cni.node.node_subnets
+      hint: each node assigns addresses independently; divide the range with the filter cni.node.node_subnets
 """
 
 import typing as t

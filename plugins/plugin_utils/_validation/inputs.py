@@ -68,7 +68,7 @@ def findings_by_host(
     attached = {} if attachments is None else attachments
     if not isinstance(conflists, collections.abc.Mapping) or not isinstance(attached, collections.abc.Mapping):
         found = kind(conflists if not isinstance(conflists, collections.abc.Mapping) else attached)
-        raise CniError(Code.INVALID_CONFIG, f"by_host: found {found}", "expected: lists by the names of hosts")
+        raise CniError(Code.INVALID_CONFIG, f"by_host: found {found}", "expected: a dictionary of host names to lists")
     by_host = {}
     for host, listed in conflists.items():
         try:
@@ -91,7 +91,9 @@ def fleet_findings(nodes: t.Any, node_info: t.Any = None) -> list[Finding]:
         CniError: ``INVALID_CONFIG``: an argument is not of its form.
     """
     if not isinstance(nodes, collections.abc.Mapping):
-        raise CniError(Code.INVALID_CONFIG, f"found {kind(nodes)}", "expected: lists of networks by node")
+        raise CniError(
+            Code.INVALID_CONFIG, f"found {kind(nodes)}", "expected: a dictionary of node names to lists of networks"
+        )
     found: list[Finding] = []
     documents: dict[str, list[Document]] = {}
     for node, conflists in nodes.items():
@@ -157,9 +159,9 @@ def _read(path: str) -> bytes:
     try:
         content = durable.read(path, limit=16 * SIZE_LIMIT)
     except ValueError as exc:
-        raise CniError(Code.IO_FAILURE, f"no file can have this name: {exc}") from exc
+        raise CniError(Code.IO_FAILURE, f"invalid file name: {exc}") from exc
     if content is None:
-        raise CniError(Code.IO_FAILURE, "there is no such file")
+        raise CniError(Code.IO_FAILURE, "the file does not exist")
     return content
 
 

@@ -149,7 +149,7 @@ def test_an_edited_file_stays_when_its_network_moves_and_causes_a_warning(node: 
     played = project.play(thrice("move", CONFLISTS, {"conflists": [{"config": network_named("a"), "priority": 20}]}))
     moved = played.succeeded().require_converged("move")
     assert moved.files == {"20-a.conflist": "created"}
-    told = f"{old} and {node.conf_dir}/20-a.conflist define network a; runtimes use the first of these"
+    told = f"{old} and {node.conf_dir}/20-a.conflist define network a; runtimes use the first one"
     for suffix in (", predicted", "", ", again"):
         (warning,) = played["move" + suffix].warnings
         assert told in warning

@@ -31,7 +31,7 @@ def test_plugins_are_probed_before_a_file_is_written(node: EngineNode, project: 
         ),
         "old": (
             network_named("a", {"type": "loopback"}, {"type": "old"}),
-            ("/plugins/1/type: old supports 0.3.1, 0.4.0, and not 1.0.0; ", "(incompatible-plugin)"),
+            ("/plugins/1/type: old supports 0.3.1, 0.4.0, but not 1.0.0; ", "(incompatible-plugin)"),
         ),
         "hanging": (
             network_named("a", {"type": "hanging"}),
@@ -81,7 +81,7 @@ def test_one_invalid_item_prevents_all_writing(project: Project) -> None:
         ),
         "twice": (
             {"config": network_named("good"), "priority": 20},
-            "conflists[1]: /name: the network 'good' is defined by conflists[0] too",
+            "conflists[1]: /name: the network 'good' is also defined by conflists[0]",
         ),
         "two forms": ({"config": network_named("a"), "content": "{}"}, "mutually exclusive"),
     }

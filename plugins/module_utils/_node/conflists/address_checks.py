@@ -164,8 +164,8 @@ def _taken(span: _Span, own: t.Sequence[_Place]) -> t.Iterator[Finding]:
     for one in own:
         ip = one.destination.network_address
         if ip not in span.gateways and not (span.routed and one.link in span.links):
-            message = f"{ip}, which would be given to a container, is the node's own address on {one.link}"
-            yield span.finding("address-taken", message, "leave it out of the range")
+            message = f"{ip} is the node's own address on {one.link}, and could be assigned to a container"
+            yield span.finding("address-taken", message, "exclude it from the range")
 
 
 def _collide(one: _Span, other: _Span) -> bool:
@@ -178,7 +178,7 @@ def _networks(span: _Span, overlapping: t.Sequence[_Span]) -> t.Iterator[Finding
     for other in overlapping:
         theirs = f"{other.range.subnet} of the network {other.network.name!r} ({other.network.source})"
         message = f"{span.range.subnet} overlaps with {theirs}"
-        yield span.finding("overlaps-network", message, "give each network addresses of its own")
+        yield span.finding("overlaps-network", message, "give each network its own addresses")
 
 
 def _elsewhere(span: _Span, places: t.Sequence[_Place], idle: t.Collection[str]) -> t.Iterator[Finding]:
@@ -190,15 +190,17 @@ def _elsewhere(span: _Span, places: t.Sequence[_Place], idle: t.Collection[str])
             continue
         said.add(place.link)
         if place.link in idle:
-            message = f"the bridge {place.link}, of which nothing is a port, has {place.destination}"
-            hint = f"remove it, or the node may send there what is for {subnet}"
+            message = f"the bridge {place.link}, which has no ports, has {place.destination}"
+            hint = f"remove the bridge, or the node may send traffic for {subnet} to it"
             yield span.finding("idle-bridge", message, hint)
         elif is_inside:
-            message = f"the node sends what is for {place.destination}, of the subnet {subnet}, to {place.link}"
-            yield span.finding("overlaps-route", message, f"choose another subnet, or free it on {place.link}")
+            message = f"the node routes {place.destination}, a part of the subnet {subnet}, to {place.link}"
+            yield span.finding("overlaps-route", message, f"choose another subnet, or remove the route on {place.link}")
         else:
-            message = f"the subnet {subnet} is cut out of {place.destination}, which the node has on {place.link}"
-            yield span.finding("inside-route", message, f"the node no longer reaches {subnet} on {place.link}")
+            message = f"the subnet {subnet} is a part of {place.destination}, which the node routes to {place.link}"
+            yield span.finding(
+                "inside-route", message, f"with this network, the node cannot reach {subnet} on {place.link}"
+            )
 
 
 __all__ = ("findings",)

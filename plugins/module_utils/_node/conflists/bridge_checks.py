@@ -58,12 +58,12 @@ def _finding(
 ) -> t.Iterator[Finding]:
     path, has = f"{plugin.path}/ipam{one.path}", ", ".join(map(str, others))
     if not plugin.keys.get("forceAddress"):
-        message = f"{name} has the address {has}, and ADD refuses to give it the gateway {gateway} beside it"
-        hint = f'give the plugin "forceAddress": true, or remove the address: ip address delete {others[0]} dev {name}'
+        message = f"{name} has the address {has}, so that ADD refuses to add the gateway {gateway}"
+        hint = f'set "forceAddress": true, or remove the address: ip address delete {others[0]} dev {name}'
         yield Finding("bridge-address-differs", network.source, path, message, hint, str(gateway), plugin.plugin)
     elif ports:
-        message = f"the gateway {gateway} takes the place of {has} on {name}: {quantity(ports, 'port')} of the bridge may lose the gateway"
-        hint = "containers with addresses of before are cut off until they are attached anew"
+        message = f"the gateway {gateway} replaces {has} on {name}: {quantity(ports, 'port')} of the bridge may lose the gateway"
+        hint = "containers with old addresses are cut off until they are attached again"
         yield Finding("bridge-address-replaced", network.source, path, message, hint, str(gateway), plugin.plugin)
 
 

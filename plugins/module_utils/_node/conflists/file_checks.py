@@ -43,7 +43,7 @@ def findings(planned: PlannedDirectory) -> t.Iterator[Finding]:
         yield from _other_first(planned, next((name for name in read if name[0] != "."), ""))
     for path, error in planned.broken.items():
         is_first = os.path.basename(path) == first
-        hint = "containerd has no network as long as it comes first" if is_first else "mend it, or remove it"
+        hint = "fix or remove it; containerd has no network while it sorts first" if is_first else "fix or remove it"
         yield Finding("broken-file", path, "", error.msg.replace(f"{printable.line(path)}: ", ""), hint)
     for name in names:
         yield from _leftover(planned, name, is_first=name == first)
@@ -56,8 +56,8 @@ def _shadowed(planned: PlannedDirectory, network: NetworkConfiguration) -> t.Ite
     files = sorted([network.source, *others], key=conf_dir.precedence)
     message = f"{', '.join(files[:-1])} and {files[-1]} define network {network.name}"
     by_name = min(files)
-    which = "the first of these" if by_name == files[0] else f"the first of these, but containerd and CRI-O {by_name}"
-    hint = f"remove {', '.join(others)}, or give one of them another name"
+    which = "the first one" if by_name == files[0] else f"the first one, but containerd and CRI-O use {by_name}"
+    hint = f"remove {', '.join(others)}, or rename one of the networks"
     yield Finding("shadowed-network", network.source, "/name", f"{message}; runtimes use {which}", hint, network.name)
 
 
@@ -67,20 +67,20 @@ def _other_first(planned: PlannedDirectory, first: str) -> t.Iterator[Finding]:
         return
     if any(winner.name == network.name for network in planned.wanted):  # that it is shadowed is said
         return
-    message = f"the network {winner.name} is what containerd and CRI-O give to pods: this file comes first by its name"
-    hint = "remove it, or give a lower priority to what is to come first"
+    message = f"containerd and CRI-O use the network {winner.name} for pods, because the name of this file sorts first"
+    hint = "remove it, or give the preferred network a lower priority number"
     yield Finding("other-file-first", winner.source, "/name", message, hint, winner.name)
 
 
 def _leftover(planned: PlannedDirectory, name: str, *, is_first: bool) -> t.Iterator[Finding]:
     path = os.path.join(planned.path, name)
     if name.startswith(".") and name.endswith(conf_dir.ENDINGS):
-        first = ", and before all others" if is_first else ""
+        first = " before all others" if is_first else ""
         message = f"runtimes read this file{first}, although its name begins with a dot"
-        yield Finding("leftover-file", path, "", message, "remove it; it looks like what a copy has left behind")
+        yield Finding("leftover-file", path, "", message, "remove it if a copy has left it")
     elif (durable.is_temporary(name) or _TEMPORARY.fullmatch(name)) and _is_old(path):
-        whose = "this collection" if durable.is_temporary(name) else "somebody"
-        message = f"{whose} was interrupted while writing a file, and left this one behind"
+        writer = "this collection" if durable.is_temporary(name) else "another program"
+        message = f"temporary file of an interrupted run of {writer}"
         yield Finding("leftover-file", path, "", message, "remove it, for example with the module cni.node.gc")
 
 

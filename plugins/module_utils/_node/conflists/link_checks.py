@@ -49,14 +49,20 @@ def _on_master(
     else:
         master = _of_default_route(view)
         if master is None:
-            message = f"{plugin.type} has no master, and there is no default route to take one from"
+            message = f"{plugin.type} has no master, and the node has no default route to take the link from"
             yield _finding(
-                "missing-link", network, plugin, "", message, "name a link as master", is_tolerated=tolerate_missing
+                "missing-link",
+                network,
+                plugin,
+                "",
+                message,
+                "set master to a link of the node",
+                is_tolerated=tolerate_missing,
             )
     mtu = plugin.keys.get("mtu")
     if master and isinstance(mtu, int) and mtu > master.mtu:
-        message = f"an MTU of {mtu} bytes is more than the {master.mtu} of {master.name}, the master"
-        hint = f"expected: at most {master.mtu}, or 0 to take the master's"
+        message = f"an MTU of {mtu} bytes exceeds the {master.mtu} bytes of the master {master.name}"
+        hint = f"expected: at most {master.mtu}, or 0 to use the master's"
         yield _finding("mtu-above-master", network, plugin, "/mtu", message, hint, mtu)
 
 
@@ -66,7 +72,7 @@ def _named_master(
     name = plugin.keys["master"]
     if isinstance(name, str) and _link(name, view) is None:
         there = sorted(link.name for link in view.links if link.name != "lo" and link.name[:4] != "veth")
-        hint = f"it has {', '.join(there[:_SHOWN])}{', ...' if there[_SHOWN:] else ''}" if there else ""
+        hint = f"its links are {', '.join(there[:_SHOWN])}{', ...' if there[_SHOWN:] else ''}" if there else ""
         message = f"the node has no link {name!r}"
         yield _finding("missing-link", network, plugin, "/master", message, hint, name, is_tolerated=tolerate_missing)
 
@@ -81,7 +87,7 @@ def _device(network: NetworkConfiguration, plugin: Configured, view: View) -> t.
     }
     key = next((key for key in there if isinstance(keys.get(key), str) and keys[key]), None)
     if key and not there[key](keys[key]):
-        message = f"the node has no device {keys[key]!r}, or a container has it"
+        message = f"the node has no device {keys[key]!r}, or it is inside a container"
         yield _finding("missing-device", network, plugin, f"/{key}", message, "", keys[key])
 
 

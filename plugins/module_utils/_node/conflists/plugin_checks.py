@@ -57,8 +57,8 @@ class PluginProbe:
             is_tolerated = is_missing and self._tolerate_missing
             return _finding(network, one, code, answer.msg, answer.details, is_tolerated=is_tolerated)
         if not set(one.versions).intersection(answer):
-            message = f"{one.type} supports {', '.join(answer)}, and not {' or '.join(one.versions)}"
-            hint = "install a release that does, or write a version that it supports"
+            message = f"{one.type} supports {', '.join(answer)}, but not {' or '.join(one.versions)}"
+            hint = "install a release that does, or set a version that the plugin supports"
             return _finding(network, one, "incompatible-plugin", message, hint)
         return None
 

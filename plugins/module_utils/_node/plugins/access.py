@@ -41,7 +41,7 @@ def findings(plugin_dirs: t.Sequence[str], types: t.Iterable[str], *, allow_worl
 
 def _finding(one: Exposure, allow_world_writable: bool) -> Finding:
     if one.is_world_writable and not allow_world_writable:
-        hint = f"see what is there, then run chmod o-w {one.path}, or set allow_world_writable_plugins to true"
+        hint = f"check the content, then run chmod o-w {one.path}, or set allow_world_writable_plugins to true"
         return Finding("unsafe-plugin", one.path, "", f"{one.reason}, so no plugin is run", hint)
     hint = f"plugins run as root: run chown root {one.path} and chmod go-w {one.path}"
     return Finding("writable-plugin", one.path, "", one.reason, hint)

@@ -128,8 +128,8 @@ def read(content: bytes, file: str, *, is_text: bool = True) -> tuple[Document |
         The document, None where it cannot be told what it says; and what is wrong with its text.
     """
     if len(content) > SIZE_LIMIT:
-        message = f"{len(content)} bytes are too much for a network configuration"
-        return None, [Finding("too-large", file, "", message, f"runtimes read {SIZE_LIMIT} bytes at most")]
+        message = f"{len(content)} bytes are too many for a network configuration"
+        return None, [Finding("too-large", file, "", message, f"expected: at most {SIZE_LIMIT} bytes")]
     try:
         network, is_unique = _decoded(content)
     except CniError as exc:
@@ -155,9 +155,9 @@ def _decoded(content: bytes) -> tuple[t.Any, bool]:
 
 def _twice(document: Document, one: positions.Twice) -> Finding:
     key = one.path.rpartition("/")[2]
-    message = f"the key {key!r} is given twice in one object, on line {one.first} and on line {one.second}"
+    message = f"the key {key!r} is set twice in one object, on line {one.first} and on line {one.second}"
     return document.finding(
-        "duplicate-key", one.path, message, "leave one of them out; programs differ in which one they take"
+        "duplicate-key", one.path, message, "remove one of them; programs differ in which one they use"
     )
 
 

@@ -75,9 +75,7 @@ class Keys:
             if proper != key:
                 self._other_case(key, proper, value, path)
             if one is None:
-                self.report(
-                    "null-value", join(path, key), f"{key!r} is null", "plugins take it as not given; leave it out"
-                )
+                self.report("null-value", join(path, key), f"{key!r} is null", "plugins treat it as unset; remove it")
                 continue
             is_plain = not isinstance(one, (dict, list))
             result[proper] = one if is_plain else self.read(one, known[proper], join(path, proper))
@@ -86,10 +84,10 @@ class Keys:
     def _other_case(self, key: str, proper: str, value: dict[str, t.Any], path: str) -> None:
         self.written[join(path, proper)] = key
         if proper in value:
-            message = f"{key!r} and {proper!r} are one key to plugins, which read keys in any case"
-            self.report("duplicate-key", join(path, key), message, "leave one of them out", value[key])
+            message = f"{key!r} and {proper!r} are the same key to plugins, which ignore case"
+            self.report("duplicate-key", join(path, key), message, "remove one of them", value[key])
         else:
-            message = f"{key!r} is written {proper!r}; plugins read keys in any case, other programs may not"
+            message = f"the key {key!r} should be {proper!r}: plugins ignore case, but other programs may not"
             self.report("key-case", join(path, key), message, f"write {proper}", value[key])
 
     def _unknown(self, key: str, value: t.Any, schema: Schema, path: str) -> None:
@@ -101,9 +99,9 @@ class Keys:
             message = f"the key {key!r} is unknown{_to(schema)}"
             self.report("misspelled-key", join(path, key), message, f"did you mean {meant}?", value)
         elif closed:
-            message = f"the key {key!r} is unknown{_to(schema)}, which passes it over"
+            message = f"the key {key!r} is unknown{_to(schema)}, which ignores it"
             known = ", ".join(sorted(set(schema["properties"]) - _OF_ANY_PLUGIN))
-            self.report("unknown-key", join(path, key), message, f"it knows {known or 'none of its own'}", value)
+            self.report("unknown-key", join(path, key), message, f"known keys: {known or 'none of its own'}", value)
 
 
 def nearest(word: str, known: t.Iterable[str], likeness: float = _LIKENESS) -> str:

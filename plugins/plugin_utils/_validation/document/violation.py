@@ -73,7 +73,7 @@ def violation(found: ValidationError) -> Violation:
     if "propertyNames" in found.absolute_schema_path:
         wanted = f"expected: {error.schema.get('description', '')}"
         return Violation(
-            "malformed-value", join(path, error.instance), f"{error.instance!r} is no key to be here", wanted
+            "malformed-value", join(path, error.instance), f"the key {error.instance!r} is not allowed here", wanted
         )
     return _RULES.get(error.rule, _other)(error, path)
 
@@ -110,7 +110,7 @@ def _dependent(error: _Broken, path: str) -> Violation:
         for key in keys
         if given in error.instance and key not in error.instance
     )
-    return Violation("missing-key", join(path, missing), f"the key {missing!r} is missing", f"{given!r} needs it")
+    return Violation("missing-key", join(path, missing), f"the key {missing!r} is missing", f"required by {given!r}")
 
 
 def _enum(error: _Broken, path: str) -> Violation:
@@ -134,7 +134,7 @@ def _size(error: _Broken, path: str) -> Violation:
 
 
 def _pattern(error: _Broken, path: str) -> Violation:
-    message = f"{_short(error.instance)} is not of the form expected"
+    message = f"{_short(error.instance)} has an invalid format"
     hint = str(error.schema.get("description", f"the pattern {error.wanted}"))
     return Violation("malformed-value", path, message, f"expected: {hint}", error.instance)
 
@@ -149,15 +149,13 @@ def _format(error: _Broken, path: str) -> Violation:
 def _not(error: _Broken, path: str) -> Violation:
     rule = error.wanted
     which = "one of " if rule["required"][1:] else ""
-    return Violation(
-        "exclusive-keys", path, str(rule["description"]), f"leave out {which}{', '.join(rule['required'])}"
-    )
+    return Violation("exclusive-keys", path, str(rule["description"]), f"remove {which}{', '.join(rule['required'])}")
 
 
 def _any_of(error: _Broken, path: str) -> Violation:
     if isinstance(error.instance, dict):
         keys = [key for one in error.wanted for key in one["required"] if "properties" not in one]
-        return Violation("missing-key", path, f"none of the keys {', '.join(keys)} is given", "expected: one of them")
+        return Violation("missing-key", path, f"none of the keys {', '.join(keys)} is set", "expected: one of them")
     hint = f"expected: {error.schema.get('description', '')}"
     return Violation("unknown-value", path, f"{_short(error.instance)} is unknown", hint, error.instance)
 

@@ -28,7 +28,9 @@ def merge_by_host(by_host: t.Any) -> list[_Keys]:
         CniError: ``INVALID_CONFIG``: it is not of its form.
     """
     if not isinstance(by_host, collections.abc.Mapping):
-        raise CniError(Code.INVALID_CONFIG, f"found {kind(by_host)}", "expected: findings by the names of hosts")
+        raise CniError(
+            Code.INVALID_CONFIG, f"found {kind(by_host)}", "expected: a dictionary of host names to findings"
+        )
     found: dict[str, _Keys] = {}
     for host, given in by_host.items():
         for finding in _findings(str(host), given):

@@ -44,9 +44,9 @@ def _differences(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
     first_node, first = members[0]
     for node, document in members[1:]:
         if _shape(document) != _shape(first):
-            message = f"the network {name!r} is not the same on {node} as on {first_node} ({first.file})"
+            message = f"the network {name!r} on {node} differs from the one on {first_node} ({first.file})"
             yield _finding(
-                "network-differs", node, document, "", message, "but for its addresses, define it the same way"
+                "network-differs", node, document, "", message, "define it identically, except for its addresses"
             )
 
 
@@ -62,7 +62,9 @@ def _collisions(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
                     f"{other.first} to {other.last} of the network {name!r} on {other_node} overlaps with"
                     f" {one.first} to {one.last} on {node} ({document.file})"
                 )
-                hint = "each node gives out addresses by itself; cut the range with the filter cni.node.node_subnets"
+                hint = (
+                    "each node assigns addresses independently; divide the range with the filter cni.node.node_subnets"
+                )
                 yield _finding("node-subnets-collide", other_node, other_document, other.path, message, hint)
 
 

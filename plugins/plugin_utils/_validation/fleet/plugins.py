@@ -49,7 +49,7 @@ def findings(node_info: object) -> t.Iterator[Finding]:
     for place, members in installed.items():
         yield from _differing(members, f"the release in {place}")
     for plugin_type, members in supported.items():
-        yield from _differing(members, f"what {plugin_type} supports")
+        yield from _differing(members, f"the version support of {plugin_type}")
 
 
 def _differing(members: list[_Seen], what: str) -> t.Iterator[Finding]:
@@ -69,7 +69,7 @@ def _listed(returned: object, key: str, node: str) -> list[_Entry]:
 
 def _mapping(value: object, what: str) -> _Entry:
     if not isinstance(value, collections.abc.Mapping):
-        advice = "expected: what the module cni.node.node_info has returned, by the nodes' names"
+        advice = "expected: a dictionary of node names to results of the module cni.node.node_info"
         raise CniError(Code.INVALID_CONFIG, f"{what}: found {kind(value)}", advice)
     return value
 

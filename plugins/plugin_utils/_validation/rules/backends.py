@@ -27,8 +27,8 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         conditions: t.Any = plugin.keys.get(name)
         own = _backend_of(conditions)
         if own and wanted and own != wanted:
-            message = f"{name} has a condition of {own}, and {because} is for {wanted}"
-            hint = f"write the conditions in the words of {wanted}"
+            message = f"{name} has {own} conditions, but {because} selects {wanted}"
+            hint = f"write the conditions in the syntax of {wanted}"
             yield document.finding("wrong-backend", join(plugin.path, name, 0), message, hint, conditions[0])
         elif own and not wanted:
             wanted, because = own, name

@@ -63,7 +63,7 @@ def specification_findings(documents: t.Sequence[Document], attachments: t.Seque
         for name in given.arguments if given.network in declared else ():
             if name not in declared[given.network]:
                 message = f"no plugin of the network {given.network!r} declares the capability {name!r}"
-                hint = f'add "capabilities": {{"{name}": true}} to the plugin that is to get it'
+                hint = f'add "capabilities": {{"{name}": true}} to the plugin that should get it'
                 yield Finding("undeclared-capability", given.file, given.path(name), message, hint)
 
 
@@ -95,8 +95,15 @@ def _mapping(
     others = taken.setdefault((mapping["hostPort"], protocol), [])
     for other_address, other in others:
         if address == other_address or address in _ANY_ADDRESS or other_address in _ANY_ADDRESS:
-            message = f"port {mapping['hostPort']}/{protocol} of the node is mapped by {other.file} already"
-            yield Finding("port-mapped-twice", given.file, path, message, "the one mapped first gets all", mapping)
+            message = f"port {mapping['hostPort']}/{protocol} of the node is already mapped by {other.file}"
+            yield Finding(
+                "port-mapped-twice",
+                given.file,
+                path,
+                message,
+                "use another hostPort; the port leads to only one of them",
+                mapping,
+            )
             break
     others.append((address, given))
 

@@ -28,12 +28,12 @@ def findings(document: Document) -> t.Iterator[Finding]:
 def _meta(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterator[Finding]:
     roles = {schemas.role(one.type) for one in before}
     if roles <= {"meta"}:
-        message = f"{plugin.type} works on what a plugin before it has made, and there is none"
-        hint = "put it behind the plugin that makes the interface"
+        message = f"{plugin.type} needs an interface, but no earlier plugin creates one"
+        hint = "move it after the plugin that creates the interface"
         yield document.finding("meta-plugin-first", plugin.path, message, hint)
     elif plugin.type == "portmap" and "any" not in roles and not any(map(_gives_address, before)):
-        message = "there is no address to forward ports to: no plugin before portmap gives one"
-        hint = 'give the plugin that makes the interface an "ipam"'
+        message = "portmap has no address to forward ports to, because no earlier plugin assigns one"
+        hint = 'add "ipam" to the plugin that creates the interface'
         yield document.finding("portmap-without-address", plugin.path, message, hint)
 
 
@@ -41,8 +41,8 @@ def _interface(document: Document, plugin: Plugin, before: list[Plugin]) -> t.It
     first = next((one for one in before if schemas.role(one.type) == "interface"), None)
     chained = schemas.annotation(plugin.type, "x-chains") and not plugin.keys.get("master")
     if first and not chained:
-        message = f"{plugin.type} makes the container's interface, which {first.type} has made already"
-        hint = "a network makes one interface; put this plugin into a network of its own"
+        message = f"{plugin.type} creates the container's interface, but {first.type} has created it already"
+        hint = "a network creates one interface; move this plugin to a network of its own"
         yield document.finding("second-interface-plugin", plugin.path, message, hint)
 
 

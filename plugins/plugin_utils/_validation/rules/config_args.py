@@ -45,7 +45,7 @@ def _report(
 
 def _message(one: Violation) -> str:
     if one.code == "malformed-value":
-        return "the value is not of the form expected"
+        return "the value has an invalid format"
     return f"found {kind(one.value)}" if one.code == "wrong-type" else one.message
 
 

@@ -47,7 +47,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
 def _mtu(document: Document, keys: dict[str, t.Any], path: str, target: Network) -> t.Iterator[Finding]:
     mtu, least = keys.get("mtu"), LEAST_MTU[target.version]
     if is_integer(mtu) and 0 < mtu < least:
-        message = f"an MTU of {mtu} bytes does not do for IPv{target.version}"
+        message = f"an MTU of {mtu} bytes is too small for IPv{target.version}"
         yield document.finding("mtu-out-of-bounds", join(path, "mtu"), message, f"expected: at least {least}", mtu)
 
 
@@ -58,11 +58,11 @@ def _scope(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str
         return
     written = addresses.address(keys.get("gw"))
     if written:
-        message = f"a route of scope {scope} stays on the link and has no gateway, and this has {written}"
-        hint = 'leave out "scope", or "gw"'
+        message = f"a route of scope {scope} cannot have a gateway, but this one has {written}"
+        hint = 'remove "scope" or "gw"'
     elif _has_gateway(plugin):
-        message = f"a route of scope {scope} stays on the link and has no gateway, and this gets one"
-        hint = 'without "gw" it takes the gateway of the subnet; leave out "scope", or give the address no gateway'
+        message = f"a route of scope {scope} cannot have a gateway, but this one gets the gateway of the subnet"
+        hint = 'remove "scope", or the gateway of the address, which routes without "gw" use'
     else:
         return
     yield document.finding("link-scope-gateway", join(path, "scope"), message, hint, scope)
@@ -100,8 +100,8 @@ def _key(keys: dict[str, t.Any], target: Network, usual: set[Address] | None) ->
 def _again(document: Document, key: _Key, path: str, known: dict[_Key, str]) -> t.Iterator[Finding]:
     first = known.setdefault(key, path)
     if first != path:
-        message = f"the route to {key[0]} is given twice, and the kernel refuses the second"
-        yield document.finding("route-twice", path, message, f"leave it out; the other is {first}")
+        message = f"the route to {key[0]} is defined twice, and the kernel refuses the second one"
+        yield document.finding("route-twice", path, message, f"remove it; the other one is {first}")
 
 
 def _default(document: Document, plugin: Plugin, known: dict[_Key, str]) -> t.Iterator[Finding]:
@@ -123,8 +123,10 @@ def _default(document: Document, plugin: Plugin, known: dict[_Key, str]) -> t.It
         target, next_hop, *rest = key
         is_added = target.prefixlen == 0 and target.version not in with_gateway
         if is_added and next_hop == _OF_THE_SUBNET and rest == [0, _TABLE_MAIN]:
-            message = f"isDefaultGateway adds the route to {target} as well, and the kernel refuses the second"
-            yield document.finding("route-twice", path, message, "leave it out, or isDefaultGateway and set isGateway")
+            message = f"isDefaultGateway adds a route to {target} as well, and the kernel refuses the second one"
+            yield document.finding(
+                "route-twice", path, message, "remove the route, or set isGateway instead of isDefaultGateway"
+            )
 
 
 def _is_default_gateway(plugin: Plugin) -> bool:

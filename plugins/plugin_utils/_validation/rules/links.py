@@ -49,20 +49,20 @@ def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str,
         rate, burst = keys.get(rate_key), keys.get(burst_key)
         for given, missing in ((rate_key, burst_key), (burst_key, rate_key)):
             if keys.get(given) and not keys.get(missing):
-                message = f"{given} is given and {missing} is not"
-                yield "rate-without-burst", join(path, given), message, "a rate and its burst go together"
+                message = f"{given} is set without {missing}"
+                yield "rate-without-burst", join(path, given), message, "set both, or neither"
         if not is_integer(rate) or not is_integer(burst) or rate <= 0 or burst <= 0:
             continue
         if rate < _BYTE:
             yield (
                 "rate-out-of-bounds",
                 join(path, rate_key),
-                f"{rate} bits per second are no byte",
+                f"{rate} bits per second is less than one byte per second",
                 "expected: 8 or more",
             )
         elif burst * _MICROSECONDS < _LEAST_TIME * rate:
-            message = f"a burst of {burst} bits is over at once at {rate} bits per second, which the kernel refuses"
-            hint = "expected: what passes in a few milliseconds, and a packet at least"
+            message = f"a burst of {burst} bits is too short for the kernel at {rate} bits per second"
+            hint = "expected: the traffic of a few milliseconds, and at least one packet"
             yield "rate-out-of-bounds", join(path, burst_key), message, hint
 
 
@@ -81,7 +81,7 @@ def _one_mtu(document: Document, plugin: Plugin, mtu: t.Any, *place: str) -> t.I
     least = max(LEAST_MTU[family] for family in families or {4})
     if not least <= mtu <= _MOST:
         why = " with IPv6 addresses" if families == {6} or (6 in families and mtu >= LEAST_MTU[4]) else ""
-        message = f"an MTU of {mtu} bytes does not do{why}"
+        message = f"an MTU of {mtu} bytes is out of range{why}"
         hint = f"expected: {least} to {_MOST}"
         yield document.finding("mtu-out-of-bounds", join(plugin.path, *place), message, hint, mtu)
 
@@ -92,8 +92,8 @@ def _trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     for keys, path in addresses.objects(plugin.keys.get("vlanTrunk"), join(plugin.path, "vlanTrunk")):
         first, last = keys.get("minID"), keys.get("maxID")
         if isinstance(first, int) and isinstance(last, int) and first > last:
-            message = f"the VLANs begin at {first} and end before, at {last}"
-            yield document.finding("range-backwards", join(path, "minID"), message, "swap them", first)
+            message = f"the VLAN range begins at {first} but ends at {last}"
+            yield document.finding("range-backwards", join(path, "minID"), message, "swap the two values", first)
 
 
 __all__ = ("LEAST_MTU", "findings", "limits")

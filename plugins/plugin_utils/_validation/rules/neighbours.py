@@ -42,8 +42,8 @@ def duplicates(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
     first: dict[str, Document] = {}
     for document in documents:
         if document.name and first.setdefault(document.name, document) is not document:
-            message = f"the network {document.name!r} is defined by {first[document.name].file} too"
-            hint = "a runtime takes one of them; give this one another name"
+            message = f"the network {document.name!r} is also defined by {first[document.name].file}"
+            hint = "runtimes use only one of them; rename this one"
             yield document.finding("duplicate-network", "/name", message, hint, document.name)
 
 
@@ -63,9 +63,14 @@ def _finding(one: _Span, other: _Span) -> Finding:
     theirs = f"{one.text} of the network {one.document.name!r} ({one.document.file})"
     if one.subnet:
         message = f"the subnet {other.text} overlaps with {theirs}, and the node routes to both"
-        return other.document.finding("networks-overlap", other.path, message, "give each network a subnet of its own")
-    message = f"the range {other.text} overlaps with {theirs}, and both are on one link"
-    return other.document.finding("ranges-overlap", other.path, message, "each network gives out addresses by itself")
+        return other.document.finding("networks-overlap", other.path, message, "give each network its own subnet")
+    message = f"the range {other.text} overlaps with {theirs}, and both networks share a link"
+    return other.document.finding(
+        "ranges-overlap",
+        other.path,
+        message,
+        "separate the ranges, because each network assigns addresses independently",
+    )
 
 
 def _spans(document: Document, plugin: Plugin) -> t.Iterator[_Span]:

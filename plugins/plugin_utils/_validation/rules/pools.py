@@ -42,7 +42,7 @@ def _range(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str
         message = f"{keys['subnet']} is an address inside the subnet {subnet}"
         yield document.finding("host-bits-set", place, message, f"write {subnet}", keys["subnet"])
     if subnet.prefixlen > subnet.max_prefixlen - 2:
-        message = f"{subnet} has no room for addresses"
+        message = f"{subnet} is too small to assign addresses"
         yield document.finding(
             "subnet-too-small", place, message, f"expected: /{subnet.max_prefixlen - 2} or wider", keys["subnet"]
         )
@@ -64,8 +64,10 @@ def _ends(document: Document, keys: dict[str, t.Any], path: str, subnet: Network
         else:
             inside[key] = int(end)
     if len(inside) == 2 and inside["rangeStart"] > inside["rangeEnd"]:
-        message = f"the range begins at {keys['rangeStart']} and ends before, at {keys['rangeEnd']}"
-        yield document.finding("range-backwards", join(path, "rangeStart"), message, "swap them", keys["rangeStart"])
+        message = f"the range begins at {keys['rangeStart']} but ends at {keys['rangeEnd']}"
+        yield document.finding(
+            "range-backwards", join(path, "rangeStart"), message, "swap the two addresses", keys["rangeStart"]
+        )
 
 
 def _gateway(
@@ -97,7 +99,7 @@ def _no_room(document: Document, found: list[Range]) -> t.Iterator[Finding]:
     for dummy, members in itertools.groupby(found, key=lambda one: one.group):
         group = list(members)
         if not any(one.has_room or int(one.first) > int(one.last) for one in group):
-            message = f"there is no address to give out but the gateway's, {group[0].gateway}"
+            message = f"the only address of the range is the gateway's, {group[0].gateway}"
             yield document.finding("subnet-too-small", group[0].path, message, "widen the range")
 
 
@@ -105,9 +107,9 @@ def _given_out(document: Document, found: list[Range]) -> t.Iterator[Finding]:
     """Find gateways that another range gives out: host-local keeps back a range's own gateway only."""
     for one, other in itertools.permutations(found, 2):
         if other.holds(one.gateway) and other.gateway != one.gateway and not one.overlaps(other):
-            message = f"the gateway {one.gateway} is in the range {other.first} to {other.last}, which gives it out"
+            message = f"the gateway {one.gateway} is in the range {other.first} to {other.last}, so that a container may get its address"
             yield document.finding(
-                "gateway-handed-out", one.path, message, f"the range is at {other.path}", str(one.gateway)
+                "gateway-handed-out", one.path, message, f"exclude it from the range at {other.path}", str(one.gateway)
             )
 
 
@@ -123,12 +125,12 @@ def _static(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: st
 
 
 def _family(document: Document, path: str, value: str, subnet: Network) -> Finding:
-    message = f"{value} is not of the same address family as {subnet}"
+    message = f"{value} and {subnet} belong to different address families"
     return document.finding("family-mismatch", path, message, f"expected: IPv{subnet.version}", value)
 
 
 def _from_to(subnet: Network) -> str:
-    return f"expected: an address of {subnet}"
+    return f"expected: an address in {subnet}"
 
 
 __all__ = ("ON_LINK", "findings")

@@ -73,7 +73,7 @@ def _of_result(result: t.Any, file: str) -> t.Iterator[Finding]:
 def _ip(result: dict[str, t.Any], spoken: str, file: str, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
     has_version = not version.at_least(spoken, "1.0.0")
     if has_version and "version" not in keys:
-        message = f"an address of {spoken} has no 'version'"
+        message = f"the address has no 'version', which results of version {spoken} need"
         yield Finding("missing-key", file, join(path, "version"), message, 'expected: "4" or "6"')
     family = int(keys["version"]) if has_version and keys.get("version") in ("4", "6") else None
     yield from _address(file, path, keys, family, "address")
@@ -81,7 +81,7 @@ def _ip(result: dict[str, t.Any], spoken: str, file: str, keys: dict[str, t.Any]
     count = len(interfaces) if isinstance(interfaces, list) else 0
     if is_integer(interface) and interface >= count:
         message = f"there is no interface {interface}"
-        hint = f"expected: 0 to {count - 1}, a place in 'interfaces'" if count else "there are no 'interfaces'"
+        hint = f"expected: 0 to {count - 1}, an index of 'interfaces'" if count else "'interfaces' is missing or empty"
         yield Finding("out-of-range", file, join(path, "interface"), message, hint, interface)
 
 
@@ -90,7 +90,7 @@ def _address(file: str, path: str, keys: dict[str, t.Any], family: int | None, k
     if address is None:
         return
     if family not in (None, address.version):
-        message = f"{address} is no IPv{family} address"
+        message = f"{address} is not an IPv{family} address"
         yield Finding("family-mismatch", file, join(path, key), message, "", keys["address"])
     yield from _differ(file, join(path, "gateway"), address.network, keys.get("gateway"))
 
@@ -98,7 +98,7 @@ def _address(file: str, path: str, keys: dict[str, t.Any], family: int | None, k
 def _differ(file: str, path: str, network: addresses.Network | None, gateway: t.Any) -> t.Iterator[Finding]:
     found = addresses.address(gateway)
     if network and found and network.version != found.version:
-        message = f"the gateway {found} is not of the same address family as {network}"
+        message = f"the gateway {found} and {network} belong to different address families"
         yield Finding("family-mismatch", file, path, message, f"expected: IPv{network.version}", gateway)
 
 

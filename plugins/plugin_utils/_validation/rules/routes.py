@@ -55,12 +55,14 @@ def _gateway(document: Document, ranges: list[Range], keys: dict[str, t.Any], pa
         return
     place = join(path, "gw")
     if target is not None and target.version != gateway.version:
-        message = f"the gateway {gateway} is not of the same address family as {target}"
+        message = f"the gateway {gateway} and {target} belong to different address families"
         yield document.finding("family-mismatch", place, message, f"expected: IPv{target.version}", keys["gw"])
     for one in ranges:
         if one.holds(gateway) and gateway != one.gateway:
-            message = f"the gateway {gateway} is in the range {one.first} to {one.last}, which gives it out"
-            yield document.finding("gateway-handed-out", place, message, f"the range is at {one.path}", keys["gw"])
+            message = f"the gateway {gateway} is in the range {one.first} to {one.last}, so that a container may get its address"
+            yield document.finding(
+                "gateway-handed-out", place, message, f"exclude it from the range at {one.path}", keys["gw"]
+            )
 
 
 def _path_of(
@@ -82,7 +84,9 @@ def _path_of(
         return
     if target.version == gateway.version and not _on_link(gateway, known, others):
         message = f"the gateway {gateway} is in none of the container's networks, {', '.join(map(str, known))}"
-        yield document.finding("route-without-path", join(path, "gw"), message, "name one on the link", keys["gw"])
+        yield document.finding(
+            "route-without-path", join(path, "gw"), message, "expected: a gateway on the link", keys["gw"]
+        )
 
 
 def _on_link(gateway: Address, known: list[Network], routes: list[dict[str, t.Any]]) -> bool:
@@ -104,10 +108,10 @@ def _masquerade(
     place = join(plugin.path, "ipMasq")
     default = plugin.keys.get("isDefaultGateway") is True
     if plugin.type == "bridge" and not default and plugin.keys.get("isGateway") is not True:
-        message = "the node masquerades what it does not route: the bridge is no gateway"
+        message = "ipMasq has no effect, because the bridge is not a gateway"
         yield document.finding("ipmasq-without-route", place, message, "set isGateway or isDefaultGateway", True)
     elif not default and not any(_leads_out(route, known) for route in routes):
-        message = "nothing leaves the network to be masqueraded: the container has no route out of its subnet"
+        message = "ipMasq has no effect, because the container has no route out of its subnet"
         hint = 'add a route such as {"dst": "0.0.0.0/0"}' + (
             ", or set isDefaultGateway" if plugin.type == "bridge" else ""
         )

@@ -57,7 +57,7 @@ def _misspelled(document: Document, plugin_type: t.Any, path: str) -> t.Iterator
     alike = [one for one in sorted(known) if len(one) >= _LONG_ENOUGH and abs(len(one) - len(plugin_type)) <= 1]
     meant = nearest(plugin_type, alike, _LIKENESS)
     if meant:
-        message = f"no plugin {plugin_type!r} is known"
+        message = f"the plugin {plugin_type!r} is unknown"
         yield document.finding("misspelled-plugin", join(path, "type"), message, f"did you mean {meant}?", plugin_type)
 
 
@@ -68,8 +68,8 @@ def _ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         return
     yield from _violations(document, name, plugin.ipam, plugin.ipam_path)
     if plugin.ipam["type"] == "host-local" and not _has_ranges(plugin):
-        hint = 'write "ranges", or "subnet"; or declare the capability ipRanges for the runtime to bring them'
-        yield document.finding("missing-key", plugin.ipam_path, "host-local has no range to give addresses from", hint)
+        hint = 'set "ranges" or "subnet", or declare the capability ipRanges so that the runtime supplies them'
+        yield document.finding("missing-key", plugin.ipam_path, "host-local has no address range", hint)
 
 
 def _untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -80,7 +80,7 @@ def _untyped_ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     if schemas.role(plugin.type) != "interface" or own.get("x-default-type") or not is_untyped or is_said:
         return
     what = "is empty" if "type" in ipam else "is missing"
-    hint = "expected: the name of the IPAM plugin, such as host-local; without it there is no address"
+    hint = "expected: the name of the IPAM plugin, such as host-local; without it the container gets no address"
     yield document.finding("missing-key", join(plugin.ipam_path, "type"), f"the key 'type' {what}", hint)
 
 
@@ -90,8 +90,8 @@ def _tuning_without_sysctl(document: Document, plugin: Plugin) -> t.Iterator[Fin
     given = args.get("cni") if isinstance(args, dict) else None
     settings = given.get("sysctl") if isinstance(given, dict) else None
     if plugin.type == "tuning" and plugin.keys.get("sysctl") is None and isinstance(settings, dict) and settings:
-        message = "args.cni has sysctl and the plugin itself has not, which ends it in a panic"
-        hint = 'write the settings here, or "sysctl": {}'
+        message = "tuning panics if args.cni has sysctl but the plugin configuration has not"
+        hint = 'move the settings here, or set "sysctl": {}'
         yield document.finding("missing-key", join(plugin.path, "sysctl"), message, hint)
 
 

@@ -161,7 +161,9 @@ def test_the_networks_of_hosts_are_looked_at_by_host_and_findings_are_told_once(
     ("networks", "attachments"), [([GOOD], None), ({"a": GOOD}, [])], ids=["networks", "attachments"]
 )
 def test_what_is_not_by_host_is_refused_in_a_sentence(networks: t.Any, attachments: t.Any) -> None:
-    with pytest.raises(AnsibleFilterError, match="by_host: found a list; expected: lists by the names of hosts"):
+    with pytest.raises(
+        AnsibleFilterError, match="by_host: found a list; expected: a dictionary of host names to lists"
+    ):
         conflist_findings(networks, attachments=attachments, by_host=True)
     with pytest.raises(AnsibleFilterError, match=r"conflist_findings: a: conflists\[0\]: found a number"):
         conflist_findings({"a": 5}, by_host=True)

@@ -91,7 +91,9 @@ def test_what_is_no_dictionary_of_facts_is_refused(given: object) -> None:
     "facts", [{"networks": [{"name": "a"}]}, {"attachments": [{}]}, {"releases": ["x"]}, {"plugins": 5}], ids=str
 )
 def test_facts_of_another_form_are_refused_with_the_node(facts: dict[str, t.Any]) -> None:
-    with pytest.raises(AnsibleFilterError, match="node_table: the value of two has an unexpected form; expected a dictionary"):
+    with pytest.raises(
+        AnsibleFilterError, match="node_table: the value of two has an unexpected form; expected a dictionary"
+    ):
         node_table({"one": {}, "two": facts})
 
 

@@ -98,7 +98,7 @@ def test_files_that_define_the_same_network_cause_a_warning(ensure: Ensure, tmp_
     ran = ensure({"config": CONFIG})
     assert ran.ok()["changed"]
     (warning,) = ran.warnings
-    assert "define network net; runtimes use the first of these" in warning
+    assert "define network net; runtimes use the first one" in warning
     (finding,) = ran.ok()["findings"]
     assert (finding["level"], finding["code"], finding["path"]) == ("node", "shadowed-network", "/name")
 
@@ -211,7 +211,7 @@ REFUSED: dict[str, tuple[Json, Json, str]] = {
     "a version the plugin does not speak": (
         {"config": {**CONFIG, "plugins": [{"type": "old"}]}},
         {},
-        "10-net.conflist: /plugins/0/type: old supports 0.4.0, and not 1.0.0",
+        "10-net.conflist: /plugins/0/type: old supports 0.4.0, but not 1.0.0",
     ),
 }
 

@@ -47,42 +47,42 @@ BROKEN: t.Final[Corpus] = {
         "the whole LAN is given out": on(
             PLAIN,
             on_lan(host_local("192.168.1.0/24")),
-            said=[said("address-taken", RANGE, "192.168.1.9,", "own address on eth0", "leave it out")],
+            said=[said("address-taken", RANGE, "192.168.1.9 is", "own address on eth0", "exclude it")],
         ),
         "of both families": on(
             DUAL_STACK,
             on_lan(host_local("192.168.1.0/24", "2001:db8:1::/64"), "ipvlan"),
-            said=[said("address-taken", RANGE, "192.168.1.9,"), said("address-taken", SECOND, "2001:db8:1::9,")],
+            said=[said("address-taken", RANGE, "192.168.1.9 is"), said("address-taken", SECOND, "2001:db8:1::9 is")],
         ),
         "given to one container": on(
             PLAIN,
             on_lan(static("192.168.1.8/24", "192.168.1.9/24")),
-            said=[said("address-taken", "/plugins/0/ipam/addresses/1", "192.168.1.9,", "eth0")],
+            said=[said("address-taken", "/plugins/0/ipam/addresses/1", "192.168.1.9 is", "eth0")],
         ),
         "in the node's VLAN": on(
             CORPORATE,
             on_lan(host_local("192.168.100.0/24"), "vlan", vlanId=100),
-            said=[said("address-taken", RANGE, "192.168.100.5,", "eth0.100")],
+            said=[said("address-taken", RANGE, "192.168.100.5 is", "eth0.100")],
         ),
         "on a bridge into the LAN": on(
             HYPERVISOR,
             bridge("192.168.1.0/24", "br0", isGateway=False),
-            said=[said("address-taken", RANGE, "192.168.1.9,", "br0")],
+            said=[said("address-taken", RANGE, "192.168.1.9 is", "br0")],
         ),
         "the address that floats": on(
             FLOATING,
             on_lan(host_local("192.168.1.0/24", rangeStart="192.168.1.192", rangeEnd="192.168.1.223")),
-            said=[said("address-taken", RANGE, "192.168.1.200,", "eth0")],
+            said=[said("address-taken", RANGE, "192.168.1.200 is", "eth0")],
         ),
         "a service's address on the loopback": on(
-            ANYCAST, bridge("10.1.0.0/16"), said=[said("address-taken", RANGE, "10.1.0.53,", "lo")]
+            ANYCAST, bridge("10.1.0.0/16"), said=[said("address-taken", RANGE, "10.1.0.53 is", "lo")]
         ),
         "of two in the cloud's subnets": on(
             CLOUD,
             on_lan(host_local("172.31.0.0/16"), "ipvlan", "ens5"),
             said=[
-                said("address-taken", RANGE, "172.31.16.5,", "ens5"),
-                said("address-taken", RANGE, "172.31.48.7,", "ens6"),
+                said("address-taken", RANGE, "172.31.16.5 is", "ens5"),
+                said("address-taken", RANGE, "172.31.48.7 is", "ens6"),
             ],
         ),
     },
@@ -102,7 +102,7 @@ BROKEN: t.Final[Corpus] = {
         "one bridge, on which each gives out addresses by itself": on(
             PLAIN,
             bridge("10.1.0.0/16", isGateway=False),
-            said=[said("overlaps-network", RANGE, "'lab'", "addresses of its own")],
+            said=[said("overlaps-network", RANGE, "'lab'", "its own addresses")],
             files={"20-lab.conflist": network("lab", bridge("10.1.0.0/16", isGateway=False))},
         ),
         "one master": on(

@@ -70,10 +70,10 @@ BROKEN: t.Final[Corpus] = {
         "another subnet": on(
             OLD,
             bridge("10.9.0.0/16", forceAddress=True),
-            said=[said(REPLACED, RANGE, "10.9.0.1/16 takes the place of 10.1.0.1/16 on cni0", "2 ports", "cut off")],
+            said=[said(REPLACED, RANGE, "10.9.0.1/16 replaces 10.1.0.1/16 on cni0", "2 ports", "cut off")],
         ),
         "a wider subnet": on(
-            OLD, bridge("10.0.0.0/8", forceAddress=True), said=[said(REPLACED, RANGE, "10.0.0.1/8 takes")]
+            OLD, bridge("10.0.0.0/8", forceAddress=True), said=[said(REPLACED, RANGE, "10.0.0.1/8 replaces")]
         ),
         "as the default gateway": on(
             OLD,

@@ -35,7 +35,7 @@ def shadowed(name: str, content: bytes, *words: str) -> Case:
 
 
 def first(name: str, network_name: str, content: bytes, priority: int = 10) -> Case:
-    expected = [said("other-file-first", "/name", f"the network {network_name} is what", "lower priority", file=name)]
+    expected = [said("other-file-first", "/name", f"the network {network_name} for pods", "lower priority", file=name)]
     return among({name: content}, wanted("net", priority=priority), said=expected)
 
 
@@ -49,15 +49,13 @@ def leftover(name: str, *words: str, content: bytes = b"", age: float = 3600) ->
 
 BROKEN: t.Final[Corpus] = {
     "shadowed-network": {
-        "by a higher priority's file": shadowed(
-            "20-net.conflist", text("net"), "runtimes use the first of these; remove"
-        ),
+        "by a higher priority's file": shadowed("20-net.conflist", text("net"), "runtimes use the first one; remove"),
         "by a lower one's": shadowed("05-net.conflist", text("net"), "05-net.conflist and"),
-        "a single plugin's file": shadowed("20-net.conf", single("net"), "runtimes use the first of these; remove"),
+        "a single plugin's file": shadowed("20-net.conf", single("net"), "runtimes use the first one; remove"),
         "a single plugin's file that comes first for some": shadowed(
-            "00-net.conf", single("net"), "first of these, but containerd and CRI-O"
+            "00-net.conf", single("net"), "first one, but containerd and CRI-O use"
         ),
-        "with the ending .json": shadowed("50-net.json", single("net"), "give one of them another name"),
+        "with the ending .json": shadowed("50-net.json", single("net"), "rename one of the networks"),
         "podman's, of the same name": among(
             {"87-podman.conflist": text("podman")},
             wanted("podman"),
@@ -94,17 +92,17 @@ BROKEN: t.Final[Corpus] = {
             {"00-old.conflist": text("old"), "05-cilium.conflist": text("cilium")},
             wanted("net"),
             absent("old"),
-            said=[said("other-file-first", "/name", "the network cilium is", file="05-cilium.conflist")],
+            said=[said("other-file-first", "/name", "the network cilium", file="05-cilium.conflist")],
         ),
         "a single plugin's": first("00-bridge.conf", "bridge", single("bridge")),
         "with the ending .json": first("01-bridge.json", "bridge", single("bridge")),
         "the loopback only": first("200-loopback.conflist", "loopback", LOOPBACK, 99),
     },
     "broken-file": {
-        "half written": broken("20-lab.conflist", text("lab")[:-9], "20-lab.conflist", "mend it, or remove it"),
-        "empty, and the first": broken("00-lab.conflist", b"", "containerd has no network as long as it comes first"),
-        "YAML": broken("20-lab.conf", b"name: lab\ntype: bridge\n", "mend it"),
-        "a comment in it": broken("20-lab.conflist", b"// podman\n" + text("lab"), "mend it"),
+        "half written": broken("20-lab.conflist", text("lab")[:-9], "20-lab.conflist", "fix or remove it"),
+        "empty, and the first": broken("00-lab.conflist", b"", "containerd has no network while it sorts first"),
+        "YAML": broken("20-lab.conf", b"name: lab\ntype: bridge\n", "fix or remove it"),
+        "a comment in it": broken("20-lab.conflist", b"// podman\n" + text("lab"), "fix or remove it"),
         "without a name": broken("20-lab.conflist", b'{"cniVersion": "1.0.0", "plugins": [{"type": "a"}]}', "/name"),
         "without plugins": broken(
             "20-lab.conflist", b'{"cniVersion": "1.0.0", "name": "lab", "plugins": []}', "/plugins"
@@ -118,20 +116,20 @@ BROKEN: t.Final[Corpus] = {
         "a single plugin's since 1.0.0": broken(
             "20-lab.conf", b'{"cniVersion": "1.0.0", "name": "lab", "type": "a"}', "/type", "a single plugin's"
         ),
-        "a link to nothing": broken("10-lab.conflist", "/opt/cni/conf/gone.conflist", "gone", "comes first"),
-        "in Latin-1": broken("20-lab.conflist", text("lab").replace(b'"a"', b'"\xe9"'), "mend it"),
+        "a link to nothing": broken("10-lab.conflist", "/opt/cni/conf/gone.conflist", "gone", "sorts first"),
+        "in Latin-1": broken("20-lab.conflist", text("lab").replace(b'"a"', b'"\xe9"'), "fix or remove it"),
     },
     "leftover-file": {
         "a copy of Ansible's, that runtimes read": leftover(
-            ".ansible_tmpq1w2e3r410-net.conflist", "runtimes read this file, and before all others", content=text("net")
+            ".ansible_tmpq1w2e3r410-net.conflist", "runtimes read this file before all others", content=text("net")
         ),
         "hidden, that runtimes read": leftover(".10-old.conf", "although its name begins with a dot", age=YOUNG),
-        "ours": leftover(".cni.node-8f3b.tmp", "this collection was interrupted", "cni.node.gc"),
-        "dpkg's": leftover("87-podman.conflist.dpkg-new", "somebody was interrupted"),
-        "of an installer": leftover("10-calico.conflist.tmp", "somebody was interrupted while writing"),
-        "of a download": leftover("10-flannel.conflist.part", "left this one behind"),
-        "of an editor": leftover(".10-net.conflist.swp", "somebody was interrupted"),
-        "just old enough": leftover("00-multus.conf.new", "somebody was interrupted", age=90),
+        "ours": leftover(".cni.node-8f3b.tmp", "interrupted run of this collection", "cni.node.gc"),
+        "dpkg's": leftover("87-podman.conflist.dpkg-new", "interrupted run of another program"),
+        "of an installer": leftover("10-calico.conflist.tmp", "interrupted run of another program"),
+        "of a download": leftover("10-flannel.conflist.part", "interrupted run of another program"),
+        "of an editor": leftover(".10-net.conflist.swp", "interrupted run of another program"),
+        "just old enough": leftover("00-multus.conf.new", "interrupted run of another program", age=90),
     },
 }
 

@@ -39,12 +39,12 @@ BROKEN: t.Final[Corpus] = {
         "named as on another distribution": on(
             CLOUD,
             {"type": "macvlan", "master": "eth0"},
-            said=[said("missing-link", "/plugins/0/master", "no link 'eth0'", "it has ens5, ens6")],
+            said=[said("missing-link", "/plugins/0/master", "no link 'eth0'", "its links are ens5, ens6")],
         ),
         "a VLAN that nobody has made": on(
             PLAIN,
             {"type": "ipvlan", "master": "eth0.100"},
-            said=[said("missing-link", "/plugins/0/master", "'eth0.100'", "it has eth0")],
+            said=[said("missing-link", "/plugins/0/master", "'eth0.100'", "its links are eth0")],
         ),
         "a bond that nobody has made": on(
             PLAIN,
@@ -54,7 +54,9 @@ BROKEN: t.Final[Corpus] = {
         "no default route to take a master from": on(
             NO_WAY_OUT,
             {"type": "macvlan"},
-            said=[said("missing-link", "/plugins/0", "macvlan has no master", "no default route", "name a link")],
+            said=[
+                said("missing-link", "/plugins/0", "macvlan has no master", "no default route", "set master to a link")
+            ],
         ),
         "a default route in the table of a VPN only": on(
             NO_MAIN_WAY, {"type": "ipvlan"}, said=[said("missing-link", "/plugins/0", "ipvlan has no master")]
@@ -79,7 +81,7 @@ BROKEN: t.Final[Corpus] = {
     },
     "missing-device": {
         "a virtual function that is gone": on(
-            PLAIN, DEVICE, said=[said("missing-device", "/plugins/0/device", "'ens6f0v3'", "a container has it")]
+            PLAIN, DEVICE, said=[said("missing-device", "/plugins/0/device", "'ens6f0v3'", "inside a container")]
         ),
         "a card that was replaced": on(
             CLOUD,
@@ -113,37 +115,49 @@ BROKEN: t.Final[Corpus] = {
         "jumbo frames on a usual link": on(
             PLAIN,
             {"type": "macvlan", "master": "eth0", "mtu": 9000},
-            said=[said("mtu-above-master", "/plugins/0/mtu", "MTU of 9000", "1500 of eth0", "at most 1500")],
+            said=[
+                said(
+                    "mtu-above-master", "/plugins/0/mtu", "MTU of 9000", "1500 bytes of the master eth0", "at most 1500"
+                )
+            ],
         ),
         "one byte too many": on(
             CORPORATE,
             {"type": "vlan", "master": "eth0", "vlanId": 7, "mtu": 1501},
-            said=[said("mtu-above-master", "/plugins/0/mtu", "1501", "1500 of eth0")],
+            said=[said("mtu-above-master", "/plugins/0/mtu", "1501", "1500 bytes of the master eth0")],
         ),
         "more than a cloud's jumbo frames": on(
             CLOUD,
             {"type": "ipvlan", "master": "ens5", "mtu": 9216},
-            said=[said("mtu-above-master", "/plugins/0/mtu", "9216", "9001 of ens5")],
+            said=[said("mtu-above-master", "/plugins/0/mtu", "9216", "9001 bytes of the master ens5")],
         ),
         "by the alternative name": on(
             CLOUD,
             {"type": "macvlan", "master": "enp0s6", "mtu": 9216},
-            said=[said("mtu-above-master", "/plugins/0/mtu", "9216", "9001 of ens6")],
+            said=[said("mtu-above-master", "/plugins/0/mtu", "9216", "9001 bytes of the master ens6")],
         ),
         "in a tunnel": on(
             VPN,
             {"type": "ipvlan", "master": "wg0", "mtu": 1500},
-            said=[said("mtu-above-master", "/plugins/0/mtu", "1500", "1420 of wg0", "0 to take the master's")],
+            said=[
+                said(
+                    "mtu-above-master",
+                    "/plugins/0/mtu",
+                    "1500",
+                    "1420 bytes of the master wg0",
+                    "0 to use the master's",
+                )
+            ],
         ),
         "of the link of the default route": on(
             VPN,
             {"type": "macvlan", "mtu": 1600},
-            said=[said("mtu-above-master", "/plugins/0/mtu", "1600", "1500 of eth0")],
+            said=[said("mtu-above-master", "/plugins/0/mtu", "1600", "1500 bytes of the master eth0")],
         ),
         "of what flannel runs": on(
             PLAIN,
             {"type": "flannel", "delegate": {"type": "macvlan", "master": "eth0", "mtu": 8951}},
-            said=[said("mtu-above-master", "/plugins/0/delegate/mtu", "8951", "1500 of eth0")],
+            said=[said("mtu-above-master", "/plugins/0/delegate/mtu", "8951", "1500 bytes of the master eth0")],
         ),
     },
 }

@@ -151,28 +151,28 @@ BROKEN: t.Final[t.Mapping[str, t.Mapping[str, PluginCase]]] = {
         "a distribution's old release": case(
             {"lab": V0_9},
             {"type": "lab"},
-            expected=[said("incompatible-plugin", TYPE, "0.4.0, and not 1.0.0", "install")],
+            expected=[said("incompatible-plugin", TYPE, "0.4.0, but not 1.0.0", "install")],
         ),
         "a newer version than any plugin's": case(
             USUAL,
             LIST,
             expected=[
-                said("incompatible-plugin", TYPE, "bridge supports", "and not 1.1.0"),
-                said("incompatible-plugin", "/plugins/0/ipam/type", "host-local supports", "and not 1.1.0"),
+                said("incompatible-plugin", TYPE, "bridge supports", "but not 1.1.0"),
+                said("incompatible-plugin", "/plugins/0/ipam/type", "host-local supports", "but not 1.1.0"),
             ],
             version="1.1.0",
         ),
         "an older version than a plugin's": case(
             {"lab": speaks("1.0.0", "1.1.0")},
             {"type": "lab"},
-            expected=[said("incompatible-plugin", TYPE, "lab supports 1.0.0, 1.1.0, and not 0.3.1")],
+            expected=[said("incompatible-plugin", TYPE, "lab supports 1.0.0, 1.1.0, but not 0.3.1")],
             version="0.3.1",
         ),
         "one of the chain": case(
             {**USUAL, "portmap": V0_6},
             LIST,
             {"type": "portmap"},
-            expected=[said("incompatible-plugin", "/plugins/1/type", "portmap supports", "0.3.1, and not 1.0.0")],
+            expected=[said("incompatible-plugin", "/plugins/1/type", "portmap supports", "0.3.1, but not 1.0.0")],
         ),
         "the IPAM plugin": case(
             {"bridge": NEWEST, "host-local": V0_9},
@@ -182,13 +182,13 @@ BROKEN: t.Final[t.Mapping[str, t.Mapping[str, PluginCase]]] = {
         "one from before VERSION": case(
             {"lab": answers('{"cniVersion": "0.1.0", "code": 100, "msg": "unknown CNI_COMMAND: VERSION"}', exit=1)},
             {"type": "lab"},
-            expected=[said("incompatible-plugin", TYPE, "lab supports 0.1.0, and not 0.4.0")],
+            expected=[said("incompatible-plugin", TYPE, "lab supports 0.1.0, but not 0.4.0")],
             version="0.4.0",
         ),
         "what Multus runs, by its own version": case(
             {"multus": V1_1, "lab": V0_9},
             {"type": "multus", "delegates": [{"cniVersion": "1.0.0", "type": "lab"}]},
-            expected=[said("incompatible-plugin", "/plugins/0/delegates/0/type", "and not 1.0.0")],
+            expected=[said("incompatible-plugin", "/plugins/0/delegates/0/type", "but not 1.0.0")],
             version="0.4.0",
         ),
         "no version in common": PluginCase(

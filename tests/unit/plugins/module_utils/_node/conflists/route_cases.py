@@ -45,7 +45,7 @@ BEHIND_ROUTER: t.Final = example_node(["eth0"], ["192.168.1.9/24 dev eth0"], ["1
 
 
 def idle(path: str, *words: str) -> list[t.Any]:
-    return [said("idle-bridge", path, "of which nothing is a port", *words)]
+    return [said("idle-bridge", path, "which has no ports", *words)]
 
 
 BROKEN: t.Final[Corpus] = {
@@ -82,15 +82,17 @@ BROKEN: t.Final[Corpus] = {
         "a VPN": on(
             VPN,
             bridge("10.20.0.0/16"),
-            said=[said("overlaps-route", RANGE, "10.20.0.0/16", "to wg0", "free it on wg0")],
+            said=[said("overlaps-route", RANGE, "10.20.0.0/16", "to wg0", "remove the route on wg0")],
         ),
         "the VPN's own subnet": on(
             VPN,
             ptp("10.8.0.0/24"),
-            said=[said("overlaps-route", RANGE, "to wg0"), said("address-taken", RANGE, "10.8.0.2,", "wg0")],
+            said=[said("overlaps-route", RANGE, "to wg0"), said("address-taken", RANGE, "10.8.0.2 is", "wg0")],
         ),
         "a route of the cloud": on(
-            CLOUD, bridge("10.1.0.0/16"), said=[said("overlaps-route", RANGE, "10.1.7.0/24, of the subnet 10.1.0.0/16")]
+            CLOUD,
+            bridge("10.1.0.0/16"),
+            said=[said("overlaps-route", RANGE, "10.1.7.0/24, a part of the subnet 10.1.0.0/16")],
         ),
         "a route with several ways": on(
             CLOUD, bridge("10.60.0.0/16"), said=[said("overlaps-route", RANGE, "10.60.0.0/16", "to several links")]
@@ -100,7 +102,7 @@ BROKEN: t.Final[Corpus] = {
             bridge("192.168.0.0/16"),
             said=[
                 said("overlaps-route", RANGE, "192.168.1.0/24", "to eth0"),
-                said("address-taken", RANGE, "192.168.1.9,"),
+                said("address-taken", RANGE, "192.168.1.9 is"),
             ],
         ),
         "of what Multus runs": on(
@@ -113,15 +115,15 @@ BROKEN: t.Final[Corpus] = {
         "of a company's network": on(
             CORPORATE,
             bridge("10.1.0.0/16"),
-            said=[said("inside-route", RANGE, "10.1.0.0/16 is cut out of 10.0.0.0/8", "on eth0", "no longer reaches")],
+            said=[said("inside-route", RANGE, "10.1.0.0/16 is a part of 10.0.0.0/8", "on eth0", "cannot reach")],
         ),
         "of its IPv6": on(
-            CORPORATE, ptp("2001:db8:1:42::/64"), said=[said("inside-route", RANGE, "cut out of 2001:db8:1::/48")]
+            CORPORATE, ptp("2001:db8:1:42::/64"), said=[said("inside-route", RANGE, "a part of 2001:db8:1::/48")]
         ),
         "of a VLAN": on(
             CORPORATE,
             bridge("192.168.100.128/25"),
-            said=[said("inside-route", RANGE, "cut out of 192.168.100.0/24", "eth0.100")],
+            said=[said("inside-route", RANGE, "a part of 192.168.100.0/24", "eth0.100")],
         ),
         "of a VPN": on(VPN, bridge("172.30.0.0/24"), said=[said("inside-route", RANGE, "172.16.0.0/12", "tun0")]),
         "of a VPN's IPv6": on(
@@ -130,12 +132,12 @@ BROKEN: t.Final[Corpus] = {
             said=[said("inside-route", SECOND, "fd00:20::/48", "wg0")],
         ),
         "of Docker's": on(
-            DOCKER, bridge("172.17.200.0/24"), said=[said("inside-route", RANGE, "cut out of 172.17.0.0/16", "docker0")]
+            DOCKER, bridge("172.17.200.0/24"), said=[said("inside-route", RANGE, "a part of 172.17.0.0/16", "docker0")]
         ),
         "of addresses without a server": on(
             CORPORATE,
             bridge("169.254.77.0/24"),
-            said=[said("inside-route", RANGE, "cut out of 169.254.0.0/16", "eth0")],
+            said=[said("inside-route", RANGE, "a part of 169.254.0.0/16", "eth0")],
         ),
         "of what is here on the LAN": on(
             PLAIN,
@@ -145,7 +147,9 @@ BROKEN: t.Final[Corpus] = {
     },
     "idle-bridge": {
         "Docker without containers": on(
-            IDLE_BRIDGES, bridge("172.17.0.0/16", "br-pods"), said=idle(RANGE, "docker0", "172.17.0.0/16", "remove it")
+            IDLE_BRIDGES,
+            bridge("172.17.0.0/16", "br-pods"),
+            said=idle(RANGE, "docker0", "172.17.0.0/16", "remove the bridge"),
         ),
         "a part of Docker's": on(IDLE_BRIDGES, ptp("172.17.9.0/24"), said=idle(RANGE, "docker0", "172.17.0.0/16")),
         "libvirt without machines": on(

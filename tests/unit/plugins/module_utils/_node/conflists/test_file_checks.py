@@ -51,7 +51,7 @@ def test_of_the_files_of_one_network_it_says_which_wins(net_d: NetD) -> None:
     net_d.put("20-a.conflist", text("a"))
     (told,) = found(net_d, wanted("a")).values()
     first, second = net_d.path / "10-a.conflist", net_d.path / "20-a.conflist"
-    assert f"{first} and {second} define network a; runtimes use the first of these; remove {second}, " in told
+    assert f"{first} and {second} define network a; runtimes use the first one; remove {second}, " in told
 
 
 def test_lists_shadow_single_plugins_but_not_for_those_that_go_by_the_name(net_d: NetD) -> None:
@@ -62,8 +62,8 @@ def test_lists_shadow_single_plugins_but_not_for_those_that_go_by_the_name(net_d
     said = found(net_d, wanted("a"), absent("b"))
     assert list(said) == ["shadowed-network 10-a.conflist"]
     told = said["shadowed-network 10-a.conflist"]
-    assert f"{files[0]}, {files[1]} and {files[2]} define network a; runtimes use the first of these, " in told
-    assert f"but containerd and CRI-O {files[2]}" in told
+    assert f"{files[0]}, {files[1]} and {files[2]} define network a; runtimes use the first one, " in told
+    assert f"but containerd and CRI-O use {files[2]}" in told
 
 
 def test_a_network_whose_other_files_go_is_not_shadowed(net_d: NetD) -> None:
@@ -96,8 +96,8 @@ def test_a_file_that_nobody_can_read_is_told_and_that_it_comes_first(net_d: NetD
     net_d.put("50-broken.conf", b"")
     said = found(net_d, wanted("a"))
     assert list(said) == ["broken-file 00-broken.conflist", "broken-file 50-broken.conf"]
-    assert "containerd has no network as long as it comes first" in said["broken-file 00-broken.conflist"]
-    assert "mend it, or remove it" in said["broken-file 50-broken.conf"]
+    assert "containerd has no network while it sorts first" in said["broken-file 00-broken.conflist"]
+    assert "fix or remove it" in said["broken-file 50-broken.conf"]
     assert found(net_d, wanted("a", filename="00-broken.conflist"), absent(filename="50-broken.conf")) == {}
 
 

@@ -54,7 +54,7 @@ def test_on_one_link_the_same_range_on_two_nodes_gives_out_addresses_twice(share
 def test_one_name_for_two_networks_is_seen() -> None:
     (one,) = fleet_networks.findings({"a": [network("10.1.0.0/24")], "b": [network("10.1.0.0/24", mtu=1400)]})
     assert (one.code, one.level, one.file) == ("network-differs", "fleet", "b: 10-pods.conflist")
-    assert one.message == "the network 'pods' is not the same on b as on a (10-pods.conflist)"
+    assert one.message == "the network 'pods' on b differs from the one on a (10-pods.conflist)"
 
 
 def test_networks_of_other_names_are_not_compared() -> None:
@@ -129,12 +129,12 @@ OTHER_PLUGINS: dict[str, tuple[Json, Json, str]] = {
     "an older plugin": (
         {"plugins": [_plugin("1.0.0", "1.1.0")]},
         {"plugins": [_plugin("1.0.0")]},
-        "what bridge supports is 1.0.0 on b, and 1.0.0, 1.1.0 on a",
+        "the version support of bridge is 1.0.0 on b, and 1.0.0, 1.1.0 on a",
     ),
     "an older plugin in another directory": (
         {"plugins": [_plugin("1.0.0", "1.1.0")]},
         {"plugins": [_plugin("1.0.0", path="/usr/lib/cni/bridge")]},
-        "what bridge supports is 1.0.0 on b",
+        "the version support of bridge is 1.0.0 on b",
     ),
 }
 SAME_PLUGINS: dict[str, tuple[Json, Json]] = {

@@ -5,17 +5,15 @@
 from __future__ import annotations
 
 import time
-import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import CONTINUATION_KEY
 from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import Batch
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction
-
-_Keys = dict[str, t.Any]
 
 display = Display()
 
@@ -26,8 +24,8 @@ class ActionModule(RoleAction):
     _requires_connection = True
     _supports_async = True
 
-    def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
-        result: _Keys = super().run(tmp, task_vars)
+    def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:
+        result: JsonObject = super().run(tmp, task_vars)
         arguments = {key: value for key, value in self._task.args.items() if key != CONTINUATION_KEY}
         if self._task.async_val:
             in_background = not self._connection.has_native_async
@@ -36,7 +34,7 @@ class ActionModule(RoleAction):
             done = self._in_calls(arguments, task_vars or {})
         return {**result, **done}
 
-    def _in_calls(self, arguments: _Keys, task_vars: _Keys) -> _Keys:
+    def _in_calls(self, arguments: JsonObject, task_vars: JsonObject) -> JsonObject:
         started = time.monotonic()
         result = self._call(arguments, {}, task_vars)
         if CONTINUATION_KEY not in result:
@@ -50,14 +48,14 @@ class ActionModule(RoleAction):
                 batch.take({"unreachable": True, "msg": str(exc)})
         return batch.result()
 
-    def _call(self, arguments: _Keys, continuation: _Keys, task_vars: _Keys) -> _Keys:
-        result: _Keys = self._execute_module(
+    def _call(self, arguments: JsonObject, continuation: JsonObject, task_vars: JsonObject) -> JsonObject:
+        result: JsonObject = self._execute_module(
             module_args={**arguments, CONTINUATION_KEY: continuation}, task_vars=task_vars
         )
         result.get("invocation", {}).get("module_args", {}).pop(CONTINUATION_KEY, None)
         return result
 
-    def _show(self, progress: str, task_vars: _Keys) -> None:
+    def _show(self, progress: str, task_vars: JsonObject) -> None:
         host = task_vars.get("inventory_hostname", "")
         where = f"{host} -> {self._task.delegate_to}" if self._task.delegate_to else host
         # Standard output may be for a program to read.

@@ -9,13 +9,12 @@ import typing as t
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import NODE, Finding, errors, refusal
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict, as_list, plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import check_levels
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.schemas import load_library
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
-
-_Keys = dict[str, t.Any]
 
 _LEVELS: t.Final = (*CONTROLLER_LEVELS, NODE)
 
@@ -26,9 +25,9 @@ load_library()
 class ActionModule(ConflistItemsAction):
     """Validates network configurations before the node is asked for anything."""
 
-    NOTHING: t.ClassVar[_Keys] = {"findings": []}
+    NOTHING: t.ClassVar[JsonObject] = {"findings": []}
 
-    def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
+    def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:
         self._findings: list[Finding] = []
         self._stopping: list[Finding] = []
         result = super().run(tmp, task_vars)
@@ -58,14 +57,14 @@ class ActionModule(ConflistItemsAction):
             raise refusal(self._stopping)
         super().check(sources)
 
-    def for_node(self, arguments: _Keys) -> _Keys:
+    def for_node(self, arguments: JsonObject) -> JsonObject:
         """Keep here what only the controller looks at."""
         asked = self._validate_option()
         if _items(asked.get("attachments")) is None:
             return arguments
         return {**arguments, "validate": {key: value for key, value in asked.items() if key != "attachments"}}
 
-    def _validate_option(self) -> _Keys:
+    def _validate_option(self) -> JsonObject:
         """Return the option as the module reads it; what is of another form is left for the module to refuse."""
         asked = as_dict(self._task.args.get("validate"))
         if not isinstance(asked, dict):

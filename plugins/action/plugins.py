@@ -17,6 +17,7 @@ from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import (
     digest_of,
     digest_of_stream,
@@ -36,8 +37,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credent
 from ansible_collections.cni.node.plugins.plugin_utils._conflist_items import ConflistItemsAction
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 
-_Keys = dict[str, t.Any]
-
 _ADVICE: t.Final = (
     "for one on the node, set remote_src to true (cni_plugins_remote_src or cni_node_plugins_remote_src of a role)"
 )
@@ -46,14 +45,14 @@ _ADVICE: t.Final = (
 class ActionModule(ConflistItemsAction):
     """Sends an archive or directory of the controller to a node that has not got its content."""
 
-    def task_arguments(self) -> _Keys:
+    def task_arguments(self) -> JsonObject:
         """Leave out the networks where all plugins go: their templates may be gone with them."""
         arguments = {key: value for key, value in super().task_arguments().items() if key != "_controller"}
         if plain(arguments.get("state")) == "absent":
             arguments.pop("conflists", None)
         return arguments
 
-    def execute(self, arguments: _Keys, task_vars: _Keys | None) -> _Keys:
+    def execute(self, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
         try:
             arguments = _without_credentials(arguments)
             source = self._source(arguments)
@@ -63,7 +62,7 @@ class ActionModule(ConflistItemsAction):
         except CniError as exc:
             return {"failed": True, "msg": str(exc), "error": exc.as_dict()}
 
-    def _source(self, arguments: _Keys) -> _Source | None:
+    def _source(self, arguments: JsonObject) -> _Source | None:
         """Return what the controller has, or nothing where the node looks after itself."""
         name = arguments.get("source")
         is_remote = boolean(arguments.get("remote_src", False), strict=False)
@@ -82,7 +81,7 @@ class ActionModule(ConflistItemsAction):
         with name_source_in_errors(path, "the controller", _ADVICE):
             return _Directory(path, arguments) if os.path.isdir(path) else _Archive(path, name, arguments)
 
-    def _ensure(self, source: _Source, arguments: _Keys, task_vars: _Keys | None) -> _Keys:
+    def _ensure(self, source: _Source, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
         """Ask the node whether it needs the content; send it where it does."""
         result = self._call(arguments, task_vars, digest=source.digest)
         if not result.get("needed"):
@@ -96,13 +95,15 @@ class ActionModule(ConflistItemsAction):
         self._fixup_perms2((directory, remote))
         return self._call(arguments, task_vars, digest=source.digest, archive=remote)
 
-    def _call(self, arguments: _Keys, task_vars: _Keys | None, **controller: t.Any) -> _Keys:
-        result: _Keys = self._execute_module(module_args={**arguments, "_controller": controller}, task_vars=task_vars)
+    def _call(self, arguments: JsonObject, task_vars: JsonObject | None, **controller: t.Any) -> JsonObject:
+        result: JsonObject = self._execute_module(
+            module_args={**arguments, "_controller": controller}, task_vars=task_vars
+        )
         result.get("invocation", {}).get("module_args", {}).pop("_controller", None)
         return result
 
 
-def _without_credentials(arguments: _Keys) -> _Keys:
+def _without_credentials(arguments: JsonObject) -> JsonObject:
     """Return the arguments with the credentials of a URL in options of their own, of which the password is never shown."""
     name = arguments.get("source")
     if not isinstance(name, str):
@@ -116,7 +117,7 @@ def _without_credentials(arguments: _Keys) -> _Keys:
 class _Archive:
     """An archive on the controller, which is what it should be."""
 
-    def __init__(self, path: str, name: str, arguments: _Keys) -> None:
+    def __init__(self, path: str, name: str, arguments: JsonObject) -> None:
         self._path, self._name = path, name
         version, checksum = (str(arguments.get(key) or "") for key in ("version", "checksum"))
         asked = ask(version, name, checksum)
@@ -139,7 +140,7 @@ class _Archive:
 class _Directory:
     """A directory of plugins on the controller."""
 
-    def __init__(self, path: str, arguments: _Keys) -> None:
+    def __init__(self, path: str, arguments: JsonObject) -> None:
         self._path = path
         digest = functools.partial(digest_of, follow=False)
         self._listing = listing_of(path, str(arguments.get("checksum") or ""), digest)

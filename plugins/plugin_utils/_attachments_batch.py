@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import (
     CONTINUATION_KEY,
     complete_result,
 )
-
-_Keys = dict[str, t.Any]
 
 _LISTS: t.Final = ("warnings", "deprecations")
 _SUMS: t.Final = ("total", "plugins", "outside")
@@ -27,7 +26,7 @@ class Batch:
         told: What the next call is to be told; empty where there is none.
     """
 
-    def __init__(self, first: _Keys, *, predicted: bool) -> None:
+    def __init__(self, first: JsonObject, *, predicted: bool) -> None:
         """
         Args:
             predicted: Whether it is done in check mode.
@@ -35,14 +34,14 @@ class Batch:
         self._predicted = predicted
         self._total = len(first["attachments"]) + len(first[CONTINUATION_KEY]["left"])
         self._left: list[int] = list(range(self._total))
-        self._entries: dict[int, _Keys] = {}
-        self._results: list[_Keys] = []
-        self._broken: _Keys = {}
+        self._entries: dict[int, JsonObject] = {}
+        self._results: list[JsonObject] = []
+        self._broken: JsonObject = {}
         self.take(first)
 
-    def take(self, result: _Keys) -> None:
+    def take(self, result: JsonObject) -> None:
         """Add a call's result; one without attachments ends the batch."""
-        self.continuation: _Keys = result.get(CONTINUATION_KEY) or {}
+        self.continuation: JsonObject = result.get(CONTINUATION_KEY) or {}
         if "attachments" not in result:
             self._broken = result
             return
@@ -70,8 +69,8 @@ class Batch:
             parts.append(f"slowest {slowest['type']} {slowest['seconds']:.2f} s")
         return ", ".join(parts)
 
-    def result(self) -> _Keys:
-        merged: _Keys = {}
+    def result(self) -> JsonObject:
+        merged: JsonObject = {}
         for one in self._results:
             merged.update(one)
         merged.pop(CONTINUATION_KEY, None)
@@ -84,24 +83,24 @@ class Batch:
         done = complete_result(merged, predicted=self._predicted)
         return self._ended(done) if self._broken else done
 
-    def _ended(self, done: _Keys) -> _Keys:
+    def _ended(self, done: JsonObject) -> JsonObject:
         """Return the result of a call that did nothing it could tell of, with what had been done before."""
         msg = f"{self._broken.get('msg', '')}\nbefore that, of {self._total} {done['msg']}".strip()
         ended = {**done, **self._broken, **_lists([done, self._broken]), "changed": done["changed"], "msg": msg}
         return {**ended, "failed": not self._broken.get("unreachable", False)}
 
-    def _timing(self) -> _Keys:
+    def _timing(self) -> JsonObject:
         timings = [result["timing"] for result in self._results]
         calls = [timing["slowest"] for timing in timings if timing["slowest"]]
-        merged: _Keys = {key: round(sum(timing[key] for timing in timings), 6) for key in _SUMS}
+        merged: JsonObject = {key: round(sum(timing[key] for timing in timings), 6) for key in _SUMS}
         merged["workers"] = max(timing["workers"] for timing in timings)
         merged["slowest"] = max(calls, key=lambda call: call["seconds"], default=None)
         return merged
 
-    def _diff(self) -> _Keys | list[_Keys]:
+    def _diff(self) -> JsonObject | list[JsonObject]:
         """Return one diff of all attachments, and those of files, which only the last call has."""
         diffs = [result["diff"] if isinstance(result["diff"], list) else [result["diff"]] for result in self._results]
-        states: _Keys = {"before": {}, "after": {}}
+        states: JsonObject = {"before": {}, "after": {}}
         for first, *dummy in diffs:
             for key, state in states.items():
                 state.update(first[key])
@@ -109,7 +108,7 @@ class Batch:
         return [states, *files] if files else states
 
 
-def _lists(results: t.Iterable[_Keys]) -> dict[str, list[t.Any]]:
+def _lists(results: t.Iterable[JsonObject]) -> dict[str, list[t.Any]]:
     """Return what is said beside the results, each once."""
     found: dict[str, list[t.Any]] = {}
     for result in results:

@@ -14,6 +14,7 @@ from ansible.errors import AnsibleError, AnsibleFileNotFound
 from ansible.plugins.loader import lookup_loader
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
@@ -23,12 +24,10 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.inputs import content_of
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import Source
 
-_Keys = dict[str, t.Any]
-
 _KEYS: t.Final = tuple(CONFLISTS["conflists"]["options"])
 
 # Before ansible-core 2.19, a rendered text that looks like data becomes data; since then the option only warns.
-_AS_TEXT: t.Final[_Keys] = {} if hasattr(template, "trust_as_template") else {"convert_data": False}
+_AS_TEXT: t.Final[JsonObject] = {} if hasattr(template, "trust_as_template") else {"convert_data": False}
 
 
 class ConflistItemsAction(RoleAction):
@@ -39,8 +38,8 @@ class ConflistItemsAction(RoleAction):
 
     _requires_connection = True
 
-    def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
-        result: _Keys = super().run(tmp, task_vars)
+    def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:
+        result: JsonObject = super().run(tmp, task_vars)
         arguments = self.task_arguments()
         items = arguments.get("conflists")
         if isinstance(items, list):
@@ -50,20 +49,20 @@ class ConflistItemsAction(RoleAction):
                 return {**result, "failed": True, "msg": str(exc), "error": exc.as_dict()}
         return {**result, **self.execute(arguments, task_vars)}
 
-    def task_arguments(self) -> _Keys:
+    def task_arguments(self) -> JsonObject:
         """Return the task's arguments that are looked at."""
         return dict(self._task.args)
 
-    def execute(self, arguments: _Keys, task_vars: _Keys | None) -> _Keys:
+    def execute(self, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
         """Run the module; return its result."""
-        result: _Keys = self._execute_module(module_args=self.for_node(arguments), task_vars=task_vars)
+        result: JsonObject = self._execute_module(module_args=self.for_node(arguments), task_vars=task_vars)
         return result
 
-    def for_node(self, arguments: _Keys) -> _Keys:
+    def for_node(self, arguments: JsonObject) -> JsonObject:
         """Return the module's arguments as the node gets them."""
         return arguments
 
-    def prepare(self, items: list[t.Any], task_vars: _Keys) -> list[t.Any]:
+    def prepare(self, items: list[t.Any], task_vars: JsonObject) -> list[t.Any]:
         """Return the items as the node gets them.
 
         Raises:
@@ -85,7 +84,7 @@ class ConflistItemsAction(RoleAction):
             except CniError as exc:
                 raise exc if source.file in exc.msg else exc.within(source.file) from exc
 
-    def _prepare_item(self, item: t.Any, where: str, task_vars: _Keys) -> tuple[t.Any, Source | None]:
+    def _prepare_item(self, item: t.Any, where: str, task_vars: JsonObject) -> tuple[t.Any, Source | None]:
         """Return an item as the node gets it, and its configuration.
 
         An item that is not of the right form is left for the node to refuse.
@@ -101,7 +100,9 @@ class ConflistItemsAction(RoleAction):
             return item, None
         return _by_name(*self._with_configuration(item, where, task_vars)), None
 
-    def _with_configuration(self, item: _Keys, where: str, task_vars: _Keys) -> tuple[_Keys, Source | None]:
+    def _with_configuration(
+        self, item: JsonObject, where: str, task_vars: JsonObject
+    ) -> tuple[JsonObject, Source | None]:
         """Return an item with its configuration as the node gets it, and that by itself."""
         if isinstance(item.get("template"), str):
             if item.get("config") is not None or item.get("content") is not None:
@@ -116,7 +117,7 @@ class ConflistItemsAction(RoleAction):
             item = {**item, "config": as_dict(item["config"])}
         return item, _source(item, where)
 
-    def _render(self, name: str, own_vars: _Keys, where: str, task_vars: _Keys) -> tuple[str, str]:
+    def _render(self, name: str, own_vars: JsonObject, where: str, task_vars: JsonObject) -> tuple[str, str]:
         try:
             path = self._find_needle("templates", name)
             lookup = lookup_loader.get("ansible.builtin.template", loader=self._loader, templar=self._templar)
@@ -128,7 +129,7 @@ class ConflistItemsAction(RoleAction):
         return f"{where}: template {path}, rendered", str(text)
 
 
-def _check_keys(item: _Keys, where: str) -> None:
+def _check_keys(item: JsonObject, where: str) -> None:
     """Refuse what Ansible would refuse on the node without the item's place, and without the key that nobody knows.
 
     Raises:
@@ -148,7 +149,7 @@ def _not_found(name: str, where: str, error: AnsibleFileNotFound) -> CniError:
     return CniError(Code.INVALID_CONFIG, msg, f"looked for {places}")
 
 
-def _by_name(item: _Keys, source: Source | None) -> _Keys:
+def _by_name(item: JsonObject, source: Source | None) -> JsonObject:
     """Return an item of state absent with the name that its configuration has, which the node needs nothing else of.
 
     Raises:
@@ -161,7 +162,7 @@ def _by_name(item: _Keys, source: Source | None) -> _Keys:
     return {**{key: item[key] for key in item if key not in ("config", "content")}, "name": name}
 
 
-def _source(item: _Keys, where: str) -> Source | None:
+def _source(item: JsonObject, where: str) -> Source | None:
     if isinstance(item.get("config"), dict):
         try:
             return Source(where, content_of(item["config"]), is_text=False)

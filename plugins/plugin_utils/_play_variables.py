@@ -16,6 +16,7 @@ import yaml
 from ansible.errors import AnsibleError
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import refusal, unknown_variables
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
@@ -30,10 +31,9 @@ _SPECS: t.Final = ("roles", "cni_node", "meta", "argument_specs.yml")
 _MOST: t.Final = 5
 
 _Keys = collections.abc.Mapping[str, t.Any]
+
+
 # Values, by hosts.
-_Values = dict[str, t.Any]
-
-
 class PlayVariables:
     """The variables of a play's hosts, and of hosts beside them that are nodes as well.
 
@@ -90,9 +90,9 @@ class PlayVariables:
         except KeyError:
             return {}
 
-    def _values(self, name: str, hosts: t.Iterable[str]) -> _Values:
+    def _values(self, name: str, hosts: t.Iterable[str]) -> JsonObject:
         """Return a variable of those hosts that have it and whose value can be told without asking them."""
-        values: _Values = {}
+        values: JsonObject = {}
         for host in hosts:
             variables = self._of_host(host)
             if name in variables:

@@ -14,10 +14,9 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import prefixes, refusal, unknown_variables
 from ansible_collections.cni.node.plugins.plugin_utils._python_version import PROGRAM, too_old
-
-_Keys = dict[str, t.Any]
 
 
 class RoleAction(ActionBase):
@@ -28,20 +27,20 @@ class RoleAction(ActionBase):
     """
 
     # What a module returns always, as it is where nothing was asked.
-    NOTHING: t.ClassVar[_Keys] = {}
+    NOTHING: t.ClassVar[JsonObject] = {}
 
-    def run(self, tmp: str | None = None, task_vars: _Keys | None = None) -> _Keys:
+    def run(self, tmp: str | None = None, task_vars: JsonObject | None = None) -> JsonObject:
         variables = task_vars or {}
         roles = [variables.get("ansible_role_name") or "", *(variables.get("ansible_parent_role_names") or ())]
         unknown = unknown_variables(variables, prefixes(map(str, roles)))
         if unknown:
             raise AnsibleActionFail(refusal(unknown), result=dict(self.NOTHING))
-        result: _Keys = super().run(tmp, task_vars)
+        result: JsonObject = super().run(tmp, task_vars)
         return result
 
-    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> _Keys:
+    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
         """Run a module; where it did not even start, see whether the node's Python can run it at all."""
-        result: _Keys = super()._execute_module(*arguments, **keywords)
+        result: JsonObject = super()._execute_module(*arguments, **keywords)
         if not result.get("failed") or "error" in result or keywords.get("wrap_async"):
             return result
         refused = self._refused_python(keywords.get("task_vars") or {})
@@ -49,7 +48,7 @@ class RoleAction(ActionBase):
             {"failed": True, "changed": False, "msg": str(refused), "error": refused.as_dict()} if refused else result
         )
 
-    def _refused_python(self, variables: _Keys) -> CniError | None:
+    def _refused_python(self, variables: JsonObject) -> CniError | None:
         interpreter = (self._used_interpreter or "").lstrip("!#").strip()
         if not interpreter:
             return None

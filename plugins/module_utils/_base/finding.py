@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 
 SCHEMA: t.Final = "schema"
 SPECIFICATION: t.Final = "specification"
@@ -133,12 +134,12 @@ class Finding(t.NamedTuple):
     def severity(self) -> str:
         return WARNING if self.is_tolerated or self.is_unchanged else CODES[self.code][1]
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> JsonObject:
         """Return the finding as modules and filters return it, escaped, with long values cut."""
-        escaped: dict[str, t.Any] = printable.everything(self._as_raw_dict())
+        escaped: JsonObject = printable.everything(self._as_raw_dict())
         return escaped
 
-    def _as_raw_dict(self) -> dict[str, t.Any]:
+    def _as_raw_dict(self) -> JsonObject:
         return {
             "level": self.level,
             "severity": self.severity,

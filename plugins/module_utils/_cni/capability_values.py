@@ -12,6 +12,7 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import value_rules
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
@@ -71,7 +72,7 @@ _NUMBERS: t.Final[t.Mapping[str, frozenset[str]]] = {
 _STRUCTURED: t.Final = frozenset({"portMappings", "bandwidth", "ipRanges", "ips", "dns", "aliases"})
 
 
-def normalize_capability_args(capability_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def normalize_capability_args(capability_args: t.Mapping[str, t.Any]) -> JsonObject:
     """Return capability arguments in the form that plugins expect.
 
     The protocol of a mapped port is tcp by default and in lower case. Digits become numbers. JSON text for a list or an
@@ -80,7 +81,7 @@ def normalize_capability_args(capability_args: t.Mapping[str, t.Any]) -> dict[st
     return {name: _normalize(name, value) for name, value in decode_structured(capability_args, _STRUCTURED).items()}
 
 
-def decode_structured(values: t.Mapping[str, t.Any], names: t.Container[str]) -> dict[str, t.Any]:
+def decode_structured(values: t.Mapping[str, t.Any], names: t.Container[str]) -> JsonObject:
     """Decode the JSON text of the named values, which are lists or objects, and leave out empty texts among them."""
     decoded = {name: _decode(value) if name in names else value for name, value in values.items()}
     return {name: value for name, value in decoded.items() if value != "" or name not in names}
@@ -104,14 +105,14 @@ def _normalize(name: str, value: t.Any) -> t.Any:
     return _with_numbers(value, _NUMBERS[name]) if name == "bandwidth" and isinstance(value, dict) else value
 
 
-def _normalize_mapping(written: dict[str, t.Any]) -> dict[str, t.Any]:
+def _normalize_mapping(written: JsonObject) -> JsonObject:
     mapping = _with_numbers(written, _NUMBERS["portMappings"])
     key = next((key for key in mapping if str(key).lower() == "protocol"), "protocol")
     protocol = mapping.get(key) or _PROTOCOL
     return {**mapping, key: protocol.lower() if isinstance(protocol, str) else protocol}
 
 
-def _with_numbers(values: dict[str, t.Any], names: t.Container[str]) -> dict[str, t.Any]:
+def _with_numbers(values: JsonObject, names: t.Container[str]) -> JsonObject:
     return {key: _number(value) if str(key).lower() in names else value for key, value in values.items()}
 
 

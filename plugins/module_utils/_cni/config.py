@@ -11,6 +11,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text, version
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name, check_plugin_type
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
@@ -218,14 +219,14 @@ def _describe(value: object) -> str:
     return repr(value) if isinstance(value, str) else kind(value)
 
 
-def _plugins(document: dict[str, t.Any], source: str) -> tuple[PluginConfiguration, ...]:
+def _plugins(document: JsonObject, source: str) -> tuple[PluginConfiguration, ...]:
     plugins = document.get("plugins", [])
     if not isinstance(plugins, list):
         raise _invalid(source, "/plugins", f"found {kind(plugins)}", "a list of plugin configuration objects")
     return tuple(parse_plugin(keys, index, source, f"/plugins/{index}") for index, keys in enumerate(plugins))
 
 
-def _load_only_inlined_plugins(document: dict[str, t.Any], source: str) -> bool:
+def _load_only_inlined_plugins(document: JsonObject, source: str) -> bool:
     only = parse_flag(document, "loadOnlyInlinedPlugins", source)
     if only and "plugins" not in document:
         raise _invalid(source, "/loadOnlyInlinedPlugins", "true, but there are no 'plugins'", "'plugins', or false")

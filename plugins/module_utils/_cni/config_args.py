@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import value_rules
 from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import decode_structured
 
@@ -21,7 +22,7 @@ _RULE: t.Final = value_rules.object_of(
 )
 
 
-def normalize_config_args(config_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def normalize_config_args(config_args: t.Mapping[str, t.Any]) -> JsonObject:
     """Return values for ``args.cni`` in the form that plugins expect.
 
     Lists may be JSON text, as surveys pass them. Empty texts in place of a list and null values are left out.

@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable, process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_plugin_type
@@ -234,7 +235,7 @@ def _without_secrets(parameters: Parameters, request: bytes) -> t.Callable[[str]
     return lambda text: without_values(text, args, request)
 
 
-def _parse_error(stdout: bytes) -> tuple[dict[str, t.Any], bool]:
+def _parse_error(stdout: bytes) -> tuple[JsonObject, bool]:
     """Return the valid ones of code, message and details, and whether all that were given are valid."""
     try:
         keys = json_text.decode(stdout, "")

@@ -12,6 +12,7 @@ import math
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 
 _KINDS: t.Final = (
     (dict, "an object"),
@@ -96,7 +97,7 @@ def kind(value: object) -> str:
     return next((name for types, name in _KINDS if isinstance(value, types)), type(value).__name__)
 
 
-def as_object(value: object, what: str) -> dict[str, t.Any]:
+def as_object(value: object, what: str) -> JsonObject:
     """Return the value if it is an object.
 
     Raises:
@@ -160,7 +161,7 @@ def _finite_float(digits: str) -> float:
     return number
 
 
-def _unique(pairs: list[tuple[str, t.Any]]) -> dict[str, t.Any]:
+def _unique(pairs: list[tuple[str, t.Any]]) -> JsonObject:
     value = dict(pairs)
     if len(value) != len(pairs):
         seen: set[str] = set()

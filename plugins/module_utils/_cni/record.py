@@ -14,6 +14,7 @@ import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text, result
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -43,7 +44,7 @@ class Restoration:
     addresses: tuple[str, ...] = dataclasses.field(default=(), compare=False)
     allow_world_writable: bool = False
 
-    def as_dict(self) -> dict[str, t.Any]:
+    def as_dict(self) -> JsonObject:
         allowed = {_ALLOW_KEY: True} if self.allow_world_writable else {}
         return {"pluginDirs": self.plugin_dirs, "timeout": self.timeout, "addresses": self.addresses, **allowed}
 
@@ -98,7 +99,7 @@ class Record:
     def encode(self) -> bytes:
         """Return the record in libcni's format. One extra key, which libcni ignores, has the additional data."""
         attachment = self.attachment
-        document: dict[str, t.Any] = {
+        document: JsonObject = {
             "kind": _KIND,
             "containerId": attachment.container_id,
             "config": base64.b64encode(self.config).decode("ascii"),
@@ -112,7 +113,7 @@ class Record:
             document["capabilityArgs"] = attachment.capability_args
         if self.result is not None:
             document["result"] = self.result.keys
-        own: dict[str, t.Any] = {"cniVersion": self.version, "netns": self.netns_identity, "command": self.command}
+        own: JsonObject = {"cniVersion": self.version, "netns": self.netns_identity, "command": self.command}
         if attachment.config_args:
             own[_CONFIG_ARGS_KEY] = attachment.config_args
         if self.restoration is not None:
@@ -156,7 +157,7 @@ def decode(content: bytes, source: str) -> Record:
         raise CniError(Code.DECODE_FAILURE, f"{source} is not a record: {exc}") from exc
 
 
-def decode_attachment(document: dict[str, t.Any]) -> Attachment:
+def decode_attachment(document: JsonObject) -> Attachment:
     """Return the attachment of a record. Its arguments are not validated, as other runtimes accept more.
 
     Raises:
@@ -173,12 +174,12 @@ def decode_attachment(document: dict[str, t.Any]) -> Attachment:
     ).require_identity()
 
 
-def _config_args(document: dict[str, t.Any]) -> dict[str, t.Any]:
+def _config_args(document: JsonObject) -> JsonObject:
     own = document.get(_OWN_KEY)
     return dict(own.get(_CONFIG_ARGS_KEY) or {}) if isinstance(own, dict) else {}
 
 
-def _own_keys(document: dict[str, t.Any], source: str) -> dict[str, str]:
+def _own_keys(document: JsonObject, source: str) -> dict[str, str]:
     own = json_text.as_object(document.get(_OWN_KEY) or {}, source)
     keys = {key: own.get(key, "") for key in ("cniVersion", "netns", "command")}
     if not all(isinstance(value, str) for value in keys.values()):
@@ -186,7 +187,7 @@ def _own_keys(document: dict[str, t.Any], source: str) -> dict[str, str]:
     return keys
 
 
-def _restoration(document: dict[str, t.Any], source: str) -> Restoration | None:
+def _restoration(document: JsonObject, source: str) -> Restoration | None:
     keys = (document.get(_OWN_KEY) or {}).get(RESTORE_KEY)
     if keys is None:
         return None
@@ -197,7 +198,7 @@ def _restoration(document: dict[str, t.Any], source: str) -> Restoration | None:
     return Restoration(tuple(plugin_dirs), timeout, tuple(addresses), means.get(_ALLOW_KEY) is True)
 
 
-def _result(document: dict[str, t.Any], source: str) -> Result | None:
+def _result(document: JsonObject, source: str) -> Result | None:
     keys = document.get("result")
     return None if keys is None else result.from_keys(keys, "", f"{source}: /result")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
@@ -73,7 +74,7 @@ def for_version_probe() -> bytes:
     return json_text.encode({"cniVersion": "1.1.0"})
 
 
-def _request(network: NetworkConfiguration, plugin: PluginConfiguration, version: str) -> dict[str, t.Any]:
+def _request(network: NetworkConfiguration, plugin: PluginConfiguration, version: str) -> JsonObject:
     request = {
         key: value
         for key, value in plugin.keys.items()
@@ -82,7 +83,7 @@ def _request(network: NetworkConfiguration, plugin: PluginConfiguration, version
     return {**request, "cniVersion": version, "name": network.name}
 
 
-def _with_config_args(written: object, config_args: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _with_config_args(written: object, config_args: t.Mapping[str, t.Any]) -> JsonObject:
     """Return the file's ``args`` with an attachment's values merged into ``cni``; these take precedence."""
     args = written if isinstance(written, dict) else {}
     cni = args.get("cni")

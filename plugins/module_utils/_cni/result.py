@@ -13,10 +13,9 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import json_text, version
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
-
-_Object = dict[str, t.Any]
 
 _ADDED_IN_1_0_0: t.Final = ("mtu", "socketPath", "pciID")
 # 0.3.0 replaced the former by the latter. In results of the other form, these keys are ignored.
@@ -115,7 +114,7 @@ def _check_family(family: object, where: str) -> None:
     _check_routes(keys.get("routes"), f"{where}/routes")
 
 
-def _check_lists(document: _Object, what: str, is_of_1_0_0: bool) -> None:
+def _check_lists(document: JsonObject, what: str, is_of_1_0_0: bool) -> None:
     for index, interface in enumerate(_expect_optional(document.get("interfaces"), list, f"{what}: /interfaces") or ()):
         where = f"{what}: /interfaces/{index}"
         keys = _expect(interface, dict, where)
@@ -201,7 +200,7 @@ def _family(address: str) -> int:
     return ipaddress.ip_interface(address).version
 
 
-def _from_families(keys: _Object) -> _Object:
+def _from_families(keys: JsonObject) -> JsonObject:
     common = _without(keys, *_BEFORE_0_3_0, *_SINCE_0_3_0)
     families = [family for family in (keys.get("ip4"), keys.get("ip6")) if family]
     ips = [{"address": family["ip"], **_select(family, "gateway")} for family in families]
@@ -209,9 +208,9 @@ def _from_families(keys: _Object) -> _Object:
     return {**common, "ips": ips, **({"routes": routes} if routes else {})}
 
 
-def _to_families(keys: _Object) -> _Object:
+def _to_families(keys: JsonObject) -> JsonObject:
     common = _without(keys, *_BEFORE_0_3_0, *_SINCE_0_3_0)
-    families: dict[int, _Object] = {}
+    families: dict[int, JsonObject] = {}
     for ip in keys.get("ips") or ():
         families.setdefault(_family(ip["address"]), {"ip": ip["address"], **_select(ip, "gateway")})
     if not families:
@@ -225,28 +224,28 @@ def _to_families(keys: _Object) -> _Object:
     return {**common, **{f"ip{number}": families[number] for number in sorted(families)}}
 
 
-def _with_family_numbers(keys: _Object) -> _Object:
-    changed: _Object = {}
+def _with_family_numbers(keys: JsonObject) -> JsonObject:
+    changed: JsonObject = {}
     if keys.get("ips"):
         changed["ips"] = [{**ip, "version": str(_family(ip["address"]))} for ip in keys["ips"]]
     return _without_additions_of_1_0_0({**keys, **changed})
 
 
-def _without_additions_of_1_0_0(keys: _Object) -> _Object:
+def _without_additions_of_1_0_0(keys: JsonObject) -> JsonObject:
     if not keys.get("interfaces"):
         return keys
     return {**keys, "interfaces": [_without(interface, *_ADDED_IN_1_0_0) for interface in keys["interfaces"]]}
 
 
-def _without_family_numbers(keys: _Object) -> _Object:
+def _without_family_numbers(keys: JsonObject) -> JsonObject:
     return {**keys, "ips": [_without(ip, "version") for ip in keys["ips"]]} if keys.get("ips") else keys
 
 
-def _select(keys: _Object, *wanted: str) -> _Object:
+def _select(keys: JsonObject, *wanted: str) -> JsonObject:
     return {key: keys[key] for key in wanted if key in keys}
 
 
-def _without(keys: _Object, *unwanted: str) -> _Object:
+def _without(keys: JsonObject, *unwanted: str) -> JsonObject:
     return {key: value for key, value in keys.items() if key not in unwanted}
 
 

@@ -13,6 +13,7 @@ import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -40,10 +41,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-_Keys = dict[str, t.Any]
 
-
-def ensure(module: AnsibleModule) -> _Keys:
+def ensure(module: AnsibleModule) -> JsonObject:
     """Reconcile the attachments that a task lists, or as many as fit into the time between two reports of progress.
 
     Returns:
@@ -122,7 +121,7 @@ def _seconds(module: AnsibleModule, prepares_boot: bool) -> float:
     return math.inf if has_to_end else progress
 
 
-def _prepare_boot(module: AnsibleModule, results: t.Sequence[AttachmentResult], parts: _Keys) -> None:
+def _prepare_boot(module: AnsibleModule, results: t.Sequence[AttachmentResult], parts: JsonObject) -> None:
     from ansible_collections.cni.node.plugins.module_utils._module import boot_report
 
     boot_report.prepare_boot(module, results, parts)

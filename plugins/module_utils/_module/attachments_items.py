@@ -12,13 +12,12 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
-
-_Keys = dict[str, t.Any]
 
 
 def desired_attachments(params: t.Mapping[str, t.Any]) -> list[DesiredAttachment]:
@@ -88,7 +87,7 @@ def _desired_attachment(item: t.Mapping[str, t.Any], restoration: Restoration) -
     return DesiredAttachment(attachment, present, problem, restoration if present and item["persist"] else None)
 
 
-def _capability_args(item: t.Mapping[str, t.Any]) -> _Keys:
+def _capability_args(item: t.Mapping[str, t.Any]) -> JsonObject:
     if not item["capability_args"]:
         return {}
     from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import normalize_capability_args
@@ -96,7 +95,7 @@ def _capability_args(item: t.Mapping[str, t.Any]) -> _Keys:
     return normalize_capability_args(item["capability_args"])
 
 
-def _config_args(item: t.Mapping[str, t.Any]) -> _Keys:
+def _config_args(item: t.Mapping[str, t.Any]) -> JsonObject:
     if not item["config_args"]:
         return {}
     from ansible_collections.cni.node.plugins.module_utils._cni.config_args import normalize_config_args

@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import PluginCall
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Action, AttachmentResult
 
@@ -18,12 +19,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
     from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
 
-_Keys = dict[str, t.Any]
-
 
 def entries_and_diff(
     outcomes: t.Sequence[AttachmentResult], calls: t.Iterable[PluginCall], log: StderrLog | None = None
-) -> _Keys:
+) -> JsonObject:
     """Return what became of each attachment, and of those that change, what they are before and after.
 
     Args:
@@ -48,7 +47,9 @@ def warnings(outcomes: t.Iterable[AttachmentResult]) -> t.Iterator[str]:
         yield from (str(error) for error in (outcome.missing_prerequisite, outcome.tolerated) if error)
 
 
-def timing(outcomes: t.Iterable[AttachmentResult], calls: t.Sequence[PluginCall], workers: int, total: float) -> _Keys:
+def timing(
+    outcomes: t.Iterable[AttachmentResult], calls: t.Sequence[PluginCall], workers: int, total: float
+) -> JsonObject:
     """Return where the time went; what workers did at the same time is summed, but for the `total` seconds."""
     plugins = sum(call.seconds for call in calls)
     outside = max(sum(outcome.seconds for outcome in outcomes) - plugins, 0.0)
@@ -62,11 +63,11 @@ def timing(outcomes: t.Iterable[AttachmentResult], calls: t.Sequence[PluginCall]
     }
 
 
-def _call(call: PluginCall) -> _Keys:
+def _call(call: PluginCall) -> JsonObject:
     return {"type": call.type, "command": call.command, "seconds": round(call.seconds, 6)}
 
 
-def _entry(outcome: AttachmentResult, plugin_seconds: float, log: StderrLog | None) -> _Keys:
+def _entry(outcome: AttachmentResult, plugin_seconds: float, log: StderrLog | None) -> JsonObject:
     attachment = outcome.attachment
     return {
         "network": attachment.network,

@@ -11,16 +11,15 @@ import collections
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions
-
-_Keys = dict[str, t.Any]
 
 # The option, and the key of a result, by which the controller and the module divide a task into several calls.
 CONTINUATION_KEY: t.Final = "_controller"
 
 
-def complete_result(parts: t.Mapping[str, t.Any], *, predicted: bool) -> _Keys:
+def complete_result(parts: t.Mapping[str, t.Any], *, predicted: bool) -> JsonObject:
     """Return the whole result of the module `attachments`, with what follows from the parts.
 
     Args:

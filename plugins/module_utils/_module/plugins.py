@@ -13,6 +13,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources import (
@@ -36,10 +37,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.url_credent
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-_Keys = dict[str, t.Any]
 
-
-def ensure(module: AnsibleModule) -> _Keys:
+def ensure(module: AnsibleModule) -> JsonObject:
     """Do what the module `plugins` is asked for and return its result.
 
     For a source on the controller, the result may be that something of it is needed: ``{"needed": "content"}``, or
@@ -81,7 +80,7 @@ def _check(params: t.Mapping[str, t.Any]) -> None:
         )
 
 
-def _alone(module: AnsibleModule) -> _Keys:
+def _alone(module: AnsibleModule) -> JsonObject:
     """Do it while no other run works on the same directory; leave no directory behind that has become empty."""
     bin_dir, cache_dir = module.params["bin_dir"], module.params["cache_dir"]
     store = PluginStore(cache_dir, bin_dir)
@@ -102,7 +101,7 @@ def _alone(module: AnsibleModule) -> _Keys:
         remove_empty(*unused)
 
 
-def _operate(module: AnsibleModule, store: PluginStore, made: list[str]) -> _Keys:
+def _operate(module: AnsibleModule, store: PluginStore, made: list[str]) -> JsonObject:
     params = module.params
     directory = BinDirectory(params["bin_dir"], store.digests, _labels(module))
     installation = Installation(
@@ -128,7 +127,7 @@ def _require_unneeded(module: AnsibleModule, plugins: t.Collection[str]) -> None
     require_unneeded(module, plugins)
 
 
-def _present(module: AnsibleModule, store: PluginStore, installation: Installation) -> _Keys:
+def _present(module: AnsibleModule, store: PluginStore, installation: Installation) -> JsonObject:
     sources = Sources(module, store.digests)
     warn(module, filter(None, [sources.asked.warning]))
     require_known(sources.asked.version, sources.digest)
@@ -173,7 +172,7 @@ def _labels(module: AnsibleModule) -> Labels | None:
     return _SELinux(module) if module.selinux_enabled() else None
 
 
-def _report(module: AnsibleModule, outcome: InstallResult) -> _Keys:
+def _report(module: AnsibleModule, outcome: InstallResult) -> JsonObject:
     path = module.params["bin_dir"]
     warn(module, (_stays(f"{path}/{name}", outcome.set_aside.get(name)) for name in outcome.left))
     actions = summarize_actions((change.action for change in outcome.changes), foretold=module.check_mode)
@@ -203,7 +202,7 @@ def _entry(change: PluginChange) -> dict[str, str]:
     return {**entry, "sha256": change.after} if change.after else entry
 
 
-def _state(outcome: InstallResult, *, after: bool) -> _Keys:
+def _state(outcome: InstallResult, *, after: bool) -> JsonObject:
     """Describe what a diff is about: the version, and plugins that change."""
     if not outcome.changed:
         return {}

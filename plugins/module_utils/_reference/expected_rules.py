@@ -22,7 +22,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.nft_listing import NftListing
 
 _Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
-_Object = t.Mapping[str, t.Any]
 
 _MASQUERADES: t.Final = frozenset(("bridge", "ptp"))
 _MAPS_PORTS: t.Final = "portmap"
@@ -219,7 +218,7 @@ def promises(record: Record, network: NetworkConfiguration) -> list[Promise]:
     return [*found, _spoof_checking(record, result, network)] if checking else found
 
 
-def _spoof_checking(record: Record, result: _Object, network: NetworkConfiguration) -> SpoofChecking:
+def _spoof_checking(record: Record, result: t.Mapping[str, t.Any], network: NetworkConfiguration) -> SpoofChecking:
     interfaces = result.get("interfaces") or ()
     ports = frozenset(one["name"] for one in interfaces if one.get("name") and not one.get("sandbox"))
     own = [one for one in interfaces if one.get("sandbox") and one.get("name") == record.attachment.ifname]
@@ -244,7 +243,7 @@ def _mappings(record: Record, inside: Inside, ports: t.Any, plugin: PluginConfig
     return found
 
 
-def _of_the_container(result: _Object, ifname: str) -> list[Inside]:
+def _of_the_container(result: t.Mapping[str, t.Any], ifname: str) -> list[Inside]:
     """Return the addresses of its interface, and those that are not said to be any interface's."""
     interfaces = dict(enumerate(result.get("interfaces") or ()))
     found = []

@@ -17,8 +17,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route, View
 
-_Object = t.Mapping[str, t.Any]
-
 # What these have on the node are veths, and a bridge that they are ports of.
 _HAVE_VETHS: t.Final = frozenset(("bridge", "flannel", "ptp"))
 # They fail where the container has an interface of that name.
@@ -86,7 +84,7 @@ class _Inside:
         # The plugins' own CHECK does not find those that were moved.
         self._are_routes_moved = moves_routes(network)
 
-    def compared(self, result: _Object) -> list[str]:
+    def compared(self, result: t.Mapping[str, t.Any]) -> list[str]:
         interfaces = _interfaces(result, self._sandbox)
         found = [fault for interface in interfaces for fault in self._faults(interface)]
         if any(interface["name"] not in self._links for interface in interfaces):
@@ -96,7 +94,7 @@ class _Inside:
         found += [f"address {text} is missing" for text in wanted if ipaddress.ip_interface(text) not in addresses]
         return found + self._missing_routes(wanted, result.get("routes") or ())
 
-    def _missing_routes(self, addresses: t.Iterable[str], routes: t.Iterable[_Object]) -> list[str]:
+    def _missing_routes(self, addresses: t.Iterable[str], routes: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
         there: dict[rtnetlink.IpNetwork, list[Route]] = {}
         for found in self._view.routes:
             there.setdefault(found.destination, []).append(found)
@@ -109,7 +107,7 @@ class _Inside:
                 missing.append(_described(route, gateway))
         return [f"the route to {one} is missing" for one in missing]
 
-    def _faults(self, interface: _Object) -> list[str]:
+    def _faults(self, interface: t.Mapping[str, t.Any]) -> list[str]:
         name, mac = interface["name"], str(interface.get("mac") or "").lower()
         link = self._links.get(name)
         if link is None:
@@ -126,7 +124,7 @@ class _Inside:
         return f"called {renamed[0]} now" if renamed else "gone"
 
 
-def _on_the_node(interfaces: t.Sequence[_Object]) -> list[str]:
+def _on_the_node(interfaces: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     links = {interface["name"]: rtnetlink.link(interface["name"]) for interface in interfaces}
     bridge = next((link for link in links.values() if link and link.kind == "bridge"), None)
     return [fault for name, link in links.items() for fault in _faults_on_the_node(name, link, bridge)]
@@ -158,12 +156,12 @@ def _is_route(found: Route, gateway: str | None, table: int | None) -> bool:
     return is_way and (not table or found.table == table)
 
 
-def _described(route: _Object, gateway: str | None) -> str:
+def _described(route: t.Mapping[str, t.Any], gateway: str | None) -> str:
     via = f" via {gateway}" if gateway else ""
     return f"{route['dst']}{via}" + (f" in table {route['table']}" if route.get("table") else "")
 
 
-def _sandbox(result: _Object, attachment: Attachment) -> str:
+def _sandbox(result: t.Mapping[str, t.Any], attachment: Attachment) -> str:
     """Return what the result calls the container's namespace: a path may be another one by now.
 
     Others are none of ours to look into, such as those of a virtual machine.
@@ -172,17 +170,17 @@ def _sandbox(result: _Object, attachment: Attachment) -> str:
     return next((str(one["sandbox"]) for one in own), attachment.netns)
 
 
-def _interfaces(result: _Object, sandbox: str) -> list[_Object]:
+def _interfaces(result: t.Mapping[str, t.Any], sandbox: str) -> list[t.Mapping[str, t.Any]]:
     """Return the links of the container, or of the node where there is no sandbox."""
     return [one for one in result.get("interfaces") or () if (one.get("sandbox") or "") == sandbox and one.get("name")]
 
 
-def _is_no_link(interface: _Object) -> bool:
+def _is_no_link(interface: t.Mapping[str, t.Any]) -> bool:
     """Tell a device that a program drives past the kernel."""
     return bool(interface.get("pciID") or interface.get("socketPath"))
 
 
-def _addresses(result: _Object, sandbox: str) -> list[str]:
+def _addresses(result: t.Mapping[str, t.Any], sandbox: str) -> list[str]:
     """Return the addresses of the container's links; all of a result of old, which names no links."""
     ips, interfaces = result.get("ips") or (), result.get("interfaces") or ()
     inside = {number for number, one in enumerate(interfaces) if (one.get("sandbox") or "") == sandbox}

@@ -14,8 +14,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
-_Keys = t.Mapping[str, t.Any]
-
 _RUN_OTHERS: t.Final = frozenset(("flannel", "multus"))
 
 
@@ -45,7 +43,7 @@ class Configured(t.NamedTuple):
     """
 
     type: str
-    keys: _Keys
+    keys: t.Mapping[str, t.Any]
     versions: tuple[str, ...]
     path: str
     place: int
@@ -89,7 +87,7 @@ def _with_delegates(one: Configured) -> t.Iterator[Configured]:
             yield from _of_multus(one, _object(delegate), f"{one.path}/delegates/{index}")
 
 
-def _of_multus(one: Configured, network: _Keys, path: str) -> t.Iterator[Configured]:
+def _of_multus(one: Configured, network: t.Mapping[str, t.Any], path: str) -> t.Iterator[Configured]:
     if network.get("cniVersion") or network.get("cniVersions"):
         with contextlib.suppress(CniError):
             one = one._replace(versions=config.parse_versions(network, ""))
@@ -100,13 +98,13 @@ def _of_multus(one: Configured, network: _Keys, path: str) -> t.Iterator[Configu
         yield from _with_delegates(_inner(one, network, path))
 
 
-def _inner(one: Configured, keys: _Keys, path: str, place: int = 0) -> Configured:
+def _inner(one: Configured, keys: t.Mapping[str, t.Any], path: str, place: int = 0) -> Configured:
     plugin_type = keys.get("type")
     name = plugin_type if isinstance(plugin_type, str) else ""
     return one._replace(type=name, keys=keys, path=path, place=place)
 
 
-def _object(value: t.Any) -> _Keys:
+def _object(value: t.Any) -> t.Mapping[str, t.Any]:
     return value if isinstance(value, dict) else {}
 
 

@@ -25,8 +25,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import netns
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 
-_Object = t.Mapping[str, t.Any]
-
 _PAIR: t.Final = "veth"
 # What each plugin makes, and its DEL removes.
 _KINDS: t.Final[t.Mapping[str, str]] = {
@@ -134,7 +132,7 @@ class _Known(t.NamedTuple):
     def of(cls, record: Record) -> _Known:
         if record.result is None:
             return cls()
-        interfaces: t.Sequence[_Object] = record.result.keys.get("interfaces") or ()
+        interfaces: t.Sequence[t.Mapping[str, t.Any]] = record.result.keys.get("interfaces") or ()
         plugin_type = record.network().plugins[0].type
         if any(one.get("pciID") or one.get("socketPath") for one in interfaces):
             return cls(plugin_type)  # a device that a program drives past the kernel

@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.files import is_executable
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
@@ -29,12 +30,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins import mani
 from ansible_collections.cni.node.plugins.module_utils._reference import nested_plugins
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 
-_Facts = dict[str, t.Any]
-
 
 def plugins(
     plugin_dirs: t.Sequence[str], timeout: float, *, allow_world_writable: bool = False
-) -> t.Callable[[], list[_Facts]]:
+) -> t.Callable[[], list[JsonObject]]:
     """Begin to ask every executable of the plugin directories for the versions it supports.
 
     Returns:
@@ -52,8 +51,8 @@ def plugins(
         for directory in plugin_dirs
     ]
 
-    def answered() -> list[_Facts]:
-        found: list[_Facts] = []
+    def answered() -> list[JsonObject]:
+        found: list[JsonObject] = []
         for one in answers:
             taken = {facts["type"] for facts in found}
             found += [{**facts, "shadowed": facts["type"] in taken} for facts in one]
@@ -63,7 +62,7 @@ def plugins(
     return answered
 
 
-def releases(cache_dir: str) -> list[_Facts]:
+def releases(cache_dir: str) -> list[JsonObject]:
     """Describe the releases of plugins that this collection has installed, and those kept to return to."""
     return [
         {
@@ -79,7 +78,7 @@ def releases(cache_dir: str) -> list[_Facts]:
     ]
 
 
-def networks(path: str, plugin_dirs: t.Sequence[str]) -> list[_Facts]:
+def networks(path: str, plugin_dirs: t.Sequence[str]) -> list[JsonObject]:
     """Describe every network configuration file of a directory, the one that wins for a name first."""
     directory = conf_dir.load(path)
     found = [_network(one, plugin_dirs, shadowed=False) for one in directory.networks.values()]
@@ -88,7 +87,7 @@ def networks(path: str, plugin_dirs: t.Sequence[str]) -> list[_Facts]:
     return sorted([*found, *broken], key=lambda facts: t.cast(str, facts["path"]))
 
 
-def attachments(cache_dir: str, conf_path: str, *, drift: bool = False) -> list[_Facts]:
+def attachments(cache_dir: str, conf_path: str, *, drift: bool = False) -> list[JsonObject]:
     """Describe every record, those of other runtimes and those that cannot be read included.
 
     Args:
@@ -105,13 +104,13 @@ def attachments(cache_dir: str, conf_path: str, *, drift: bool = False) -> list[
     return [*found, *(_broken(file, error) for file, error in {**broken, **broken_intents}.items())]
 
 
-def namespaces() -> list[_Facts]:
+def namespaces() -> list[JsonObject]:
     """Describe the node's named network namespaces."""
     return [{"name": name, "path": netns.path_of(name)} for name in netns.names()]
 
 
-def _plugin(directory: str, executor: Executor, name: str) -> _Facts:
-    facts: _Facts = {"type": name, "path": os.path.join(directory, name), "versions": [], "error": None}
+def _plugin(directory: str, executor: Executor, name: str) -> JsonObject:
+    facts: JsonObject = {"type": name, "path": os.path.join(directory, name), "versions": [], "error": None}
     try:
         facts["versions"] = list(PluginVersions(executor).get_supported(name))
     except CniError as exc:
@@ -134,7 +133,7 @@ def _missing_files(directory: str, names: t.Iterable[str]) -> list[str]:
     return sorted(name for name in names if not os.path.exists(os.path.join(directory, name)))
 
 
-def _network(network: NetworkConfiguration, plugin_dirs: t.Sequence[str], *, shadowed: bool) -> _Facts:
+def _network(network: NetworkConfiguration, plugin_dirs: t.Sequence[str], *, shadowed: bool) -> JsonObject:
     return {
         "name": network.name,
         "path": network.source,
@@ -154,7 +153,7 @@ def _missing_plugins(network: NetworkConfiguration, plugin_dirs: t.Sequence[str]
     return sorted(one for one in types if not any(is_executable(os.path.join(path, one)) for path in plugin_dirs))
 
 
-def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> _Facts:
+def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> JsonObject:
     attachment = record.attachment
     return {
         "network": attachment.network,
@@ -174,7 +173,7 @@ def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> _F
     }
 
 
-def _compare(found: t.Iterable[_Facts], records: t.Iterable[Record], store: RecordStore) -> None:
+def _compare(found: t.Iterable[JsonObject], records: t.Iterable[Record], store: RecordStore) -> None:
     """Set what of attachments is not in the kernel as recorded."""
     # Most of what these need is not needed otherwise.
     from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
@@ -195,7 +194,7 @@ def _ports(record: Record) -> list[str]:
     return [_port(entry) for entry in entries if "hostPort" in entry and "containerPort" in entry]
 
 
-def _port(entry: _Facts) -> str:
+def _port(entry: JsonObject) -> str:
     host = str(entry.get("hostIP") or "")
     host = f"[{host}]:" if ":" in host else f"{host}:" if host else ""
     return f"{host}{entry['hostPort']}->{entry['containerPort']}/{entry.get('protocol') or 'tcp'}"
@@ -220,7 +219,7 @@ def _network_state(record: Record, directory: ConfDir) -> str:
         return "unknown"
 
 
-def _broken(file: str, error: CniError) -> _Facts:
+def _broken(file: str, error: CniError) -> JsonObject:
     return {"path": file, "error": error.as_dict()}
 
 

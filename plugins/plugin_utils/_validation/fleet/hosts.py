@@ -13,12 +13,11 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 
-_Keys = dict[str, t.Any]
 
-
-def merge_by_host(by_host: t.Any) -> list[_Keys]:
+def merge_by_host(by_host: t.Any) -> list[JsonObject]:
     """Return what was found on several hosts, each finding once with the hosts that have it.
 
     Args:
@@ -31,7 +30,7 @@ def merge_by_host(by_host: t.Any) -> list[_Keys]:
         raise CniError(
             Code.INVALID_CONFIG, f"found {kind(by_host)}", "expected: a dictionary of host names to findings"
         )
-    found: dict[str, _Keys] = {}
+    found: dict[str, JsonObject] = {}
     for host, given in by_host.items():
         for finding in _findings(str(host), given):
             one = found.setdefault(json.dumps(finding, sort_keys=True, default=str), {**finding, "hosts": []})
@@ -39,7 +38,7 @@ def merge_by_host(by_host: t.Any) -> list[_Keys]:
     return list(found.values())
 
 
-def _findings(host: str, given: t.Any) -> list[_Keys]:
+def _findings(host: str, given: t.Any) -> list[JsonObject]:
     if isinstance(given, collections.abc.Mapping):
         given = _of_result(given)
     if not isinstance(given, (list, tuple)) or not all(isinstance(one, collections.abc.Mapping) for one in given):

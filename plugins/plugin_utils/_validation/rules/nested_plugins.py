@@ -11,10 +11,9 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
-
-_Keys = dict[str, t.Any]
 
 # flannel takes the addresses from what flanneld knows.
 _ADDRESSES_OF_FLANNEL: t.Final = {"type": "addresses-of-flanneld"}
@@ -56,7 +55,7 @@ def delegates(document: Document) -> t.Iterator[Delegate]:
                     yield _of_multus(document, one, join(plugin.path, "delegates", index))
 
 
-def _of_flannel(document: Document, plugin: Plugin, delegate: _Keys) -> Delegate:
+def _of_flannel(document: Document, plugin: Plugin, delegate: JsonObject) -> Delegate:
     own = {key: value for key, value in delegate.items() if key not in ("name", "ipam")}
     filled = {"type": "bridge", "ipam": _ADDRESSES_OF_FLANNEL, **own}
     if filled["type"] == "bridge":
@@ -65,7 +64,7 @@ def _of_flannel(document: Document, plugin: Plugin, delegate: _Keys) -> Delegate
     return _delegate(document, network, (("/plugins/0", join(plugin.path, "delegate")),))
 
 
-def _of_multus(document: Document, delegate: _Keys, path: str) -> Delegate:
+def _of_multus(document: Document, delegate: JsonObject, path: str) -> Delegate:
     inherited = _inherited(document)
     if "cniVersions" in delegate:
         del inherited["cniVersion"]
@@ -75,11 +74,11 @@ def _of_multus(document: Document, delegate: _Keys, path: str) -> Delegate:
     return _delegate(document, network, (*written, ("/plugins/0", path)))
 
 
-def _delegate(document: Document, network: _Keys, written: tuple[tuple[str, str], ...]) -> Delegate:
+def _delegate(document: Document, network: JsonObject, written: tuple[tuple[str, str], ...]) -> Delegate:
     return Delegate(Document(document.file, network, None), written, document)
 
 
-def _inherited(document: Document) -> _Keys:
+def _inherited(document: Document) -> JsonObject:
     return {"cniVersion": document.network.get("cniVersion", ""), "name": document.network.get("name", "")}
 
 

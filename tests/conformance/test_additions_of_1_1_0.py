@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What 1.1.0 has added to results; its operations, flags and keys have cases of their own."""
+"""Additions of 1.1.0 to results; its operations, flags and keys have tests of their own."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> ConformanceNode:
 
 @pytest.fixture(scope="module")
 def environments(operated: ConformanceNode) -> dict[str, dict[str, str]]:
-    """What a plugin found at each operation, the protocol's variables only."""
+    """Return the protocol's environment variables that a plugin got at each operation."""
     return {
         call.command: {key: value for key, value in call.env.items() if key.startswith("CNI_")}
         for call in operated.plugins.calls()

@@ -22,7 +22,7 @@ OPERATIONS = ("ADD", "CHECK", "DEL")
 
 @pytest.fixture
 def impatient(node: ConformanceNode) -> Runtime:
-    """Of this process; it waits for nobody. Blue has an attachment to each of two networks, red to none."""
+    """Return a runtime that does not wait. Blue has an attachment to each of two networks, red has none."""
     for name in ("net", "other"):
         node.added(node.network("a", "b", name=name), node.attachment(network=name))
     node.lock_timeout = 0

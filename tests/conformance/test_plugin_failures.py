@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a caller learns of a plugin that fails (section 2, "Errors"; section 5, "Error")."""
+"""The error that a caller gets for a plugin that fails (section 2, "Errors"; section 5, "Error")."""
 
 from __future__ import annotations
 

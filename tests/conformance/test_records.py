@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is kept of an attachment: the reference runtime's own files, in its own format."""
+"""Records of attachments: the reference runtime's own files, in its own format."""
 
 from __future__ import annotations
 

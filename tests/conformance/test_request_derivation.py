@@ -23,7 +23,7 @@ FIELDS = {
 def request_of(
     node: ConformanceNode, *, version: str | None = "1.1.0", capability_args: Json | None = None, **plugin: object
 ) -> Json:
-    """What the one plugin of a network reads at ADD."""
+    """Return the request that the only plugin of a network reads at ADD."""
     node.write("ipam")
     network = node.network({"type": "a", **plugin}, version=version)
     node.runtime.add(network, node.attachment(capability_args=capability_args or {}))

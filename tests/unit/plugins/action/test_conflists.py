@@ -55,7 +55,7 @@ class Controller:
         return path
 
     def run(self, *items: t.Any, **variables: t.Any) -> tuple[Json, Json | None]:
-        """What Ansible gets back, and what the node got."""
+        """Return the result for Ansible, and the arguments that the node got."""
         action = self._action({"conflists": list(items), "probe": False}, variables)
         return action.run(task_vars=variables), action.sent
 
@@ -76,7 +76,7 @@ class Controller:
         return str(result["msg"])
 
     def validated(self, *items: t.Any, **validate: t.Any) -> tuple[Json, Json | None]:
-        """What Ansible gets back, and what the node got, with the option `validate`."""
+        """Return the same with the option `validate`."""
         action = self._action({"conflists": list(items), "validate": validate}, {})
         return action.run(task_vars={}), action.sent
 
@@ -124,7 +124,7 @@ def test_data_from_text_is_data(controller: Controller) -> None:
 
 
 class Encrypted:
-    """What a vault has kept, as it gets here before ansible-core 2.19."""
+    """A value from a vault, as action plugins get it before ansible-core 2.19."""
 
     __ENCRYPTED__ = True
 

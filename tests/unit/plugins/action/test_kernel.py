@@ -37,7 +37,7 @@ class Action(ActionModule):
 
 
 class Encrypted:
-    """What a vault has kept, as it gets here before ansible-core 2.19."""
+    """A value from a vault, as action plugins get it before ansible-core 2.19."""
 
     __ENCRYPTED__ = True
 
@@ -46,7 +46,7 @@ class Encrypted:
 
 
 def run(directory: pathlib.Path, arguments: Json) -> tuple[Json, Json | None]:
-    """What Ansible gets back, and what the node got."""
+    """Return the result for Ansible, and the arguments that the node got."""
     loader = DataLoader()
     task: t.Any = types.SimpleNamespace(
         args=arguments, async_val=0, check_mode=False, diff=False, get_search_path=lambda: [str(directory)]

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 
 
 def run(module: str, directory: pathlib.Path, variables: Json) -> tuple[Json, int]:
-    """What Ansible gets back, and how often the node was asked."""
+    """Return the result for Ansible, and the number of calls of the node."""
     asked = []
 
     class Action(importlib.import_module(f"{PACKAGE}.{module}").ActionModule):  # type: ignore[misc]

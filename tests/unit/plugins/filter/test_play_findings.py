@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is wrong with variables is known before any node is asked, and said once for all hosts that have it."""
+"""Wrong variables are found before any node is called, and reported once for all hosts that have them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What filters are given comes back in their messages as visible text only."""
+"""Messages of filters show their input as printable text only."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 
 
 def run(monkeypatch: pytest.MonkeyPatch, result: Json, answer: str, delegate_to: str | None = None) -> tuple[Json, int]:
-    """What Ansible gets back where a module has this result, and how often the node was asked for its Python."""
+    """Return the result for Ansible when a module has this one, and how often the node was asked for its Python."""
     asked = []
 
     def execute(action: ActionBase, *dummy: t.Any, **dummies: t.Any) -> Json:

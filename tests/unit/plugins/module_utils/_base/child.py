@@ -47,7 +47,7 @@ def let_go(process: subprocess.Popen[str]) -> str:
 
 
 def is_dead(pid: int) -> bool:
-    """Whether a process has ended, though perhaps nobody has asked for its status yet."""
+    """Return whether a process has ended, perhaps with a status that its parent has not read yet."""
     return state_of(pid) in "ZX"
 
 

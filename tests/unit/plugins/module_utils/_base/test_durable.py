@@ -120,7 +120,7 @@ def test_a_rename_that_fails_leaves_no_temporary_file(tmp_path: pathlib.Path) ->
 
 @pytest.fixture
 def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the system was asked for that a loss of power is about, in order; it is done all the same."""
+    """Record the system calls that matter after a loss of power, in order, and make them."""
     seen: list[str] = []
 
     def watch(name: str, describe: t.Callable[..., str]) -> None:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is shown can neither drive a terminal nor be refused by the controller, and plain text stays as it is."""
+"""Printed text cannot control a terminal, the controller accepts it, and plain text is not changed."""
 
 from __future__ import annotations
 

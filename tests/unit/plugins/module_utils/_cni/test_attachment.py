@@ -78,7 +78,7 @@ def test_identity_of_a_processs_namespace_stays_between_look_ups(tmp_path: pathl
     (tmp_path / "blue").symlink_to(path)
     named = str(tmp_path / "blue") if is_linked else path
     before, looked_up, until = netns_identity(named), os.stat(path).st_mtime_ns, time.monotonic() + 2
-    # The kernel makes the inode anew for a later look-up, unless somebody holds it.
+    # The kernel creates the inode again for a later look-up, unless a process holds it.
     while os.stat(path).st_mtime_ns == looked_up and time.monotonic() < until:
         pass
     assert netns_identity(named) == before != ""

@@ -91,7 +91,7 @@ class TestLookUp:
 class TestEnvironment:
     @pytest.fixture
     def environment(self, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., dict[str, str]]:
-        """What a plugin finds, given what this process has."""
+        """Return the environment of a plugin for the given environment of this process."""
         put(tmp_path, "plugin", "exec env")
 
         def found(parameters: Parameters, **inherited: str) -> dict[str, str]:

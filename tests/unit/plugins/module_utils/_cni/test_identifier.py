@@ -52,12 +52,12 @@ def accepts(check: Check, value: object) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """The grammar in the specification's own words."""
+    """Return whether a text matches the grammar as the specification words it."""
     return text != "" and text[0] in ALPHANUMERIC and set(text) <= ALPHANUMERIC | set("_.-")
 
 
 def is_ifname(text: str) -> bool:
-    """What the kernel takes, control characters excepted."""
+    """Return whether the kernel accepts a name of a link without control characters."""
     try:
         size = len(text.encode("utf-8"))
     except UnicodeEncodeError:

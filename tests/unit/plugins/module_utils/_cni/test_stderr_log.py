@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What plugins that succeeded wrote to standard error: kept by attachment, safe to show, and within bounds."""
+"""The standard error of plugins that succeeded is kept by attachment, is safe to show, and has a limited size."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ IP_HEADER = b"\x45" + bytes(19)
 
 
 class Connection:
-    """A connection to somebody who has answered when `send` returns."""
+    """A connection to a peer that has answered when `send` returns."""
 
     def __init__(self) -> None:
         self._own, self._other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -41,7 +41,7 @@ class Connection:
 
 @pytest.fixture(autouse=True)
 def standing_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whenever somebody looks at the clock, a minute has passed."""
+    """Let a minute pass between two readings of the clock."""
     clock = itertools.count(0, 60)
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(time, "sleep", lambda dummy: None)
@@ -49,7 +49,7 @@ def standing_still(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[Connection]:
-    """What is handed out in turn; after that there is no route."""
+    """Hand out the connections in turn; after the last one there is no route."""
     made = [Connection()]
 
     def hand_out(*dummy: object) -> Connection:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What tc tells of links. That the kernel's are removed is in tests/integration."""
+"""Reading the output of tc. Tests that remove links are in tests/integration."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What can be known of network namespaces without entering another. The rest is in tests/integration."""
+"""Properties of network namespaces that need no other namespace. The other tests are in tests/integration."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What passes for a network namespace, and for the name of one. What needs root is in tests/integration."""
+"""Paths and names of network namespaces. Tests that need root are in tests/integration."""
 
 from __future__ import annotations
 

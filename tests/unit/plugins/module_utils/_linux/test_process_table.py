@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A process is known by what it was started with, and nobody else's is waited for or ended."""
+"""A process is known by its command line and environment; no other process is waited for or ended."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class ToyKernel:
 
     @staticmethod
     def forget() -> None:
-        """What a module asks the kernel once."""
+        """Forget the answers of the kernel that modules cache."""
         kernel_module._built_in_modules.cache_clear()
         kernel_module._configuration.cache_clear()
 

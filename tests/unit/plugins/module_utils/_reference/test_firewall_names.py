@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the reference plugins call what they make, as they were seen to."""
+"""Names of chains, tables and comments, as the reference plugins were seen to write them."""
 
 from __future__ import annotations
 

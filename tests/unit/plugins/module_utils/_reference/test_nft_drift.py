@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What of the rules that plugins 1.9.1 make in nftables is missed: rules, the jumps that lead to them, and base chains.
+"""Missing rules of plugins 1.9.1 in nftables: rules, the jumps that lead to them, and base chains.
 
 The file beside this one is what ``nft -j list ruleset`` printed after bridge and portmap of 1.9.1 had made them for one
 container, with ipMasqBackend and backend nftables, and with macspoofchk.

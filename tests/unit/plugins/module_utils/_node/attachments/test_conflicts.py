@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An interface that somebody has is left alone: the DEL after a failed ADD would take it away."""
+"""An existing interface is left alone: the DEL after a failed ADD would remove it."""
 
 from __future__ import annotations
 

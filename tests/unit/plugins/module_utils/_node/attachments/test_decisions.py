@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What there is to be done about an attachment follows from facts, and check mode says the same."""
+"""Decisions about an attachment follow from facts, and check mode decides the same."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _of_another_runtime(*missing: str) -> Spoil:
 
 
 class Row(t.NamedTuple):
-    """What has happened since the attachment was made, and what follows."""
+    """A change since the attachment was added, and the expected result."""
 
     since: Spoil
     action: str

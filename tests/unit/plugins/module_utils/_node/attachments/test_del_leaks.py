@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is looked for after DEL, and where that cannot be told. What is removed is in tests/integration."""
+"""Leaks that are looked for after DEL. Tests that remove them are in tests/integration."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What of an attachment is no longer in the kernel is named, whatever the plugins' CHECK says of it."""
+"""Drift names the parts of an attachment that the kernel no longer has, whatever CHECK of the plugins returns."""
 
 from __future__ import annotations
 

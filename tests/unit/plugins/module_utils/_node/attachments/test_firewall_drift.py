@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What of an attachment's rules the firewall lacks, and when that can be said. The real rules are in tests/integration."""
+"""Missing firewall rules of an attachment. Tests with real rules are in tests/integration."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Firewall:
         network: Json | None = None,
         **result: t.Any,
     ) -> tuple[str, ...] | None:
-        """What is said of an attachment that was made so many seconds ago."""
+        """Return the drift of an attachment that was added this many seconds ago."""
         document = {"cniVersion": "1.0.0", "name": "net", "plugins": plugins or [MASQUERADED], **(network or {})}
         parsed = config.parse(json.dumps(document).encode(), "net")
         attachment = Attachment("net", container, "eth0", "/run/netns/x", {}, {"portMappings": ports})

@@ -68,7 +68,7 @@ class Kernel:
         )
 
     def prepared(self, plugin: str = "bridge", result: Json | None = None, *, is_name_needed: bool = False) -> Json:
-        """What differs from doing nothing."""
+        """Return the changes that were made."""
         record = self.record(plugin, result)
         found = prepare(record, is_name_needed=is_name_needed)
         links = (("renamed", found.renamed), ("removed", found.removed), ("host_end", found.removed_host_end))
@@ -169,7 +169,7 @@ def test_a_host_end_is_a_veth(kernel: Kernel) -> None:
 
 
 def test_of_a_plugin_that_is_not_known_only_the_name_is_put_back(kernel: Kernel) -> None:
-    """Nobody knows how its DEL finds what it has made."""
+    """It is unknown how DEL of this plugin finds its link."""
     kernel.inside = [_link("foo", HAS_ADDRESS, kind="odd")]
     assert kernel.prepared("odd") == {"renamed": "foo"}
     assert kernel.prepared("odd", OLD_RESULT) == {}

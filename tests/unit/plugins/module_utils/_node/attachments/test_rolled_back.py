@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What was attached in a version that older plugins, put back in the place of newer ones, do not speak."""
+"""Attachments of a version that plugins do not support after a roll-back to an older release."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the next boot needs is as the records say, whoever else changes records and files at the same time."""
+"""The files for the next boot match the records, even if another run changes records and files at the same time."""
 
 from __future__ import annotations
 

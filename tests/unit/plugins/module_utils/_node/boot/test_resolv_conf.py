@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The resolv.conf of a network namespace: made of results, by nobody else's leave, and gone with the last of them."""
+"""The resolv.conf of a network namespace is made of results, and disappears with the last of them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is made again at boot follows from what is on disk at the moment when nobody else is at it."""
+"""Restoration at boot follows the records on disk, read while their lock is held."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ MAIN: t.Final = "254"
 
 
 class ExampleNode(t.NamedTuple):
-    """What a node has, and the alternative names of its links."""
+    """Links, addresses and routes of a node, and the alternative names of its links."""
 
     view: View
     altnames: t.Mapping[str, str]
 
     def link(self, name: str) -> Link | None:
-        """What the kernel says of a link: it knows it by each of its names."""
+        """Return a link by any of its names, as the kernel does."""
         return next((one for one in self.view.links if one.name == self.altnames.get(name, name)), None)
 
 

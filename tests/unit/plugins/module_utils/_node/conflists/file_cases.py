@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Cases of files that stand in the way, or that nobody wants any more."""
+"""Cases of files that conflict with a network, and of temporary files that were left behind."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The form of a case: a node, its files, the networks wanted of it, and exactly what is to be found."""
+"""The form of a case: a node, its files, its desired networks, and exactly the expected findings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Said(t.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """What is wanted of a node, and what is said of it.
+    """Desired networks of a node, and the expected findings.
 
     Attributes:
         files: What others have put into the directory, by name: content, a symbolic link's target, or None for a

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What each reference plugin needs of the node, and the reasons that are given for it."""
+"""Kernel requirements of each reference plugin, with their reasons."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is loaded, set, kept for the next boot and put back, on a kernel of files."""
+"""Modules and settings are loaded, set, kept for the next boot and reset, on a kernel made of files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class KernelSettingsNode:
         return KernelSettings(str(self.cache)).plan(wanted, persist=persist)
 
     def ensure(self, wanted: Needs, *, persist: bool = True) -> Plan:
-        """What was predicted and done; a second time there is nothing to do."""
+        """Return the prediction and the change; a second run changes nothing."""
         predicted = self.plan(wanted, persist=persist)
         plan = KernelSettings(str(self.cache)).ensure(wanted, persist=persist)
         assert plan == predicted
@@ -317,7 +317,7 @@ ROUTES = {"net__ipv4__ip_forward": "1"}
 
 @pytest.fixture
 def routing(node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch) -> KernelSettingsNode:
-    """As the kernel has it: whoever routes accepts no redirects, and both names of the setting are one."""
+    """Behave as the kernel: a router accepts no redirects, and both names stand for one setting."""
     write = sysctl.write
 
     def reset(key: str, value: str) -> None:

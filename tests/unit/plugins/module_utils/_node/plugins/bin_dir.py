@@ -106,7 +106,7 @@ class BinDir:
         return {name: (self.path / name).read_bytes() for name in names}
 
     def left_over(self) -> list[str]:
-        """Temporary files, and what is kept though nobody has listed it."""
+        """Return temporary files, and kept files that no release lists."""
         listed = {self.store.file(one, name) for one in self.manifest.releases for name in one.files}
         listed |= {self.store.set_aside(name) for name, file in self.manifest.set_aside.items() if not file.link}
         kept = {str(path) for path in pathlib.Path(self.store.path).rglob("*") if path.is_file()}

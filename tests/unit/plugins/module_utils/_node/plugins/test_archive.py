@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is taken out of an archive, and which archives nothing is taken out of."""
+"""Files that are extracted from an archive, and archives that are refused."""
 
 from __future__ import annotations
 

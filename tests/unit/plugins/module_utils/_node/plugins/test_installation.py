@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What becomes of a directory of plugins: installed, upgraded, repaired, rolled back, removed, and never what is not ours."""
+"""Plugins of a bin dir are installed, upgraded, repaired, rolled back and removed; other files are left alone."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_only_some_are_installed_and_the_others_pruned(bin_dir: BinDir) -> None:
 
 
 def identities(bin_dir: BinDir) -> dict[str, tuple[int, int, int]]:
-    """What tells each file from another, or from itself altered."""
+    """Return the inode, mode and change time of each file."""
     found = {path.name: path.stat() for path in bin_dir.path.iterdir()}
     return {name: (status.st_ino, status.st_mode, status.st_mtime_ns) for name, status in found.items()}
 

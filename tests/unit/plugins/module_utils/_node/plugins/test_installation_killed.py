@@ -25,7 +25,7 @@ CHANGES = ("open", "os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "
 
 
 def killed_before(step: int, run: t.Callable[[], object]) -> bool:
-    """Whether a run came so far that it was killed before the given one of its changes to files."""
+    """Return whether a run was killed before its n-th change of a file; False if it made fewer changes."""
     pid = os.fork()
     if pid == 0:
         left = iter(range(step))

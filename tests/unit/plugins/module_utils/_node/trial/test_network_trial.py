@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a verification takes away again; that it finds what is wrong is in tests/integration."""
+"""A verification removes all that it made. Tests of the faults that it finds are in tests/integration."""
 
 from __future__ import annotations
 

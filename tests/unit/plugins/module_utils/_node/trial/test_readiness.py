@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What plugins answer to STATUS, by network: one that is not ready is told from one that cannot say so."""
+"""Answers of plugins to STATUS by network: "not ready" differs from "not supported"."""
 
 from __future__ import annotations
 

@@ -40,12 +40,12 @@ class ActionModule(ConflistItemsAction):
         }
 
     def check(self, sources: list[Source]) -> None:
-        """Refuse network configurations in which something is found that stops; show what else is found.
+        """Refuse network configurations with errors, and keep the other findings for the result.
 
-        What the node is compared with is the module's to look at.
+        The level ``node`` is checked by the module.
 
         Raises:
-            CniError: ``INVALID_CONFIG``, with all that stops.
+            CniError: ``INVALID_CONFIG``, with all errors.
             AnsibleError: The library for schemas is missing on the controller.
         """
         asked = self._validate_option()
@@ -58,14 +58,14 @@ class ActionModule(ConflistItemsAction):
         super().check(sources)
 
     def for_node(self, arguments: JsonObject) -> JsonObject:
-        """Keep here what only the controller looks at."""
+        """Return the arguments without the attachments, which only the controller checks."""
         asked = self._validate_option()
         if _items(asked.get("attachments")) is None:
             return arguments
         return {**arguments, "validate": {key: value for key, value in asked.items() if key != "attachments"}}
 
     def _validate_option(self) -> JsonObject:
-        """Return the option as the module reads it; what is of another form is left for the module to refuse."""
+        """Return the option as the module reads it. The module refuses values of the wrong type."""
         asked = as_dict(self._task.args.get("validate"))
         if not isinstance(asked, dict):
             return {}

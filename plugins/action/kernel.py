@@ -13,7 +13,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 
 
 class ActionModule(ConflistItemsAction):
-    """What the module needs of the controller, every module with such items needs."""
+    """The controller's half of the module `kernel`, which has network configurations as items."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         sysctls = plain(self._task.args.get("sysctls"))
@@ -24,7 +24,7 @@ class ActionModule(ConflistItemsAction):
         return super().run(tmp, task_vars)
 
     def task_arguments(self) -> dict[str, t.Any]:
-        """Leave out the networks where all is put back: their templates may be gone with them."""
+        """Return the arguments, without networks for state absent, because their templates may no longer exist."""
         arguments = super().task_arguments()
         if plain(arguments.get("state")) == "absent":
             arguments.pop("conflists", None)

@@ -43,10 +43,10 @@ _ADVICE: t.Final = (
 
 
 class ActionModule(ConflistItemsAction):
-    """Sends an archive or directory of the controller to a node that has not got its content."""
+    """Sends an archive or directory of the controller to a node that does not have its content yet."""
 
     def task_arguments(self) -> JsonObject:
-        """Leave out the networks where all plugins go: their templates may be gone with them."""
+        """Return the arguments, without networks for state absent, because their templates may no longer exist."""
         arguments = {key: value for key, value in super().task_arguments().items() if key != "_controller"}
         if plain(arguments.get("state")) == "absent":
             arguments.pop("conflists", None)
@@ -63,7 +63,7 @@ class ActionModule(ConflistItemsAction):
             return {"failed": True, "msg": str(exc), "error": exc.as_dict()}
 
     def _source(self, arguments: JsonObject) -> _Source | None:
-        """Return what the controller has, or nothing where the node looks after itself."""
+        """Return the source on the controller, or None where the node reads or downloads the source itself."""
         name = arguments.get("source")
         is_remote = boolean(arguments.get("remote_src", False), strict=False)
         if not isinstance(name, str) or not name or is_remote or is_url(name):
@@ -82,7 +82,7 @@ class ActionModule(ConflistItemsAction):
             return _Directory(path, arguments) if os.path.isdir(path) else _Archive(path, name, arguments)
 
     def _ensure(self, source: _Source, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
-        """Ask the node whether it needs the content; send it where it does."""
+        """Run the module with the digest of the source, and send the content if the module needs it."""
         result = self._call(arguments, task_vars, digest=source.digest)
         if not result.get("needed"):
             return result
@@ -104,7 +104,7 @@ class ActionModule(ConflistItemsAction):
 
 
 def _without_credentials(arguments: JsonObject) -> JsonObject:
-    """Return the arguments with the credentials of a URL in options of their own, of which the password is never shown."""
+    """Return the arguments with the credentials of a URL moved to options, whose password is never shown."""
     name = arguments.get("source")
     if not isinstance(name, str):
         return arguments
@@ -115,7 +115,7 @@ def _without_credentials(arguments: JsonObject) -> JsonObject:
 
 
 class _Archive:
-    """An archive on the controller, which is what it should be."""
+    """An archive on the controller whose digest has been verified."""
 
     def __init__(self, path: str, name: str, arguments: JsonObject) -> None:
         self._path, self._name = path, name

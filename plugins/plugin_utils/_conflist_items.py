@@ -50,7 +50,7 @@ class ConflistItemsAction(RoleAction):
         return {**result, **self.execute(arguments, task_vars)}
 
     def task_arguments(self) -> JsonObject:
-        """Return the task's arguments that are looked at."""
+        """Return the arguments of the task that are used."""
         return dict(self._task.args)
 
     def execute(self, arguments: JsonObject, task_vars: JsonObject | None) -> JsonObject:
@@ -73,7 +73,7 @@ class ConflistItemsAction(RoleAction):
         return [item for item, dummy in prepared]
 
     def check(self, sources: list[Source]) -> None:
-        """Refuse what the node's engine would.
+        """Refuse configurations that the engine on the node would refuse.
 
         Raises:
             CniError: As `prepare`.
@@ -87,7 +87,7 @@ class ConflistItemsAction(RoleAction):
     def _prepare_item(self, item: t.Any, where: str, task_vars: JsonObject) -> tuple[t.Any, Source | None]:
         """Return an item as the node gets it, and its configuration.
 
-        An item that is not of the right form is left for the node to refuse.
+        The module refuses items of the wrong type.
         """
         item = as_dict(item)
         if not isinstance(item, dict):
@@ -130,7 +130,7 @@ class ConflistItemsAction(RoleAction):
 
 
 def _check_keys(item: JsonObject, where: str) -> None:
-    """Refuse what Ansible would refuse on the node without the item's place, and without the key that nobody knows.
+    """Refuse unknown keys with the item's place, which Ansible's own error on the node lacks.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
@@ -143,7 +143,7 @@ def _check_keys(item: JsonObject, where: str) -> None:
 
 
 def _not_found(name: str, where: str, error: AnsibleFileNotFound) -> CniError:
-    """Say where a template was looked for; Ansible's own words advise an option that there is not here."""
+    """Return an error that lists where a template was searched, since Ansible's advice names a missing option."""
     places = ", ".join(dict.fromkeys(error.paths or [name]))
     msg = f"{where}: template {name} cannot be rendered: the controller has no such file"
     return CniError(Code.INVALID_CONFIG, msg, f"looked for {places}")

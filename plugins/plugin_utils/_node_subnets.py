@@ -169,7 +169,7 @@ def _ends(cut: Cut) -> list[_Span]:
 
 
 def _span(text: str, cut: Cut) -> _Span | None:
-    """Return the parts that reserved addresses are in, or nothing where they are outside the range."""
+    """Return the parts that contain reserved addresses, or None if these are outside the range."""
     begin, dash, end = text.partition("-")
     if dash:
         ends = _address(begin.strip(), "reserved"), _address(end.strip(), "reserved")

@@ -181,7 +181,7 @@ def _objects(value: t.Any) -> list[_Keys] | None:
 
 
 def _networks(value: t.Any) -> list[t.Any]:
-    """Return the network configurations that are given as such and are to be there."""
+    """Return the network configurations that are given as data with state present."""
     return [one["config"] for one in _objects(value) or () if one.get("config") and one.get("state") != "absent"]
 
 

@@ -35,7 +35,7 @@ CONFLISTS: t.Final[dict[str, dict[str, t.Any]]] = {
     }
 }
 
-# What the module conflists returns, as other modules take it.
+# The results of the module conflists as an option of other modules.
 RETURNED: t.Final[dict[str, t.Any]] = {
     "type": "list",
     "elements": "dict",
@@ -51,7 +51,7 @@ PLANNED: t.Final[dict[str, dict[str, t.Any]]] = {"planned_conflists": RETURNED}
 
 
 def content_of(item: t.Mapping[str, t.Any], where: str, as_text: t.Callable[[t.Any], bytes]) -> bytes | None:
-    """Return the JSON of an item's network, or nothing where the network is to be gone.
+    """Return the JSON text of an item, or None for state absent.
 
     Args:
         as_text: Writes JSON of a configuration given as data.

@@ -26,10 +26,10 @@ def download(url: str, credentials: Credentials, directory: str, timeout: float,
     """Fetch a file through the node's proxies, if it has any, into a private file.
 
     Args:
-        credentials: For a server that asks for some.
+        credentials: For a server that requires them.
         directory: As of `private_file.create`.
-        timeout: Seconds in which something has to come.
-        limit: Seconds in which all of it has to come, whatever the server, a proxy or a resolver does in between.
+        timeout: Seconds that the transfer may pause.
+        limit: Seconds for the whole download, name resolution included.
 
     Raises:
         CniError: ``LIMITED_CONNECTIVITY``, ``IO_FAILURE``.
@@ -56,7 +56,7 @@ class _Transfer:
     def run(self) -> None:
         try:
             self._receive(self._open())
-        except Exception as exc:  # it is raised where somebody waits for it
+        except Exception as exc:  # raised again in the waiting thread
             self._error = exc
         finally:
             self._ended.set()

@@ -33,19 +33,19 @@ _ADVICE: t.Final = (
 
 
 class SourceNeeded(Exception):
-    """The controller has the source and is to send its content."""
+    """The controller has to send the content of the source."""
 
 
 class SourceMissing(Exception):
-    """In check mode: the source is to be on the node, where an earlier task may be going to put it."""
+    """In check mode, the source on the node does not exist yet; an earlier task may create it."""
 
 
 class Sources:
-    """Where the release comes from that a task asks for.
+    """The source of the release that a task asks for.
 
     Attributes:
         asked: The release.
-        digest: By which it is known.
+        digest: The digest that identifies it.
     """
 
     def __init__(self, module: AnsibleModule, digests: Digests) -> None:
@@ -87,7 +87,7 @@ class Sources:
         Raises:
             CniError: It cannot be had, or is not what it should be.
             SourceNeeded: The controller has it.
-            SourceMissing: It is not there yet.
+            SourceMissing: In check mode, it does not exist yet.
         """
         path = self.asked.location
         if self.asked.is_url:
@@ -116,7 +116,7 @@ class Sources:
         return self._archive(self._copy(sent["archive"]), self.digest)
 
     def _copy(self, path: str) -> t.IO[bytes]:
-        """Return an archive as nobody else can change it: what is unpacked are the bytes of which the digest is taken."""
+        """Return a private copy of an archive, so that the verified bytes are those that are unpacked."""
         from ansible_collections.cni.node.plugins.module_utils._node.files.private import copy_of
 
         return copy_of(path, self._module.tmpdir, self.asked.location)

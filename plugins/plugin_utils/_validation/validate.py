@@ -28,7 +28,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import 
     specification,
 )
 
-# The levels that need nothing but the configurations themselves.
+# The levels that need only the configurations.
 CONTROLLER_LEVELS: t.Final = (SCHEMA, SPECIFICATION, CONSISTENCY)
 
 _OF_ONE: t.Final = {
@@ -49,12 +49,12 @@ _OF_ATTACHMENTS: t.Final = {
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A network configuration to be validated.
+    """A network configuration to validate.
 
     Attributes:
-        file: What findings call it.
+        file: Its name in findings.
         content: Its text.
-        is_text: Whether a person has written this very text, so that lines of it mean something.
+        is_text: Whether a person has written this text, so that line numbers are useful.
     """
 
     file: str
@@ -67,9 +67,9 @@ def validate(
     levels: t.Collection[str] = CONTROLLER_LEVELS,
     attachments: t.Sequence[t.Any] = (),
 ) -> list[Finding]:
-    """Find all that is wrong with network configurations that are to be on one node.
+    """Return all findings about the network configurations of one node.
 
-    Text that is no JSON is found at any level. What a schema has refused, the specification does not refuse again.
+    Invalid JSON is found at every level. What a schema has refused is not reported for the specification again.
 
     Args:
         attachments: Items as the module `attachments` takes them, for what they say of capability arguments and ``args.cni``.

@@ -155,7 +155,7 @@ def _idle_bridges(view: View) -> set[str]:
 
 
 def _is_of(place: _Place, spans: t.Sequence[_Span]) -> bool:
-    """Tell what leads to networks themselves: their links, and the routes to single containers that ptp makes."""
+    """Return whether a route leads to one of the networks: to its link, or to a single container of ptp."""
     is_host = place.first == place.last
     return any(place.link in span.links or (is_host and span.plugin.type == "ptp") for span in spans)
 

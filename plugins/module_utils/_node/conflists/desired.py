@@ -46,7 +46,7 @@ class FileToWrite(t.NamedTuple):
 
 
 class FileToRemove(t.NamedTuple):
-    """What should be absent: a file, or where the path is empty every file that defines the network."""
+    """A file that should be absent; with an empty path, every file that defines the network."""
 
     where: str
     network: str

@@ -18,18 +18,18 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 
-# What is to come first: it runs the others.
+# Their file should sort first, because they run the other networks.
 _DELEGATING: t.Final = ("multus", "multus-shim")
 
 # Under names like these, installers and editors write what they then rename.
 _TEMPORARY: t.Final = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|swp|temp|tmp|dpkg-new|dpkg-tmp)")
 
-# Seconds; what is younger, somebody may be about to rename.
+# Seconds; a younger file may belong to a program that is about to rename it.
 _YOUNG: t.Final = 60
 
 
 def findings(planned: PlannedDirectory) -> t.Iterator[Finding]:
-    """Find files of a directory that stand in the way of those wanted, or that nobody wants any more.
+    """Find files of a directory that runtimes prefer to those of the task, that are broken, or that are temporary.
 
     Of the files of one network, libcni takes lists before single plugins; podman reads lists only. CRI-O goes by
     the name alone, and so does containerd, which reads the first file and no other. None passes hidden files over.
@@ -89,7 +89,7 @@ def _names(planned: PlannedDirectory) -> list[str]:
     try:
         with os.scandir(planned.path) as entries:
             there = {entry.name for entry in entries if not entry.is_dir()}
-    except OSError:  # not there yet; what else is wrong with it, writing says
+    except OSError:  # it does not exist yet; writing reports any other error
         there = set()
     wanted = {os.path.basename(network.source) for network in planned.wanted}
     return sorted(wanted | there - {os.path.basename(path) for path in planned.removed})

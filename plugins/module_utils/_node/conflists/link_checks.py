@@ -24,7 +24,7 @@ _SHOWN: t.Final = 10
 
 
 def findings(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -> t.Iterator[Finding]:
-    """Find the node's links and devices that plugins need and that are not there, or are too small.
+    """Find links and devices that plugins need but the node lacks, and MTUs above that of the master.
 
     Args:
         tolerate_missing: Another task may be about to make what is missing.

@@ -20,13 +20,13 @@ _MODE: t.Final = 0o644
 
 @dataclasses.dataclass(frozen=True)
 class FileChange:
-    """What becomes of one file.
+    """The change of one file.
 
     Attributes:
         network: The network that the file defines.
         action: ``created``, ``changed``, ``removed`` or ``unchanged``.
         before, after: Its content; None where there is no file.
-        before_mode, after_mode: Its permissions, where they are looked after.
+        before_mode, after_mode: Its permissions; None where there is no file or they are not managed.
     """
 
     network: str
@@ -43,7 +43,7 @@ class FileChange:
 
 
 def plan_change(path: str, after: bytes | None, *, network: str = "", mode: int = _MODE) -> FileChange:
-    """Say what becomes of a file that is to be so, or not to be there."""
+    """Return the change that gives a file this content, or that removes it for None."""
     before = durable.read(path)
     before_mode = None if before is None else stat.S_IMODE(os.stat(path).st_mode)
     after_mode = None if after is None else mode

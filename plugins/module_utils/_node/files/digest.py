@@ -20,13 +20,13 @@ _CHUNK: t.Final = 1024 * 1024
 
 @contextlib.contextmanager
 def open_regular(path: str, *, follow: bool = True) -> t.Iterator[t.IO[bytes]]:
-    """Open a regular file for reading; nothing else is waited for or read.
+    """Open a regular file for reading; refuse pipes and devices without waiting for them.
 
     Args:
         follow: Whether it may be a symbolic link.
 
     Raises:
-        CniError: ``IO_FAILURE``, also for what goes wrong while it is read.
+        CniError: ``IO_FAILURE``, also for errors while it is read.
     """
     flags = os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     try:
@@ -62,7 +62,7 @@ def sha256(content: bytes) -> str:
 
 
 class Digests:
-    """SHA-256 of files, read again only where a file is not the one, or not as, it was when they were last taken.
+    """SHA-256 digests of files. A file is read again only if it was replaced or changed since its last digest.
 
     Attributes:
         seen: Of each file that was asked for: device, inode, size, times of change of content and inode, digest.
@@ -90,7 +90,7 @@ class Digests:
 
 
 def _taken(path: str) -> list[t.Any]:
-    """Read a file: what it is, and the digest of this very file."""
+    """Read a file and return its identity with its digest."""
     with open_regular(path) as stream:
         before = _identity(os.fstat(stream.fileno()))
         digest = digest_of_stream(stream)
@@ -100,8 +100,8 @@ def _taken(path: str) -> list[t.Any]:
 
 
 def concurrent_change_error(path: str) -> CniError:
-    """Return the error of a file that did not stay as it was while it was read."""
-    advice = "nothing of it was used; see what writes to it, and run the task again"
+    """Return the error for a file that changed while it was read."""
+    advice = "nothing of it was used; find out what writes to the file, and run the task again"
     return CniError(Code.IO_FAILURE, f"{path} was changed while it was read", advice)
 
 

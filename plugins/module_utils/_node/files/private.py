@@ -19,10 +19,10 @@ SIZE_LIMIT: t.Final = 512 * 1024 * 1024
 
 
 def create(directory: str) -> t.IO[bytes]:
-    """Return a file of mode 0600 that has no name: only this process can read or change it, and nothing stays of it.
+    """Return an unnamed file of mode 0600, which only this process can read or change and which vanishes with it.
 
     Args:
-        directory: On whose file system it takes its room; others may be able to write there.
+        directory: Where its disk space is taken; other users may write there.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -34,10 +34,10 @@ def create(directory: str) -> t.IO[bytes]:
 
 
 def copy_of(path: str, directory: str, what: str) -> t.IO[bytes]:
-    """Return a private copy of a regular file, which stays as it is whatever becomes of the file.
+    """Return a private copy of a regular file, which later changes of the file do not affect.
 
     Args:
-        what: The file as errors name it.
+        what: The name of the file in errors.
 
     Raises:
         CniError: ``IO_FAILURE``; ``DECODE_FAILURE`` for a file that is too large for an archive of plugins.

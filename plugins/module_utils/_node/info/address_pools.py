@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import host_lo
 from ansible_collections.cni.node.plugins.module_utils._reference.host_local import Address
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, range_sets
 
-# Of a pool's addresses; with fewer left it is time to look.
+# Share of free addresses below which a pool causes a warning.
 _SCARCE: t.Final = 0.05
 
 
@@ -42,15 +42,13 @@ class Pool:
 
     @property
     def warning(self) -> str:
-        """Say that no address is left, or hardly any; or nothing."""
+        """Return a warning if few or no addresses are free; otherwise an empty string."""
         if self.free >= self.size * _SCARCE:
             return ""
         left = (
             f"only {self.free} of {self.size} addresses are left" if self.free else f"no address of {self.size} is left"
         )
-        return (
-            f"network {self.network}, {self.text}: {left} ({self.path}); the module cni.node.gc frees those of nobody"
-        )
+        return f"network {self.network}, {self.text}: {left} ({self.path}); run cni.node.gc to free leaked addresses"
 
     def as_dict(self) -> dict[str, t.Any]:
         return {

@@ -33,7 +33,7 @@ def plugins(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
     """Read the plugins of an archive, one after the other: the executable files at its root.
 
     Args:
-        file: The archive; where nobody else can change it, its digest says what comes out.
+        file: The archive, private so that its verified digest covers what is read.
         what: The archive as errors name it.
 
     Raises:
@@ -59,7 +59,7 @@ def plugins(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
 
 
 def verify(file: t.IO[bytes], checksum: str, what: str) -> None:
-    """See whether an archive is the one that it should be.
+    """Verify the digest of an archive.
 
     Args:
         checksum: ``sha256:HEX`` or ``sha512:HEX``.
@@ -78,7 +78,7 @@ def verify(file: t.IO[bytes], checksum: str, what: str) -> None:
 
 
 def _look(file: t.IO[bytes]) -> str:
-    """Say what a file is by its first bytes."""
+    """Return a description of a file by its first bytes."""
     file.seek(0)
     head = file.read(tarfile.BLOCKSIZE)
     text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
@@ -124,7 +124,7 @@ class _Bounded:
 
 
 def _name(member: tarfile.TarInfo, what: str) -> str:
-    """Return the name of a file at the root, or nothing for the root itself."""
+    """Return the name of a file at the root, or an empty string for the root itself."""
     name = member.name[2:] if member.name.startswith("./") else member.name
     if member.isdir() and name in ("", "."):
         return ""

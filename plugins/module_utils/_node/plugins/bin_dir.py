@@ -23,13 +23,13 @@ MODE: t.Final = 0o755
 
 
 class Labels(t.Protocol):
-    """The security labels of a node that has such; SELinux's."""
+    """The security labels of a node with SELinux."""
 
     def is_right(self, path: str) -> bool:
-        """Tell whether a file has the label that it has to have."""
+        """Return whether a file has the label that the policy wants."""
 
     def give(self, path: str, name: str) -> None:
-        """Label the file at ``path`` as one that is called ``name`` has to be."""
+        """Give the file at ``path`` the label that the policy wants for ``name``."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Found(SetAside):
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is as a plugin has to be, whatever it holds."""
+        """Whether mode, owner and label are those of an installed plugin."""
         return (self.mode, self.uid, self.gid, self.is_labelled) == (MODE, os.geteuid(), os.getegid(), True)
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class BinDirectory:
         return os.path.join(self.path, name)
 
     def find(self, names: t.Iterable[str]) -> dict[str, Found]:
-        """Look at those of the files that are there.
+        """Return the state of those files that exist.
 
         Raises:
             CniError: ``IO_FAILURE``; ``INVALID_CONFIG`` for a directory or a device where a plugin has to be.
@@ -100,11 +100,11 @@ class BinDirectory:
         durable.make_directory(self.path)
 
     def stage(self, name: str, content: bytes) -> str:
-        """Write a plugin under a name that nobody takes for one; return its path."""
+        """Write a plugin under a temporary name, which runtimes ignore, and return its path."""
         return self._stage(name, content, SetAside("", MODE, os.geteuid(), os.getegid(), 0))
 
     def stage_back(self, name: str, content: bytes, aside: SetAside) -> str:
-        """The same for a file that was set aside."""
+        """Write a file that was set aside under a temporary name, and return its path."""
         path = self._temporary() if aside.link else self._stage(name, content, aside)
         try:
             if aside.link:
@@ -142,7 +142,7 @@ class BinDirectory:
         return path
 
     def put(self, staged: t.Mapping[str, str]) -> None:
-        """Give what is staged its name; what had that name goes on running, and is gone."""
+        """Rename staged files to their names. A process that runs a replaced file keeps running."""
         for name, path in staged.items():
             try:
                 os.rename(path, self.file(name))
@@ -150,7 +150,7 @@ class BinDirectory:
                 raise io_error("write", self.file(name), exc) from exc
 
     def mend(self, name: str) -> None:
-        """Put owner, mode and label right."""
+        """Set owner, mode and label of a plugin."""
         try:
             descriptor = os.open(self.file(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
@@ -170,7 +170,7 @@ class BinDirectory:
             raise io_error("write to", self.path, exc) from exc
 
     def clean(self) -> None:
-        """Remove what a killed run has staged."""
+        """Remove temporary files of a killed run."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             for name in os.listdir(self.path):
                 if durable.is_temporary(name):
@@ -178,7 +178,7 @@ class BinDirectory:
 
 
 def missing_directories(path: str) -> list[str]:
-    """Return what of a path is not there yet, the deepest first."""
+    """Return the missing directories of a path, the deepest first."""
     missing = []
     while not os.path.lexists(path):
         missing.append(path)

@@ -49,7 +49,7 @@ def _xz() -> lzma.LZMADecompressor:
 
 
 class _Decompressed:
-    """What compressed streams, one after the other, have in them; never more of it in memory than is asked for."""
+    """The content of consecutive compressed streams, read in bounded memory."""
 
     def __init__(self, stream: t.IO[bytes], engine: t.Callable[[], t.Any]) -> None:
         self._stream = stream

@@ -23,12 +23,12 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.store impor
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A release as it comes from outside.
+    """A release outside the store.
 
     Attributes:
         digests, version: As of `Release`.
-        plugins: Reads them, name and content, one after the other.
-        listing: Their SHA-256 by name, in place of them where nothing is to be written.
+        plugins: Yields the name and content of each plugin.
+        listing: SHA-256 digests by name, instead of the content where nothing is written.
     """
 
     digests: list[str]
@@ -39,15 +39,15 @@ class Source:
 
 @dataclasses.dataclass(frozen=True)
 class InstallResult:
-    """What became of a directory of plugins.
+    """The result of installing, rolling back or removing plugins.
 
     Attributes:
-        left: Plugins that would go, had not somebody put other files in their place.
-        set_aside: What is kept for those of them for which a file was set aside: its path, or what it says as a link.
+        left: Plugins that are not removed, because another file has replaced them.
+        set_aside: For those of them with a file set aside, where that is kept, or the target of a link.
         version: Of the release that is installed; None where none is.
-        previous: Of the one that was.
-        kept: Versions beside it, the one used last first.
-        changed: Also where a version is kept no longer, has another name, or is another one with the same plugins.
+        previous: Of the release that was installed before.
+        kept: Other versions that are kept, most recent first.
+        changed: Whether files, the kept versions or their names change.
     """
 
     changes: list[PluginChange]
@@ -60,7 +60,7 @@ class InstallResult:
 
 
 class Installation:
-    """One directory of plugins, and what becomes of it."""
+    """Installs, rolls back and removes the plugins of one directory."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class Installation:
     ) -> None:
         """
         Args:
-            keep: How many releases beside the current one.
-            force: Set aside files of others.
-            made: Directories that are not there yet.
+            keep: Number of releases to keep besides the current one.
+            force: Set aside files that this collection has not installed.
+            made: Directories that do not exist yet.
             require_unneeded: Raises a `CniError` where one of the plugins that would be removed is needed.
         """
         self._store = store
@@ -91,13 +91,13 @@ class Installation:
     def present(
         self, digest: str, version: str, only: t.Sequence[str] | None, fetch: t.Callable[[], Source]
     ) -> InstallResult:
-        """Have the plugins of a release, and no other plugins of ours.
+        """Install the plugins of a release, and remove other plugins that this collection installed.
 
         Args:
             digest: One of the release's.
-            version: Its name from now on; empty to leave that as it is.
-            only: The plugins of it to have; None for all.
-            fetch: Asked for the release where what is kept of it does not do.
+            version: The new name of the release; empty to keep its name.
+            only: The plugins to install; None for all.
+            fetch: Returns the release, if the kept files are not sufficient.
 
         Raises:
             CniError: Among others, ``INVALID_CONFIG`` where plugins contradict the version.
@@ -113,7 +113,7 @@ class Installation:
         return self._become(changes, [*self._others(release), release], rolled_back_from)
 
     def roll_back(self) -> InstallResult:
-        """Have the release that was there before the current one; once, however often it is asked for.
+        """Return to the release before the current one. Repeated calls change nothing.
 
         Raises:
             CniError: ``NOT_AVAILABLE``: there is none.
@@ -139,7 +139,7 @@ class Installation:
         return self._become(changes, [*self._others(release), release], rolled_back_from)
 
     def absent(self) -> InstallResult:
-        """Have no plugins of ours, and nothing kept but files set aside that cannot come back yet."""
+        """Remove all installed plugins and kept releases, except files set aside that cannot be restored yet."""
         outcome = self._become(self._plan(None), [], "")
         if not self._dry_run and not self._store.manifest.set_aside:
             self._store.remove()
@@ -158,7 +158,7 @@ class Installation:
         return dataclasses.replace(release, files=files, version=version or release.version)
 
     def _require_label(self, release: Release, version: str, names: t.Iterable[str]) -> None:
-        """Refuse another name for a release that is kept, where its plugins contradict it."""
+        """Refuse another version for a kept release if its plugins contradict it."""
         if not is_to_be_proven(version, release.digests):
             return
         for name in names:
@@ -213,7 +213,7 @@ class Installation:
 
 
 def _require_identity(identity: str, listing: t.Mapping[str, str]) -> None:
-    """Refuse plugins that are not those of which the digest was taken; that of an archive is compared before."""
+    """Refuse plugins of a directory whose digest has changed; archives are verified earlier."""
     actual = identity_of(listing)
     if identity.startswith("files:") and identity != actual:
         raise CniError(

@@ -25,11 +25,11 @@ _NO_PLUGIN: t.Final = re.compile(r"(LICEN[CS]E|README|NOTICE)(\..*)?", re.IGNORE
 
 @contextlib.contextmanager
 def name_source_in_errors(path: str, machine: str, advice: str) -> t.Iterator[None]:
-    """Say of what cannot be read of a source on which machine it was looked for.
+    """Name the machine of the source in errors about reading it.
 
     Args:
         machine: The node or the controller.
-        advice: What to do where there is nothing, or no plugin.
+        advice: What to do if the source is missing or has no plugin.
 
     Raises:
         CniError: As raised within.
@@ -45,7 +45,7 @@ def name_source_in_errors(path: str, machine: str, advice: str) -> t.Iterator[No
 
 
 def is_plugin_name(name: str) -> bool:
-    """Tell a plugin from what lies beside it in archives and directories."""
+    """Return whether a file in an archive or directory is a plugin by its name."""
     return not name.startswith(".") and not _NO_PLUGIN.fullmatch(name)
 
 
@@ -69,8 +69,8 @@ def listing_of(directory: str, checksum: str, digest: t.Callable[[str], str]) ->
     """Return the SHA-256 of each plugin of a directory by its name.
 
     Args:
-        checksum: What the task gives as one; of a directory, there is none.
-        digest: Takes that of a file.
+        checksum: The checksum of the task, which is not allowed for a directory.
+        digest: Returns the SHA-256 of a file.
 
     Raises:
         CniError: As `plugin_names`, and ``INVALID_CONFIG``.
@@ -81,10 +81,10 @@ def listing_of(directory: str, checksum: str, digest: t.Callable[[str], str]) ->
 
 
 def read_listed(directory: str, listing: t.Mapping[str, str]) -> t.Iterator[tuple[str, bytes]]:
-    """Read the plugins of a directory, as `listing_of` has found them.
+    """Yield the plugins of a directory that `listing_of` has listed.
 
     Raises:
-        CniError: ``IO_FAILURE``, also for one that is another one by now.
+        CniError: ``IO_FAILURE``, also for a plugin that has changed since.
     """
     for name, digest in listing.items():
         path = os.path.join(directory, name)
@@ -101,7 +101,7 @@ def _is_executable(entry: os.DirEntry[str]) -> bool:
 
 
 def identity_of(listing: t.Mapping[str, str]) -> str:
-    """Return the digest of a release that is no archive: of the names and digests of its plugins."""
+    """Return the digest of a release without an archive, from the names and digests of its plugins."""
     lines = "".join(f"{digest} {name}\n" for name, digest in sorted(listing.items()))
     return f"files:{sha256(lines.encode('utf-8', 'surrogateescape'))}"
 

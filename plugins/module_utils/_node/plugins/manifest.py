@@ -28,8 +28,8 @@ class Release:
     """A release that is kept, with the plugins of it that are installed when it is the current one.
 
     Attributes:
-        digests: By which it can be asked for; the first one is its own, ``sha256:HEX`` or ``files:HEX``.
-        version: As somebody has called it; may be empty.
+        digests: The digests that identify it; the first one is its own, ``sha256:HEX`` or ``files:HEX``.
+        version: The name that a task gave it; may be empty.
         names: Every plugin that its source has.
         files: SHA-256 of those that are kept, by name.
     """
@@ -45,13 +45,13 @@ class Release:
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The version, or the beginning of the digest."""
         return self.version or self.id[:19]
 
 
 @dataclasses.dataclass(frozen=True)
 class SetAside:
-    """A file of somebody else's whose name a plugin of ours has taken.
+    """A foreign file that a plugin has replaced, and that is restored when the plugin is removed.
 
     Attributes:
         sha256: Of its content, which is kept; empty for a symbolic link.
@@ -69,14 +69,14 @@ class SetAside:
 
 @dataclasses.dataclass
 class Manifest:
-    """What is ours of a directory of plugins, and what is kept beside.
+    """The plugins that this collection has installed in a directory, and the releases and files that it keeps.
 
     Attributes:
         releases: From the oldest to the current one.
-        rolled_back_from: What the current release took the place of, where that was a step back.
-        installed: By name, every SHA-256 with which a file is ours: two while a run is under way.
+        rolled_back_from: The release that was replaced, if the current one is the result of a rollback.
+        installed: By name, the SHA-256 digests of an installed file: two while a run is in progress.
         set_aside: By name.
-        made: Directories that were not there before.
+        made: Directories that the collection created.
         seen: As of `file_digest.Digests`.
     """
 
@@ -96,7 +96,7 @@ class Manifest:
 
     @classmethod
     def load(cls, directory: str) -> Manifest:
-        """Read it; one that cannot be read is an error, for what is ours is not to be guessed.
+        """Read the manifest. An unreadable one is an error, because a guess could remove foreign files.
 
         Raises:
             CniError: ``DECODE_FAILURE``, ``IO_FAILURE``.
@@ -120,7 +120,7 @@ class Manifest:
             ) from exc
 
     def save(self, directory: str) -> None:
-        """Write it where it says something new."""
+        """Write the manifest if it has changed."""
         path = os.path.join(directory, FILE)
         content = json_text.encode({"format": _FORMAT, **dataclasses.asdict(self)}) + b"\n"
         if content != durable.read(path):
@@ -128,7 +128,7 @@ class Manifest:
 
 
 def store_of(cache_dir: str, bin_dir: str) -> str:
-    """Return where the manifest of a directory of plugins is, and what is kept for it."""
+    """Return the directory that has the manifest and the kept files of a directory of plugins."""
     return os.path.join(cache_dir, *_STORES, urllib.parse.quote(bin_dir, safe=""))
 
 

@@ -17,14 +17,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.plugins.manifest im
 
 @dataclasses.dataclass(frozen=True)
 class PluginChange:
-    """What becomes of one plugin.
+    """The change of one plugin.
 
     Attributes:
         action: ``installed``, ``updated``, ``repaired``, ``adopted``, ``removed``, ``restored``, ``left``
             or ``unchanged``.
-        before: The file as it is; None where there is none.
-        after: SHA-256 of the file; empty where none is to be.
-        displaces: Whether the file is somebody else's and is to be set aside.
+        before: The present file, or None.
+        after: SHA-256 of the file afterwards; empty if there is none.
+        displaces: Whether the present file is foreign and is set aside.
     """
 
     name: str
@@ -44,7 +44,7 @@ class PluginChange:
 
     @property
     def is_ours(self) -> bool:
-        """Whether a plugin of ours is to be there."""
+        """Whether an installed plugin is there afterwards."""
         return bool(self.after) and self.action != "restored"
 
 
@@ -56,7 +56,7 @@ def plan(
     Args:
         desired: SHA-256 by name.
         found: Files of the directory with these names, and with those that the manifest lists.
-        force: Set aside files of somebody else's that have the names of plugins.
+        force: Set aside foreign files that have the names of plugins.
         where: The directory, as the error names it.
 
     Raises:
@@ -98,7 +98,7 @@ def _leaving(name: str, manifest: Manifest, before: Found | None) -> t.Iterator[
 
 
 def is_same(found: Found, aside: SetAside) -> bool:
-    """Tell whether a file is as the one set aside was."""
+    """Return whether a file equals the one that was set aside."""
     facts = ("sha256", "mode", "uid", "gid", "mtime_ns", "link")
     return all(getattr(found, fact) == getattr(aside, fact) for fact in facts)
 

@@ -34,10 +34,10 @@ _ARCHITECTURES: t.Final = {
 
 
 class _Flaw(t.NamedTuple):
-    """What is wrong with a release of upstream's.
+    """A defect of an upstream release.
 
     Attributes:
-        fatal: Nobody should have it; otherwise it is enough to know.
+        fatal: Whether the release is refused; otherwise there is a warning.
     """
 
     reason: str
@@ -56,13 +56,13 @@ _FLAWS: t.Final = {
 
 @dataclasses.dataclass(frozen=True)
 class ReleaseRequest:
-    """A release as somebody asks for it.
+    """The release that a task asks for.
 
     Attributes:
         location: An archive or directory, or a URL without credentials.
-        version: Empty where nobody has said it.
-        checksum: ``sha256:HEX`` or ``sha512:HEX``; empty where any content will do.
-        warning: What to know about it.
+        version: Empty if unknown.
+        checksum: ``sha256:HEX`` or ``sha512:HEX``; empty if any content is accepted.
+        warning: A warning about the release, or an empty string.
     """
 
     location: str
@@ -80,7 +80,7 @@ def is_url(location: str) -> bool:
 
 
 def ask(version: str, source: str, checksum: str, machine: str = "") -> ReleaseRequest:
-    """Complete what somebody asks for: where it is, which version it is, and what its digest has to be.
+    """Return the release that a task asks for, with its location, version and digest completed.
 
     Args:
         source: May be empty for upstream, and a URL that ends with a slash for a mirror of it.
@@ -159,7 +159,7 @@ def _pinned(version: str, architecture: str) -> str:
 
 
 def _weighed(version: str) -> str:
-    """Return a warning about a version; refuse one that nobody should have."""
+    """Return a warning about a version, or an empty string; refuse a broken version."""
     flaw = _FLAWS.get(version)
     if flaw is None:
         return ""

@@ -22,9 +22,9 @@ _FILE_LIMIT: t.Final = 1024 * 1024 * 1024
 
 
 class PluginStore:
-    """What is kept for one directory of plugins: releases, files set aside, and the manifest of both.
+    """The releases and set-aside files that are kept for one directory of plugins, with their manifest.
 
-    A file that the manifest does not list counts for nothing and is swept away.
+    Files that the manifest does not list are removed.
     """
 
     def __init__(self, cache_dir: str, bin_dir: str) -> None:
@@ -50,7 +50,7 @@ class PluginStore:
         durable.write(path, content, mode=0o600)
 
     def has(self, release: Release, names: t.Iterable[str]) -> bool:
-        """Tell whether plugins are kept as they were put there."""
+        """Return whether plugins of a release are kept unchanged."""
         return all(self._is_right(release, name) for name in names)
 
     def _is_right(self, release: Release, name: str) -> bool:
@@ -60,7 +60,7 @@ class PluginStore:
             return False
 
     def read_kept(self, path: str, digest: str) -> bytes:
-        """Return what a file has that is kept, if that is what was put there.
+        """Return the content of a kept file, if it is unchanged.
 
         Raises:
             CniError: ``IO_FAILURE``.
@@ -99,7 +99,7 @@ class PluginStore:
 
 
 def read(path: str) -> bytes:
-    """Return what a file has that is known to be there.
+    """Return the content of a file that should exist.
 
     Raises:
         CniError: ``IO_FAILURE``.

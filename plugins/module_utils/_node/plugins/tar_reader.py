@@ -25,7 +25,7 @@ _EXTENSIONS: t.Final = (*_LONG, *_PAX, tarfile.XGLTYPE)
 
 
 class Stream(t.Protocol):
-    """What an archive is read from."""
+    """A source of bytes."""
 
     def read(self, size: int) -> bytes:
         """Return at most so many bytes, and none at the end."""

@@ -20,15 +20,15 @@ _LIKENESS: t.Final = 0.75
 # The engine reads these of a plugin configuration itself, and as they are written.
 _READ_AS_WRITTEN: t.Final = ("type", "capabilities", "ipam")
 
-# What every plugin knows, which is no help to somebody who looks for one of a plugin's own keys.
+# Keys of every plugin, which are left out when a plugin's own keys are listed.
 _OF_ANY_PLUGIN: t.Final = {"args", "capabilities", "cniVersion", "dns", "name", "prevResult", "runtimeConfig", "type"}
 
 
 class Report(t.Protocol):
-    """Takes down one finding."""
+    """Reports one finding."""
 
     def __call__(self, code: str, path: str, message: str, hint: str = "", value: t.Any = None) -> None:
-        """Take it down; its fields are those of `Finding`."""
+        """Report a finding with these fields of `Finding`."""
 
 
 @dataclasses.dataclass

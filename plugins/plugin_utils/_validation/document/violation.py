@@ -36,7 +36,7 @@ _NAMES: t.Final = {
 
 @dataclasses.dataclass(frozen=True)
 class Violation:
-    """What a schema's rule says of a value, in words.
+    """A violation of a schema in words.
 
     Attributes:
         path: JSON pointer inside what was validated.
@@ -51,7 +51,7 @@ class Violation:
 
 @dataclasses.dataclass(frozen=True)
 class _Broken:
-    """A rule of a schema that a value does not keep.
+    """A rule of a schema that a value violates.
 
     Attributes:
         wanted: What the rule says, as it stands in the schema.
@@ -66,7 +66,7 @@ class _Broken:
 
 
 def violation(found: ValidationError) -> Violation:
-    """Say what a rule of a schema found, in this collection's words."""
+    """Return a violation in this collection's words."""
     path = join("", *found.absolute_path)
     schema = t.cast("dict[str, t.Any]", found.schema)
     error = _Broken(str(found.validator), found.validator_value, schema, found.instance, found.message)

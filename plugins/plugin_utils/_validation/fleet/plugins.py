@@ -19,7 +19,7 @@ _HINT: t.Final = "install the same release everywhere, for example with the play
 
 
 class _Seen(t.NamedTuple):
-    """What a node has, and what it is called there."""
+    """A value of a node, with its place there."""
 
     node: str
     place: str

@@ -19,7 +19,7 @@ _Rule = t.Callable[[t.Any], bool]
 
 
 def is_integer(value: object) -> t.TypeGuard[int]:
-    """Tell a whole number from all else; true and false are none in JSON, nor is 1500.0 in Go."""
+    """Return whether a value is an integer, which true and false are not in JSON, nor 1500.0 in Go."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

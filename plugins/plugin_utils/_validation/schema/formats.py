@@ -21,7 +21,7 @@ _LENGTH: t.Final = re.compile(r"[0-9]{1,3}", re.ASCII)
 
 
 def is_address(text: str) -> bool:
-    """Tell whether this is an IP address as Go reads one: without a zone."""
+    """Return whether text is an IP address as Go reads one, without a zone."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -30,7 +30,7 @@ def is_address(text: str) -> bool:
 
 
 def is_cidr(text: str) -> bool:
-    """Tell whether this is an address and a prefix length."""
+    """Return whether text is an address with a prefix length."""
     address, slash, length = text.partition("/")
     if not slash or not _LENGTH.fullmatch(length) or not is_address(address):
         return False

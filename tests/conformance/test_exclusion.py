@@ -29,7 +29,7 @@ def impatient(node: ConformanceNode) -> Runtime:
     return node.new_runtime()
 
 
-def refused(
+def find_refusal(
     node: ConformanceNode, runtime: Runtime, command: str, container: str = "blue", network: str = "net"
 ) -> CniError:
     """The error of an operation that nothing of was run."""
@@ -50,7 +50,7 @@ def test_gc_is_not_run_while_an_operation_on_its_network_is_differs_from_libcni(
     node: ConformanceNode, impatient: Runtime, command: str
 ) -> None:
     with held(node, command, "red" if command == "ADD" else "blue"):
-        error = refused(node, impatient, "GC")
+        error = find_refusal(node, impatient, "GC")
     assert (error.code, "network net is in use" in error.msg) == (Code.TRY_AGAIN, True)
     impatient.gc(node.network("a", "b"))
 
@@ -60,7 +60,7 @@ def test_no_operation_on_a_network_is_run_while_its_gc_is_differs_from_libcni(
     node: ConformanceNode, impatient: Runtime, command: str
 ) -> None:
     with held(node, "GC"):
-        error = refused(node, impatient, command, "red" if command == "ADD" else "blue")
+        error = find_refusal(node, impatient, command, "red" if command == "ADD" else "blue")
     assert (error.code, "network net is in use" in error.msg) == (Code.TRY_AGAIN, True)
 
 
@@ -85,7 +85,7 @@ def test_operations_on_one_container_are_not_run_in_parallel_differs_from_libcni
 ) -> None:
     with held(node, "CHECK"):
         network = "other" if command != "ADD" else "third"
-        error = refused(node, impatient, command, network=network)
+        error = find_refusal(node, impatient, command, network=network)
     assert (error.code, "container blue is in use" in error.msg) == (Code.TRY_AGAIN, True)
 
 

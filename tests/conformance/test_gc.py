@@ -24,7 +24,7 @@ def network(node: ConformanceNode) -> NetworkConfiguration:
     return made
 
 
-def told(request: Json) -> tuple[list[str], list[str]]:
+def list_valid(request: Json) -> tuple[list[str], list[str]]:
     """The containers under each of the two keys."""
     first, second = (
         [entry["containerID"] for entry in request[key]] for key in ("cni.dev/valid-attachments", "cni.dev/attachments")
@@ -47,14 +47,14 @@ def test_the_list_goes_by_both_names_that_1_1_0_has_given_it(
     node: ConformanceNode, network: NetworkConfiguration
 ) -> None:
     node.runtime.gc(network)
-    assert told(node.requests("GC")[0]) == (["blue", "red"], ["blue", "red"])
+    assert list_valid(node.requests("GC")[0]) == (["blue", "red"], ["blue", "red"])
 
 
 def test_the_list_is_there_without_being_asked_for_differs_from_libcni(
     node: ConformanceNode, network: NetworkConfiguration
 ) -> None:
     node.runtime.gc(network, None)
-    assert [told(request)[0] for request in node.requests("GC")] == [["blue", "red"]] * 2
+    assert [list_valid(request)[0] for request in node.requests("GC")] == [["blue", "red"]] * 2
     assert node.ran("DEL") == []
 
 
@@ -119,7 +119,7 @@ def test_libcnis_own_attachments_are_valid_too(node: ConformanceNode, network: N
     foreign = node.record().encode().replace(b'"cni.node"', b'"other"').replace(b'"blue"', b'"foreign"')
     (node.cache / "results" / "net-foreign-eth0").write_bytes(foreign)
     node.runtime.gc(network)
-    assert told(node.requests("GC")[0])[0] == ["blue", "foreign", "red"]
+    assert list_valid(node.requests("GC")[0])[0] == ["blue", "foreign", "red"]
 
 
 @pytest.mark.parametrize("said", ["", "hello"])

@@ -28,7 +28,9 @@ def files(directory: pathlib.Path) -> set[pathlib.Path]:
     return {path for path in directory.rglob("*") if path.is_file() and "locks" not in path.parts}
 
 
-def refused(node: ConformanceNode, operation: str, attachment: Attachment) -> tuple[int, list[tuple[str, str]], bool]:
+def run_refused(
+    node: ConformanceNode, operation: str, attachment: Attachment
+) -> tuple[int, list[tuple[str, str]], bool]:
     """The error's code, which plugins ran, and that no file came or went."""
     network = node.network("a")
     record = Record(attachment, network.content, version="1.1.0")
@@ -40,17 +42,17 @@ def refused(node: ConformanceNode, operation: str, attachment: Attachment) -> tu
 
 @pytest.mark.parametrize("container_id", CONTAINER_IDS)
 def test_a_container_id_that_is_none_is_refused_at_add(node: ConformanceNode, container_id: str) -> None:
-    assert refused(node, "add", Attachment("net", container_id, "eth0")) == (Code.INVALID_ENVIRONMENT, [], True)
+    assert run_refused(node, "add", Attachment("net", container_id, "eth0")) == (Code.INVALID_ENVIRONMENT, [], True)
 
 
 @pytest.mark.parametrize("ifname", IFNAMES)
 def test_an_interface_name_that_is_none_is_refused_at_add(node: ConformanceNode, ifname: str) -> None:
-    assert refused(node, "add", Attachment("net", "blue", ifname)) == (Code.INVALID_ENVIRONMENT, [], True)
+    assert run_refused(node, "add", Attachment("net", "blue", ifname)) == (Code.INVALID_ENVIRONMENT, [], True)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_network_name_that_is_none_is_refused_at_add(node: ConformanceNode, name: str) -> None:
-    assert refused(node, "add", Attachment(name, "blue", "eth0")) == (Code.INVALID_CONFIG, [], True)
+    assert run_refused(node, "add", Attachment(name, "blue", "eth0")) == (Code.INVALID_CONFIG, [], True)
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
@@ -58,7 +60,7 @@ def test_a_network_name_that_is_none_is_refused_at_add(node: ConformanceNode, na
 def test_a_container_id_that_is_none_is_refused_differs_from_libcni(
     node: ConformanceNode, operation: str, container_id: str
 ) -> None:
-    assert refused(node, operation, Attachment("net", container_id, "eth0")) == (Code.INVALID_ENVIRONMENT, [], True)
+    assert run_refused(node, operation, Attachment("net", container_id, "eth0")) == (Code.INVALID_ENVIRONMENT, [], True)
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
@@ -66,7 +68,7 @@ def test_a_container_id_that_is_none_is_refused_differs_from_libcni(
 def test_an_interface_name_that_is_none_is_refused_differs_from_libcni(
     node: ConformanceNode, operation: str, ifname: str
 ) -> None:
-    assert refused(node, operation, Attachment("net", "blue", ifname)) == (Code.INVALID_ENVIRONMENT, [], True)
+    assert run_refused(node, operation, Attachment("net", "blue", ifname)) == (Code.INVALID_ENVIRONMENT, [], True)
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
@@ -74,7 +76,7 @@ def test_an_interface_name_that_is_none_is_refused_differs_from_libcni(
 def test_a_network_name_that_is_none_is_refused_differs_from_libcni(
     node: ConformanceNode, operation: str, name: str
 ) -> None:
-    assert refused(node, operation, Attachment(name, "blue", "eth0")) == (Code.INVALID_CONFIG, [], True)
+    assert run_refused(node, operation, Attachment(name, "blue", "eth0")) == (Code.INVALID_CONFIG, [], True)
 
 
 @pytest.mark.parametrize("names", [("../x", "eth0"), ("", "eth0"), ("blue", "a/b"), ("blue", "")])

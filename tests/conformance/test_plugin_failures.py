@@ -25,7 +25,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 MIB = 1024 * 1024
 
 
-def failed(node: ConformanceNode, answer: ScriptedAnswer) -> CniError:
+def find_check_error(node: ConformanceNode, answer: ScriptedAnswer) -> CniError:
     """The error of a CHECK that one plugin answers so, and is not asked again."""
     node.lock_timeout = 0
     node.runtime = node.new_runtime()
@@ -35,36 +35,38 @@ def failed(node: ConformanceNode, answer: ScriptedAnswer) -> CniError:
 
 @pytest.mark.parametrize("code", [0, 1, 2, 4, 5, 6, 7, 11, 50, 51, 99, 100, 999])
 def test_code_message_and_details_are_the_plugins_own(node: ConformanceNode, code: int) -> None:
-    error = failed(node, ScriptedAnswer(error={"code": code, "msg": "no", "details": "because"}))
+    error = find_check_error(node, ScriptedAnswer(error={"code": code, "msg": "no", "details": "because"}))
     assert (error.code, error.msg) == (code, "plugin a failed (CHECK): no")
     assert error.details.splitlines()[0] == "because"
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "1.0.0", "9.9.9", "", None, 5])
 def test_an_error_is_one_whatever_version_it_names(node: ConformanceNode, version: object) -> None:
-    assert failed(node, ScriptedAnswer(error={"cniVersion": version, "code": 7, "msg": "no"})).code == 7
+    assert find_check_error(node, ScriptedAnswer(error={"cniVersion": version, "code": 7, "msg": "no"})).code == 7
 
 
 @pytest.mark.parametrize("status", [1, 3, 255])
 def test_a_plugin_that_says_nothing_is_told_by_its_exit_status_and_path(node: ConformanceNode, status: int) -> None:
-    error = failed(node, ScriptedAnswer(exit=status))
+    error = find_check_error(node, ScriptedAnswer(exit=status))
     assert (error.code, error.msg) == (Code.UNKNOWN, f"plugin a failed (CHECK): exit status {status}")
     assert error.details == f"CHECK by {node.plugins.path}/a: exit status {status}"
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
 def test_a_signal_is_told_by_its_name(node: ConformanceNode, number: signal.Signals) -> None:
-    assert failed(node, ScriptedAnswer(signal=number)).msg == f"plugin a failed (CHECK): killed by {number.name}"
+    assert (
+        find_check_error(node, ScriptedAnswer(signal=number)).msg == f"plugin a failed (CHECK): killed by {number.name}"
+    )
 
 
 def test_complaints_are_told_with_the_exit_status(node: ConformanceNode) -> None:
-    error = failed(node, ScriptedAnswer(exit=4, stderr="first\noops\n"))
+    error = find_check_error(node, ScriptedAnswer(exit=4, stderr="first\noops\n"))
     assert error.msg == "plugin a failed (CHECK): exit status 4"
     assert error.details.endswith("stderr (last lines): first\noops")
 
 
 def test_complaints_are_told_beside_the_plugins_own_error_differs_from_libcni(node: ConformanceNode) -> None:
-    error = failed(node, ScriptedAnswer(error={"code": 7, "msg": "no", "details": "because"}, stderr="oops"))
+    error = find_check_error(node, ScriptedAnswer(error={"code": 7, "msg": "no", "details": "because"}, stderr="oops"))
     assert error.details.splitlines() == [
         "because",
         f"CHECK by {node.plugins.path}/a: exit status 1",
@@ -74,19 +76,21 @@ def test_complaints_are_told_beside_the_plugins_own_error_differs_from_libcni(no
 
 @pytest.mark.parametrize("stdout", ["hello", "{", "[1]", "null", '{"other": 1}', "\udcff\udcfe"])
 def test_output_that_is_no_error_is_shown(node: ConformanceNode, stdout: str) -> None:
-    error = failed(node, ScriptedAnswer(stdout=stdout, exit=1))
+    error = find_check_error(node, ScriptedAnswer(stdout=stdout, exit=1))
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): exit status 1")
     assert "stdout (not a CNI error): " in error.details
 
 
 def test_a_code_that_is_no_number_does_not_hide_the_message_differs_from_libcni(node: ConformanceNode) -> None:
-    error = failed(node, ScriptedAnswer(stdout='{"code": "7", "msg": "no lease", "details": "because"}', exit=1))
+    error = find_check_error(
+        node, ScriptedAnswer(stdout='{"code": "7", "msg": "no lease", "details": "because"}', exit=1)
+    )
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): no lease")
 
 
 @pytest.mark.parametrize("said", [{"code": 7}, {"msg": "no"}, {"code": 7, "msg": 5, "details": []}])
 def test_what_an_error_lacks_is_made_up_for(node: ConformanceNode, said: Json) -> None:
-    error = failed(node, ScriptedAnswer(error=said))
+    error = find_check_error(node, ScriptedAnswer(error=said))
     assert (error.code, "no" in error.msg or "exit status 1" in error.msg) == (said.get("code", 0), True)
 
 
@@ -94,7 +98,7 @@ def test_what_an_error_lacks_is_made_up_for(node: ConformanceNode, said: Json) -
     "said", [{"code": True, "msg": "no"}, {"code": 0, "msg": "no", "details": {"why": 1}}], ids=str
 )
 def test_what_of_an_error_is_of_another_type_is_shown_as_it_is(node: ConformanceNode, said: Json) -> None:
-    error = failed(node, ScriptedAnswer(error=said))
+    error = find_check_error(node, ScriptedAnswer(error=said))
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): no")
     assert "stdout (not a CNI error): " in error.details
     assert json.dumps(said)[1:-1] in error.details
@@ -146,7 +150,7 @@ def test_a_result_in_an_unknown_version_is_a_failure(node: ConformanceNode, vers
 @pytest.mark.parametrize("stream", ["stdout_bytes", "stderr_bytes"])
 def test_megabytes_in_an_error_do_not_come_into_the_message(node: ConformanceNode, stream: str) -> None:
     said: dict[str, t.Any] = {stream: MIB - 1}
-    error = failed(node, ScriptedAnswer(stdout="", exit=1, **said))
+    error = find_check_error(node, ScriptedAnswer(stdout="", exit=1, **said))
     assert error.msg == "plugin a failed (CHECK): exit status 1"
     assert len(str(error)) < 10_000
 
@@ -170,7 +174,7 @@ def test_complaints_without_end_are_no_failure(node: ConformanceNode) -> None:
 
 
 def test_garbage_in_complaints_is_shown_as_text(node: ConformanceNode) -> None:
-    details = failed(node, ScriptedAnswer(exit=1, stderr="\x1b[31mred\0\udcff")).details
+    details = find_check_error(node, ScriptedAnswer(exit=1, stderr="\x1b[31mred\0\udcff")).details
     assert "\\x1b[31mred\\x00\ufffd" in details
 
 

@@ -68,7 +68,7 @@ class Controller:
         (one,) = sent["conflists"]
         return dict(one)
 
-    def refused(self, item: t.Any, **variables: t.Any) -> str:
+    def find_refusal(self, item: t.Any, **variables: t.Any) -> str:
         """The message for an item behind a good one; the node got nothing."""
         result, sent = self.run({"config": CONFIG}, item, **variables)
         assert (result["failed"], sent) == (True, None)
@@ -214,9 +214,11 @@ def test_an_absent_network_that_is_named_has_that_name(controller: Controller, g
 
 def test_an_absent_network_without_a_name_is_refused_with_its_place(controller: Controller) -> None:
     nameless = {"cniVersion": "1.0.0", "plugins": []}
-    assert controller.refused({"config": nameless, "state": "absent"}).startswith("conflists[1]: /name: None is not")
-    assert controller.refused({"content": "{", "state": "absent"}).startswith("conflists[1] is not valid JSON: ")
-    assert controller.refused({"content": "[]", "state": "absent"}).startswith("conflists[1] is not valid JSON: ")
+    assert controller.find_refusal({"config": nameless, "state": "absent"}).startswith(
+        "conflists[1]: /name: None is not"
+    )
+    assert controller.find_refusal({"content": "{", "state": "absent"}).startswith("conflists[1] is not valid JSON: ")
+    assert controller.find_refusal({"content": "[]", "state": "absent"}).startswith("conflists[1] is not valid JSON: ")
 
 
 def test_what_is_absent_without_a_configuration_is_for_the_node_to_refuse(controller: Controller) -> None:
@@ -285,7 +287,7 @@ def test_what_is_wrong_is_said_with_its_place_and_no_node_is_asked(
     controller.write("templates/net.j2")
     controller.write("templates/undefined.j2", "{{ nowhere }}")
     controller.write("templates/syntax.j2", "{{ name")
-    message = controller.refused(item)
+    message = controller.find_refusal(item)
     for fragment in fragments:
         assert fragment in message
     assert "remote_src" not in message
@@ -293,7 +295,7 @@ def test_what_is_wrong_is_said_with_its_place_and_no_node_is_asked(
 
 def test_broken_rendered_text_names_the_template_and_the_line(controller: Controller) -> None:
     path = controller.write("templates/net.j2", '{\n  "name": "{{ name }}"\n  oops\n}\n')
-    message = controller.refused({"template": "net.j2", "vars": {"name": "db"}})
+    message = controller.find_refusal({"template": "net.j2", "vars": {"name": "db"}})
     assert message.startswith(f"conflists[1]: template {path}, rendered")
     assert "is not valid JSON: line 3, column 3: expecting ',' delimiter" in message
 

@@ -23,19 +23,19 @@ def pods(subnet: str) -> Json:
     return {"cniVersion": "1.0.0", "name": "pods", "plugins": [plugin]}
 
 
-def found(nodes: t.Any) -> list[tuple[str, str]]:
+def find_codes(nodes: t.Any) -> list[tuple[str, str]]:
     return [(one["file"], one["code"]) for one in fleet_findings(nodes)]
 
 
 def test_nodes_are_compared_whatever_the_form_of_their_networks() -> None:
-    assert found({"a": pods("10.1.0.0/24"), "b": [json.dumps(pods("10.1.1.0/24"))]}) == []
+    assert find_codes({"a": pods("10.1.0.0/24"), "b": [json.dumps(pods("10.1.1.0/24"))]}) == []
     collision = ("b: conflists[0]", "node-subnets-collide")
-    assert found({"a": pods("10.1.0.0/24"), "b": [json.dumps(pods("10.1.0.0/25"))]}) == [collision]
+    assert find_codes({"a": pods("10.1.0.0/24"), "b": [json.dumps(pods("10.1.0.0/25"))]}) == [collision]
 
 
 def test_a_broken_network_is_found_and_stops_no_other() -> None:
     nodes = {"a": ["{"], "b": pods("10.1.0.0/24"), "c": pods("10.1.0.0/16")}
-    assert found(nodes) == [("a: conflists[0]", "not-json"), ("c: conflists[0]", "node-subnets-collide")]
+    assert find_codes(nodes) == [("a: conflists[0]", "not-json"), ("c: conflists[0]", "node-subnets-collide")]
 
 
 @pytest.mark.parametrize("nonsense", [5, None, [], {"a": 5}, {"a": [[]]}])

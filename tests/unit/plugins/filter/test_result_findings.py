@@ -29,13 +29,13 @@ OLD: t.Final[Json] = {"cniVersion": "0.4.0", "ips": [{"version": "4", "address":
 OLDEST: t.Final[Json] = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.5/16", "gateway": "10.1.0.1"}}
 
 
-def found(result: t.Any) -> list[str]:
+def find_codes(result: t.Any) -> list[str]:
     return [f"{one['code']} {one['path']}" for one in result_findings(result)]
 
 
 @pytest.mark.parametrize("result", [GOOD, OLD, OLDEST, {"cniVersion": "1.1.0"}], ids=lambda one: one["cniVersion"])
 def test_what_the_specification_allows_passes(result: Json) -> None:
-    assert found(result) == found([result, {"result": result}, {"result": {}}, {"result": None}]) == []
+    assert find_codes(result) == find_codes([result, {"result": result}, {"result": {}}, {"result": None}]) == []
 
 
 WRONG: t.Final[dict[str, tuple[Json, list[str]]]] = {
@@ -67,7 +67,7 @@ WRONG: t.Final[dict[str, tuple[Json, list[str]]]] = {
 
 @pytest.mark.parametrize(("result", "expected"), WRONG.values(), ids=WRONG)
 def test_what_it_does_not_allow_is_found(result: Json, expected: list[str]) -> None:
-    assert found(result) == expected
+    assert find_codes(result) == expected
 
 
 def test_a_finding_names_the_attachment() -> None:

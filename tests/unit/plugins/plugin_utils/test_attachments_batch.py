@@ -40,7 +40,7 @@ def result(*entries: Json, left: t.Sequence[int] = (), **keys: t.Any) -> Json:
     return {**done, "_controller": {"left": list(left), "purged": []}} if left else done
 
 
-def of(*results: Json) -> Batch:
+def make_batch(*results: Json) -> Batch:
     first, *others = results
     batch = Batch(first, predicted=False)
     for one in others:
@@ -50,7 +50,7 @@ def of(*results: Json) -> Batch:
 
 def test_a_result_by_several_calls_is_that_of_one() -> None:
     entries = [entry("a"), entry("b", "failed"), entry("c", "removed"), entry("d", "checked"), entry("e")]
-    several = of(
+    several = make_batch(
         result(entries[0], entries[3], left=[1, 2, 4], timing=timing(1.0, "portmap"), warnings=["x", "y"]),
         result(entries[1], left=[2, 4], timing=timing(4.0)),
         result(entries[2], entries[4], timing=timing(2.0, workers=1), warnings=["y", "z"]),
@@ -70,12 +70,12 @@ def test_what_a_reboot_needs_is_told_by_the_last_call() -> None:
     of_file = {"before_header": "/x", "before": "", "after_header": "/x", "after": "1"}
     last = result(entry("b"), files=files)
     last["diff"] = [last["diff"], of_file]
-    whole = of(result(entry("a"), left=[1]), last).result()
+    whole = make_batch(result(entry("a"), left=[1]), last).result()
     assert whole["files"] == files
     states, *others = whole["diff"]
     assert (list(states["after"]), others) == (["attachment of a", "attachment of b"], [of_file])
     assert whole["msg"].endswith("; files for a reboot: 1 created")
-    failed = of(result(entry("a"), left=[1]), result(entry("b"), error=ERROR)).result()
+    failed = make_batch(result(entry("a"), left=[1]), result(entry("b"), error=ERROR)).result()
     assert (failed["failed"], failed["error"]) == (True, ERROR)
     assert failed["msg"].endswith("\nwhat is needed after a reboot is not all there: no; not at all")
 
@@ -95,7 +95,7 @@ LOST: dict[str, tuple[Json, Json]] = {
 
 @pytest.mark.parametrize(("lost", "expected"), LOST.values(), ids=LOST)
 def test_what_was_done_before_is_told_with_what_went_wrong(lost: Json, expected: Json) -> None:
-    batch = of(result(entry("b"), entry("c"), left=[0, 3], warnings=["x"]), lost)
+    batch = make_batch(result(entry("b"), entry("c"), left=[0, 3], warnings=["x"]), lost)
     assert batch.continuation == {}
     whole = batch.result()
     assert {key: whole[key] for key in expected} == expected
@@ -106,7 +106,7 @@ def test_what_was_done_before_is_told_with_what_went_wrong(lost: Json, expected:
 
 def test_the_next_call_is_told_what_the_last_one_said() -> None:
     first = result(entry("a"), left=[1, 2])
-    batch = of(first)
+    batch = make_batch(first)
     assert batch.continuation == first["_controller"]
     assert "_controller" not in batch.result()
 
@@ -121,13 +121,13 @@ def test_the_next_call_is_told_what_the_last_one_said() -> None:
 )
 def test_progress_has_the_rate_and_the_slowest_plugin(seconds: float, names: bool, line: str) -> None:
     entries = entry("a"), entry("b", "failed"), entry("c")
-    batch = of(result(*entries, left=[3, 4], timing=timing(0.82, "portmap")))
+    batch = make_batch(result(*entries, left=[3, 4], timing=timing(0.82, "portmap")))
     assert batch.progress(seconds, names=names) == line
 
 
 def test_progress_names_no_plugin_where_none_was_run() -> None:
     nothing = {**timing(0.0), "slowest": None}
-    batch = of(
+    batch = make_batch(
         result(entry("a", "unchanged"), left=[1], timing=nothing),
     )
     assert batch.progress(2.0, names=True) == "attachments: 1 of 2, 0.5/s"

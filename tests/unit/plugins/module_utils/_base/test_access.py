@@ -21,14 +21,14 @@ def plugin(tmp_path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def found(path: pathlib.Path, root: pathlib.Path) -> dict[str, bool]:
+def find_writable(path: pathlib.Path, root: pathlib.Path) -> dict[str, bool]:
     """By its path below a root, whether every user can write it."""
     below = [one for one in exposures(str(path)) if one.path.startswith(str(root))]
     return {os.path.relpath(one.path, root): one.is_world_writable for one in below}
 
 
 def test_what_only_root_can_write_is_no_exposure(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    assert found(plugin, tmp_path) == {}
+    assert find_writable(plugin, tmp_path) == {}
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def test_a_plugin_and_its_directories(
     plugin: pathlib.Path, tmp_path: pathlib.Path, where: str, mode: int, expected: dict[str, bool]
 ) -> None:
     (tmp_path / where).chmod(mode)
-    assert found(plugin, tmp_path) == expected
+    assert find_writable(plugin, tmp_path) == expected
 
 
 def test_in_a_sticky_plugin_directory_others_can_add_files(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
     plugin.parent.chmod(0o1777)
-    assert found(plugin.parent, tmp_path) == {"bin": False}
+    assert find_writable(plugin.parent, tmp_path) == {"bin": False}
 
 
 def test_what_a_link_leads_through_counts(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -61,19 +61,19 @@ def test_what_a_link_leads_through_counts(plugin: pathlib.Path, tmp_path: pathli
     (other / "real").write_text("")
     other.chmod(0o777)
     (tmp_path / "bin" / "linked").symlink_to("../other/real")
-    assert found(tmp_path / "bin" / "linked", tmp_path) == {"other": True}
+    assert find_writable(tmp_path / "bin" / "linked", tmp_path) == {"other": True}
 
 
 def test_a_link_to_itself_ends(tmp_path: pathlib.Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
-    assert found(tmp_path / "loop", tmp_path) == {}
+    assert find_writable(tmp_path / "loop", tmp_path) == {}
 
 
 def test_what_is_missing_is_passed_over(tmp_path: pathlib.Path) -> None:
-    assert found(tmp_path / "missing" / "plugin", tmp_path) == {}
+    assert find_writable(tmp_path / "missing" / "plugin", tmp_path) == {}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_another_owner_is_an_exposure(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
     os.chown(plugin, 1000, 1000)
-    assert found(plugin, tmp_path) == {"bin/plugin": False}
+    assert find_writable(plugin, tmp_path) == {"bin/plugin": False}

@@ -51,7 +51,7 @@ def take(path: pathlib.Path, kind: Kind, timeout: float = 0) -> None:
 
 
 @contextlib.contextmanager
-def held(path: pathlib.Path, kind: Kind, by: str) -> t.Iterator[None]:
+def hold_elsewhere(path: pathlib.Path, kind: Kind, by: str) -> t.Iterator[None]:
     """By another process, or by another thread of this one."""
     if by == "process":
         with child(HOLDER, path, kind) as process:
@@ -87,19 +87,19 @@ def in_thread(path: pathlib.Path, kind: Kind) -> t.Iterator[None]:
     ("holder", "asker"), [("exclusive", "exclusive"), ("exclusive", "shared"), ("shared", "exclusive")]
 )
 def test_an_exclusive_lock_is_alone(path: pathlib.Path, by: str, holder: Kind, asker: Kind) -> None:
-    with held(path, holder, by):
+    with hold_elsewhere(path, holder, by):
         assert error_of(take, path, asker).code == Code.TRY_AGAIN
     take(path, asker)
 
 
 @pytest.mark.parametrize("by", ["process", "thread"])
 def test_shared_locks_go_together(path: pathlib.Path, by: str) -> None:
-    with held(path, "shared", by):
+    with hold_elsewhere(path, "shared", by):
         take(path, "shared")
 
 
 def test_the_error_says_what_is_in_use_and_which_file_the_lock_is(path: pathlib.Path) -> None:
-    with held(path, "exclusive", "thread"):
+    with hold_elsewhere(path, "exclusive", "thread"):
         error = error_of(take, path, "exclusive")
     assert error.msg.startswith("container c is in use by another process")
     assert str(path) in error.details
@@ -128,7 +128,7 @@ def test_one_who_waits_gets_the_lock_once_it_is_free(path: pathlib.Path) -> None
         got.set()
 
     waiter = threading.Thread(target=wait)
-    with held(path, "exclusive", "process"):
+    with hold_elsewhere(path, "exclusive", "process"):
         waiter.start()
         assert not got.wait(0.1)
     assert got.wait(60)
@@ -136,7 +136,7 @@ def test_one_who_waits_gets_the_lock_once_it_is_free(path: pathlib.Path) -> None
 
 
 def test_waiting_has_an_end(path: pathlib.Path) -> None:
-    with held(path, "exclusive", "process"):
+    with hold_elsewhere(path, "exclusive", "process"):
         start = time.monotonic()
         assert "longer than 0.2 s" in error_of(take, path, "exclusive", timeout=0.2).msg
         assert 0.2 <= time.monotonic() - start < 5

@@ -46,7 +46,7 @@ def directory(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path / "locks"
 
 
-def held(exclusion: Exclusion, what: What) -> t.ContextManager[None]:
+def take_lock(exclusion: Exclusion, what: What) -> t.ContextManager[None]:
     network, *container = what
     return (
         exclusion.lock_attachment(Attachment(network, container[0], "eth0"))
@@ -56,7 +56,7 @@ def held(exclusion: Exclusion, what: What) -> t.ContextManager[None]:
 
 
 def take(exclusion: Exclusion, what: What) -> None:
-    with held(exclusion, what):
+    with take_lock(exclusion, what):
         pass
 
 
@@ -71,7 +71,7 @@ def elsewhere(exclusion: Exclusion, directory: pathlib.Path, what: What, by: str
     has, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with held(exclusion, what):
+        with take_lock(exclusion, what):
             has.set()
             done.wait(60)
 
@@ -116,7 +116,7 @@ def test_the_error_says_what_is_in_use(directory: pathlib.Path) -> None:
 @pytest.mark.parametrize(("outer", "inner"), [(BLUE, BLUE), (("net",), BLUE), (("net",), ("net",))])
 def test_a_thread_that_holds_a_lock_may_ask_for_it_again(directory: pathlib.Path, outer: What, inner: What) -> None:
     exclusion = Exclusion(str(directory), 0)
-    with held(exclusion, outer):
+    with take_lock(exclusion, outer):
         take(exclusion, inner)
         with elsewhere(Exclusion(str(directory), 0), directory, ("third",), "thread"):
             assert error_of(take, Exclusion(str(directory), 0), outer).code == Code.TRY_AGAIN
@@ -125,13 +125,13 @@ def test_a_thread_that_holds_a_lock_may_ask_for_it_again(directory: pathlib.Path
 
 def test_gc_inside_an_operation_on_its_network_is_refused_and_not_run_along(directory: pathlib.Path) -> None:
     exclusion = Exclusion(str(directory), 0)
-    with held(exclusion, BLUE):
+    with take_lock(exclusion, BLUE):
         assert error_of(take, exclusion, ("net",)).code == Code.INTERNAL
 
 
 def test_an_exception_frees_everything(directory: pathlib.Path) -> None:
     exclusion = Exclusion(str(directory), 0)
-    with pytest.raises(ZeroDivisionError), held(exclusion, BLUE):
+    with pytest.raises(ZeroDivisionError), take_lock(exclusion, BLUE):
         raise ZeroDivisionError
     take(Exclusion(str(directory), 0), BLUE)
     take(exclusion, ("net",))

@@ -94,13 +94,13 @@ class TestEnvironment:
         """Return the environment of a plugin for the given environment of this process."""
         put(tmp_path, "plugin", "exec env")
 
-        def found(parameters: Parameters, **inherited: str) -> dict[str, str]:
+        def read_environment(parameters: Parameters, **inherited: str) -> dict[str, str]:
             for key, value in inherited.items():
                 monkeypatch.setenv(key, value)
             output = ProcessExecutor([str(tmp_path), "/nowhere"], 30).execute("plugin", b"", parameters)
             return dict(line.split("=", 1) for line in output.decode().splitlines())
 
-        return found
+        return read_environment
 
     def protocol(self, environment: dict[str, str]) -> dict[str, str]:
         return {key: value for key, value in environment.items() if key.startswith("CNI_")}

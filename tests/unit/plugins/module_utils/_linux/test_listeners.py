@@ -27,7 +27,7 @@ def listening(kind: int, address: str, *, dual: bool = False) -> socket.socket:
     return made
 
 
-def seen(one: socket.socket) -> list[tuple[str, str]]:
+def find_socket(one: socket.socket) -> list[tuple[str, str]]:
     """The protocol and the address under which the kernel shows a socket."""
     inode = str(os.fstat(one.fileno()).st_ino)
     found = [listener for listener in listeners.listeners() if listener.inode == inode]
@@ -48,7 +48,7 @@ def seen(one: socket.socket) -> list[tuple[str, str]]:
 )
 def test_a_socket_is_found_with_its_address(kind: int, address: str, expected: tuple[str, str]) -> None:
     with listening(kind, address, dual="ffff" in address) as one:
-        assert seen(one) == [expected]
+        assert find_socket(one) == [expected]
 
 
 def test_what_is_connected_takes_nothing_of_others() -> None:
@@ -57,9 +57,9 @@ def test_what_is_connected_takes_nothing_of_others() -> None:
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
     ):
         client.connect(server.getsockname())
-        assert seen(client) == []
+        assert find_socket(client) == []
     with listening(socket.SOCK_STREAM, "127.0.0.1") as server, socket.create_connection(server.getsockname()) as stream:
-        assert seen(stream) == []
+        assert find_socket(stream) == []
 
 
 def test_the_process_that_has_a_socket_is_named() -> None:

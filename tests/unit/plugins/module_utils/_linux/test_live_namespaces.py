@@ -22,13 +22,13 @@ OWN = os.stat("/proc/self/ns/net").st_ino
 
 
 def test_the_namespace_of_a_process_is_alive() -> None:
-    def found() -> int | None:
+    def find_namespace() -> int | None:
         # Its path may name any process that has it, and that may have ended by now.
         with contextlib.suppress(OSError):
             return os.stat(live_namespaces.reachable_paths()[OWN]).st_ino
         return None
 
-    assert until(found) == OWN
+    assert until(find_namespace) == OWN
 
 
 def test_addresses_of_both_families_are_found_with_a_namespace_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ def link(name: bytes, **keys: int) -> bytes:
     return message(NEWLINK, bytes(16) + attribute(3, name + b"\0"), **keys)
 
 
-def asked(*datagrams: Datagram) -> rtnetlink.Link | None:
+def ask_link(*datagrams: Datagram) -> rtnetlink.Link | None:
     with unittest.mock.patch.object(socket, "socket", Socket(datagrams)):
         return rtnetlink.link("eth0")
 
@@ -84,7 +84,7 @@ RIGHT = Datagram(link(b"eth0"))
     ],
 )
 def test_what_is_no_answer_of_the_kernel_is_passed_over(stray: Datagram) -> None:
-    found = asked(stray, RIGHT)
+    found = ask_link(stray, RIGHT)
     assert found is not None
     assert found.name == "eth0"
 
@@ -106,17 +106,17 @@ BROKEN = {
 
 @pytest.mark.parametrize(("datagram", "said"), BROKEN.values(), ids=BROKEN)
 def test_what_is_no_whole_answer_is_an_error(datagram: Datagram, said: str) -> None:
-    error = error_of(asked, datagram, RIGHT)
+    error = error_of(ask_link, datagram, RIGHT)
     assert (error.code, error.msg.startswith("cannot ask the kernel for the link eth0: ")) == (Code.IO_FAILURE, True)
     assert said in error.msg
 
 
 def test_a_kernel_that_does_not_answer_is_an_error() -> None:
-    assert error_of(asked).msg == "cannot ask the kernel for the link eth0: the kernel has not answered within 30 s"
+    assert error_of(ask_link).msg == "cannot ask the kernel for the link eth0: the kernel has not answered within 30 s"
 
 
 def test_nobody_can_keep_it_listening_for_ever() -> None:
-    assert "too many unrelated messages" in error_of(asked, *[Datagram(b"x", sender=99)] * 2000).msg
+    assert "too many unrelated messages" in error_of(ask_link, *[Datagram(b"x", sender=99)] * 2000).msg
 
 
 VALUES = st.binary(max_size=24)

@@ -29,7 +29,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_nod
 NAMES = ("one", "two", "three", "four")
 
 
-def _wanted(node: FakeNode, *containers: str, **keys: t.Any) -> list[DesiredAttachment]:
+def _desire(node: FakeNode, *containers: str, **keys: t.Any) -> list[DesiredAttachment]:
     for container in containers:
         node.make_namespace(container)
     return [DesiredAttachment(node.wanted(container, **keys)) for container in containers]
@@ -39,7 +39,7 @@ def test_one_that_fails_does_not_stop_the_others(make_node: MakeNode) -> None:
     node = make_node(
         b=lambda call: CniError(100, "no") if call.attachment and call.attachment.container_id == "two" else None
     )
-    outcomes = node.converge(*_wanted(node, *NAMES), DesiredAttachment(node.wanted("nobody")), workers=2)
+    outcomes = node.converge(*_desire(node, *NAMES), DesiredAttachment(node.wanted("nobody")), workers=2)
     assert [outcome.attachment.container_id for outcome in outcomes] == [*NAMES, "nobody"]
     assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added", "failed"]
 
@@ -52,7 +52,7 @@ def _breaks(call: MemoryCall) -> Json | None:
 
 def test_what_nobody_has_foreseen_of_one_is_its_error(make_node: MakeNode) -> None:
     node = make_node(b=_breaks)
-    outcomes = node.converge(*_wanted(node, *NAMES), workers=2)
+    outcomes = node.converge(*_desire(node, *NAMES), workers=2)
     assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added"]
     error = outcomes[1].error
     assert error is not None
@@ -74,7 +74,7 @@ def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_w
 
     node = make_node(b=works_once)
     node.write("other")
-    (old,) = _wanted(node, "one")
+    (old,) = _desire(node, "one")
     node.converge(old, check="never")
     wanted = [old._replace(present=False), DesiredAttachment(node.wanted("one", network="other"))]
     left, failed = node.converge(*wanted, check="never")
@@ -85,7 +85,7 @@ def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_w
 
 
 def test_an_item_that_was_not_asked_for_properly_is_an_outcome(node: FakeNode) -> None:
-    good, bad = _wanted(node, "one", "two")
+    good, bad = _desire(node, "one", "two")
     problem = CniError(4, "not like this")
     outcomes = node.converge(
         DesiredAttachment(bad.attachment, problem=problem), good, DesiredAttachment(node.wanted("../x"))
@@ -104,7 +104,7 @@ def test_containers_are_worked_on_at_the_same_time(make_node: MakeNode) -> None:
         return gives_an_address(call)
 
     node = make_node(a=waits_for_the_others)
-    outcomes = node.converge(*_wanted(node, *NAMES), workers=len(NAMES))
+    outcomes = node.converge(*_desire(node, *NAMES), workers=len(NAMES))
     assert [outcome.error for outcome in outcomes] == [None] * len(NAMES)
 
 
@@ -118,7 +118,7 @@ def test_it_goes_one_by_one(make_node: MakeNode, workers: int, containers: tuple
 
     node = make_node(a=remembers_its_thread)
     more = [DesiredAttachment(node.wanted("one", ifname=f"eth{number}")) for number in range(1, 4)]
-    outcomes = node.converge(*_wanted(node, *containers), *more, workers=workers)
+    outcomes = node.converge(*_desire(node, *containers), *more, workers=workers)
     assert {outcome.action for outcome in outcomes} == {"added"}
     assert len(threads) >= 2 * len(outcomes)
     assert len(set(threads)) == 1
@@ -126,7 +126,7 @@ def test_it_goes_one_by_one(make_node: MakeNode, workers: int, containers: tuple
 
 def test_when_time_is_up_no_further_container_is_begun_and_the_first_always_is(node: FakeNode) -> None:
     more = [DesiredAttachment(node.wanted("one", ifname="eth1")), DesiredAttachment(node.wanted("two", ifname="eth1"))]
-    wanted = [*_wanted(node, *NAMES), *more]
+    wanted = [*_desire(node, *NAMES), *more]
     outcomes = node.converge(*wanted, until=0)
     assert [outcome.attachment.key for outcome in outcomes] == [wanted[0].attachment.key, more[0].attachment.key]
     assert node.converge(*wanted, until=0, check="never")[0].action == "unchanged"
@@ -134,7 +134,7 @@ def test_when_time_is_up_no_further_container_is_begun_and_the_first_always_is(n
 
 
 def test_what_needs_no_work_is_done_whatever_the_time(node: FakeNode) -> None:
-    wanted = _wanted(node, *NAMES)
+    wanted = _desire(node, *NAMES)
     node.converge(*wanted)
     assert [outcome.action for outcome in node.converge(*wanted, until=0, check="never")] == ["unchanged"] * len(NAMES)
 
@@ -144,7 +144,7 @@ def test_nothing_wanted_is_nothing_done(node: FakeNode) -> None:
 
 
 def test_what_this_collection_made_and_nobody_wants_is_unwanted(node: FakeNode) -> None:
-    wanted = _wanted(node, "kept", "dropped", "begun", "foreign")
+    wanted = _desire(node, "kept", "dropped", "begun", "foreign")
     node.converge(*wanted)
     records, intents = node.cache_dir / "results", node.intent_file().parent
     begun = json.loads((records / "net-begun-eth0").read_text(encoding="utf-8"))
@@ -165,7 +165,7 @@ def test_what_this_collection_made_and_nobody_wants_is_unwanted(node: FakeNode) 
 
 
 def test_what_is_as_wanted_is_not_waited_for(node: FakeNode) -> None:
-    wanted = _wanted(node, *NAMES)
+    wanted = _desire(node, *NAMES)
     node.converge(*wanted)
     runtime = node.runtime()
     with runtime.exclusion.lock_attachment(wanted[0].attachment):
@@ -175,7 +175,7 @@ def test_what_is_as_wanted_is_not_waited_for(node: FakeNode) -> None:
 
 
 def test_what_another_run_has_begun_is_waited_for(node: FakeNode) -> None:
-    (one,) = _wanted(node, "one")
+    (one,) = _desire(node, "one")
     node.converge(one)
     runtime = node.runtime(lock_timeout=0.05)
     record = runtime.records.read(one.attachment.key)
@@ -205,7 +205,7 @@ def test_an_add_that_will_succeed_now_is_made_again(make_node: MakeNode, plugin:
         return None
 
     node = make_node(b=loses_twice)
-    (outcome,) = node.converge(*_wanted(node, "one"))
+    (outcome,) = node.converge(*_desire(node, "one"))
     assert (outcome.action, outcome.error) == ("added", None)
     assert node.commands() == ["ADD", "DEL", "ADD", "DEL", "ADD", "CHECK"]
 
@@ -217,5 +217,5 @@ def test_an_add_that_keeps_losing_fails(make_node: MakeNode) -> None:
         return None
 
     node = make_node(b=loses)
-    (outcome,) = node.converge(*_wanted(node, "one"))
+    (outcome,) = node.converge(*_desire(node, "one"))
     assert (outcome.action, node.commands()) == ("failed", ["ADD", "DEL"] * 4)

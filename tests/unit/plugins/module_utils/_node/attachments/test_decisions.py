@@ -146,7 +146,7 @@ ROWS = {
 }
 
 
-def _wanted(node: FakeNode, keys: Json) -> t.Any:
+def _desire(node: FakeNode, keys: Json) -> t.Any:
     netns = {"netns": str(node.netns / keys["netns"])} if "netns" in keys else {}
     return node.wanted(**{**keys, **netns})
 
@@ -155,7 +155,7 @@ def _wanted(node: FakeNode, keys: Json) -> t.Any:
 def test_facts_decide_and_check_mode_foretells_it(node: FakeNode, row: Row) -> None:
     _attached(node)
     row.since(node)
-    before, wanted = node.files(), _wanted(node, row.wanted)
+    before, wanted = node.files(), _desire(node, row.wanted)
     predicted = node.ensure(wanted, dry_run=True)
     assert set(node.commands()) <= {"CHECK"}
     assert node.files() == before

@@ -62,7 +62,7 @@ class Kernel:
     def link_by_index(self, ifindex: int) -> Link | None:
         return next((link for link in self.node.values() if link.ifindex == ifindex), None)
 
-    def found(self, result: Json | None = None, *plugins: Json, **keys: object) -> tuple[str, ...] | None:
+    def find_drift(self, result: Json | None = None, *plugins: Json, **keys: object) -> tuple[str, ...] | None:
         document = {"cniVersion": "1.1.0", "name": "net", "plugins": plugins or [{"type": "bridge"}], **keys}
         network = config.parse(json.dumps(document).encode(), "net")
         attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
@@ -81,7 +81,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
 
 
 def test_what_is_as_it_was_made_has_not_drifted(kernel: Kernel) -> None:
-    assert kernel.found() == ()
+    assert kernel.find_drift() == ()
 
 
 INSIDE_DRIFT = {
@@ -109,7 +109,7 @@ INSIDE_DRIFT = {
 @pytest.mark.parametrize(("inside", "said"), INSIDE_DRIFT.values(), ids=INSIDE_DRIFT)
 def test_what_is_missing_or_changed_inside_is_named(kernel: Kernel, inside: View, said: str) -> None:
     kernel.inside = inside
-    assert kernel.found() == (said,)
+    assert kernel.find_drift() == (said,)
 
 
 NODE_DRIFT = {
@@ -126,7 +126,7 @@ NODE_DRIFT = {
 @pytest.mark.parametrize(("node", "said"), NODE_DRIFT.values(), ids=NODE_DRIFT)
 def test_what_is_missing_or_changed_on_the_node_is_named(kernel: Kernel, node: dict[str, Link], said: str) -> None:
     kernel.node = node
-    assert kernel.found() == (said,)
+    assert kernel.find_drift() == (said,)
 
 
 # What bridge makes for a VLAN with a gateway: a veth pair, both ends on the node, one of them a port of the bridge.
@@ -153,13 +153,13 @@ def test_the_link_of_a_vlan_is_paired_with_a_port_of_the_bridge(
     kernel: Kernel, links: list[Link], said: list[str]
 ) -> None:
     kernel.node.update({link.name: link for link in links})
-    assert kernel.found(VLAN_RESULT, {"type": "bridge", "vlan": 100, "isGateway": True}) == tuple(said)
+    assert kernel.find_drift(VLAN_RESULT, {"type": "bridge", "vlan": 100, "isGateway": True}) == tuple(said)
 
 
 def test_all_that_has_drifted_is_named_at_once(kernel: Kernel) -> None:
     kernel.inside = INSIDE._replace(links=(ETH0._replace(is_up=False),), routes=())
     kernel.node = {}
-    assert len(kernel.found() or ()) == 5
+    assert len(kernel.find_drift() or ()) == 5
 
 
 NOT_PROMISED = {
@@ -201,7 +201,7 @@ def test_what_the_result_does_not_promise_is_no_drift(
     kernel: Kernel, result: Json, plugins: list[Json], inside: View, node: dict[str, Link]
 ) -> None:
     kernel.inside, kernel.node = inside, node
-    assert kernel.found(result, *plugins) == ()
+    assert kernel.find_drift(result, *plugins) == ()
 
 
 @pytest.mark.parametrize("mover", ["sbr", "vrf"])
@@ -209,15 +209,15 @@ def test_what_check_cannot_see_in_another_table_is_looked_for_there(kernel: Kern
     moved = tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED))
     kernel.inside = INSIDE._replace(routes=moved[:-1])
     chain: list[Json] = [{"type": "bridge"}, {"type": mover}]
-    assert kernel.found(RESULT, *chain) == ("the route to fd00::/64 is missing",)
-    assert kernel.found({**RESULT, "routes": []}, *chain) == ("the route to fd00::/64 is missing",)
+    assert kernel.find_drift(RESULT, *chain) == ("the route to fd00::/64 is missing",)
+    assert kernel.find_drift({**RESULT, "routes": []}, *chain) == ("the route to fd00::/64 is missing",)
 
 
 def test_a_route_with_a_table_is_looked_for_in_that_table(kernel: Kernel) -> None:
     result = {**RESULT, "routes": [{"dst": "10.9.0.0/16", "gw": "10.1.0.1", "table": 200}]}
-    assert kernel.found(result) == ("the route to 10.9.0.0/16 via 10.1.0.1 in table 200 is missing",)
+    assert kernel.find_drift(result) == ("the route to 10.9.0.0/16 via 10.1.0.1 in table 200 is missing",)
     kernel.inside = INSIDE._replace(routes=(INSIDE.routes[1]._replace(table=200),))
-    assert kernel.found(result) == ()
+    assert kernel.find_drift(result) == ()
 
 
 DEVICE = {"name": "net1", "sandbox": "/run/netns/blue", "pciID": "0000:00:01.0"}
@@ -231,14 +231,14 @@ NOT_LOOKED_AT = {
 def test_what_cannot_be_told_from_the_result_is_not_looked_at(
     kernel: Kernel, result: Json, plugins: list[Json]
 ) -> None:
-    assert kernel.found(result, *plugins) is None
+    assert kernel.find_drift(result, *plugins) is None
 
 
 def test_a_result_without_interfaces_promises_addresses_and_routes(kernel: Kernel) -> None:
     old = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.2/16", "routes": [{"dst": "0.0.0.0/0"}]}}
-    assert kernel.found(old) == ()
+    assert kernel.find_drift(old) == ()
     kernel.inside = View((), (), ())
-    assert kernel.found(old) == ("address 10.1.0.2/16 is missing", "the route to 0.0.0.0/0 is missing")
+    assert kernel.find_drift(old) == ("address 10.1.0.2/16 is missing", "the route to 0.0.0.0/0 is missing")
 
 
 @pytest.fixture
@@ -319,17 +319,17 @@ def test_nothing_to_look_at_is_not_checked(node: FakeNode) -> None:
 
 def test_where_check_is_disabled_nothing_is_looked_for(kernel: Kernel) -> None:
     kernel.inside = View((), (), ())
-    assert kernel.found(RESULT, disableCheck=True) is None
+    assert kernel.find_drift(RESULT, disableCheck=True) is None
 
 
 def test_what_a_result_says_of_other_namespaces_is_not_looked_for(kernel: Kernel) -> None:
     machine = {"name": "eth0", "mac": "02:00:00:00:00:77", "sandbox": "vm-7"}
     elsewhere = [{"address": "10.1.0.3/16", "interface": 3}, {"address": "203.0.113.7/32"}]
     result = {**RESULT, "interfaces": [*RESULT["interfaces"], machine], "ips": [*RESULT["ips"], *elsewhere]}
-    assert kernel.found(result) == ()
+    assert kernel.find_drift(result) == ()
 
 
 def test_a_namespace_that_has_another_path_by_now_is_still_the_containers(kernel: Kernel) -> None:
     interfaces = [{**one, "sandbox": "/proc/7/ns/net"} if "sandbox" in one else one for one in RESULT["interfaces"]]
     kernel.inside = INSIDE._replace(links=())
-    assert kernel.found({**RESULT, "interfaces": interfaces}) == ("interface eth0 is gone",)
+    assert kernel.find_drift({**RESULT, "interfaces": interfaces}) == ("interface eth0 is gone",)

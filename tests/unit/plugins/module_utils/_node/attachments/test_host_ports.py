@@ -45,7 +45,7 @@ def ensure(node: FakeNode, attachment: Attachment, **policy: t.Any) -> Attachmen
     return node.ensure(attachment, **ALLOWED, **policy)
 
 
-def refused(outcome: AttachmentResult, *fragments: str) -> None:
+def require_refused(outcome: AttachmentResult, *fragments: str) -> None:
     assert (outcome.action, outcome.changed) == ("failed", False)
     for fragment in fragments:
         assert fragment in str(outcome.error)
@@ -70,14 +70,14 @@ def test_all_ports_in_conflict_are_named_at_once(mapping: FakeNode, dry_run: boo
     ensure(mapping, mapped(mapping, "blue", PORT, other))
     outcome = ensure(mapping, mapped(mapping, "red", PORT, other), dry_run=dry_run)
     by = "is mapped by the attachment of blue (eth0) to network net"
-    refused(outcome, f"host port 8080/tcp {by}; host port 53/udp {by}", "or remove that attachment first")
+    require_refused(outcome, f"host port 8080/tcp {by}; host port 53/udp {by}", "or remove that attachment first")
     assert mapping.commands() == []
 
 
 def test_check_mode_says_so_also_where_the_namespace_is_to_come(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     mapping.drop_namespace("red")
-    refused(ensure(mapping, mapped(mapping, "red"), dry_run=True), "host port 8080/tcp is mapped by")
+    require_refused(ensure(mapping, mapped(mapping, "red"), dry_run=True), "host port 8080/tcp is mapped by")
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,14 @@ def test_a_container_may_be_reached_by_two_networks_at_one_port(mapping: FakeNod
     second = mapped(mapping, "blue", network="other", ifname="eth1")
     assert ensure(mapping, second).action == "added"
     third = mapped(mapping, "blue", {**PORT, "containerPort": 81}, network="other", ifname="eth2")
-    refused(ensure(mapping, third), "host port 8080/tcp is mapped by the attachment of blue (eth0)")
+    require_refused(ensure(mapping, third), "host port 8080/tcp is mapped by the attachment of blue (eth0)")
 
 
 def test_a_port_stays_its_own_when_it_leads_elsewhere_in_the_container(mapping: FakeNode) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = {"hostPort": server.getsockname()[1], "containerPort": 80}
         ensure(mapping, mapped(mapping, "blue", port))
-        refused(mapping.ensure(mapped(mapping, "red", {**port, "hostIP": "127.0.0.1"})), "is mapped by")
+        require_refused(mapping.ensure(mapped(mapping, "red", {**port, "hostIP": "127.0.0.1"})), "is mapped by")
         assert mapping.ensure(mapped(mapping, "blue", {**port, "containerPort": 81})).action == "recreated"
 
 
@@ -116,7 +116,7 @@ def test_sockets_that_share_a_port_are_named_once(mapping: FakeNode) -> None:
         port = server.getsockname()[1]
         with socket.create_server(("127.0.0.1", port), reuse_port=True):
             outcome = mapping.ensure(mapped(mapping, "blue", {"hostPort": port, "containerPort": 80}))
-    refused(outcome, "is in use")
+    require_refused(outcome, "is in use")
     assert str(outcome.error).count("listens on") == 1
 
 
@@ -126,7 +126,7 @@ def test_what_was_only_begun_holds_its_port(mapping: FakeNode) -> None:
     assert record is not None
     mapping.runtime().intents.write(dataclasses.replace(record, result=None, command="ADD"))
     mapping.record_file().unlink()
-    refused(ensure(mapping, mapped(mapping, "red")), "is mapped by the attachment of blue")
+    require_refused(ensure(mapping, mapped(mapping, "red")), "is mapped by the attachment of blue")
 
 
 def test_rules_do_not_outlive_the_boot(mapping: FakeNode) -> None:
@@ -139,7 +139,7 @@ def test_a_record_of_another_runtime_may_have_keys_in_any_case(mapping: FakeNode
     attachment = mapped(mapping, "blue", {"HostPort": 8080, "ContainerPort": 80, "Protocol": "TCP", "HostIP": ""})
     ensure(mapping, mapped(mapping, "blue"))
     of_another_runtime(mapping, attachment=attachment)
-    refused(ensure(mapping, mapped(mapping, "red")), "host port 8080/tcp is mapped by the attachment of blue")
+    require_refused(ensure(mapping, mapped(mapping, "red")), "host port 8080/tcp is mapped by the attachment of blue")
 
 
 def test_a_record_of_another_runtime_whose_namespace_is_gone_holds_nothing(mapping: FakeNode) -> None:
@@ -180,7 +180,7 @@ def test_what_cannot_be_replaced_for_a_port_stays(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "red"))
     joining = DesiredAttachment(mapped(mapping, "blue", network="other"))
     for outcome in mapping.converge(joining, DesiredAttachment(mapping.wanted(), present=False), **ALLOWED):
-        refused(outcome, "host port 8080/tcp is mapped by the attachment of red (eth0)")
+        require_refused(outcome, "host port 8080/tcp is mapped by the attachment of red (eth0)")
     assert mapping.record() is not None
 
 

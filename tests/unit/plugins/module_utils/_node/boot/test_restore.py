@@ -54,7 +54,7 @@ def with_host_local(node: FakeNode, **plugin: t.Any) -> None:
     node.executor.plugins["host-local"] = lambda call: None
 
 
-def asked(node: FakeNode) -> t.Any:
+def read_add_request(node: FakeNode) -> t.Any:
     (request,) = node.executor.requests("ADD")
     return request.get("args")
 
@@ -89,7 +89,7 @@ def test_its_old_address_is_asked_for_and_nothing_of_that_is_recorded(node: Fake
     attach(node)
     node.drop_namespace()
     assert restored(node).error is None
-    assert asked(node) == {"labels": {"a": "b"}, "cni": {"ips": ["10.1.0.2"]}}
+    assert read_add_request(node) == {"labels": {"a": "b"}, "cni": {"ips": ["10.1.0.2"]}}
     record = node.record()
     assert record is not None
     assert b"10.1.0.2" not in record.config
@@ -113,7 +113,7 @@ def test_nothing_is_asked_for_twice(node: FakeNode, plugin: Json, keys: Json) ->
     node.drop_namespace()
     assert restored(node).error is None
     expected = {"cni": keys["config_args"]} if "config_args" in keys else plugin.get("args")
-    assert asked(node) == expected
+    assert read_add_request(node) == expected
 
 
 def test_config_args_are_given_again_beside_the_old_address(node: FakeNode) -> None:
@@ -121,7 +121,7 @@ def test_config_args_are_given_again_beside_the_old_address(node: FakeNode) -> N
     attach(node, config_args={"mac": "02:00:00:00:00:01"})
     node.drop_namespace()
     assert restored(node).error is None
-    assert asked(node) == {"cni": {"ips": ["10.1.0.2"], "mac": "02:00:00:00:00:01"}}
+    assert read_add_request(node) == {"cni": {"ips": ["10.1.0.2"], "mac": "02:00:00:00:00:01"}}
     assert [request["args"] for request in node.executor.requests("DEL")] == [{"cni": {"mac": "02:00:00:00:00:01"}}] * 1
 
 
@@ -132,7 +132,7 @@ def test_an_address_that_is_taken_is_not_asked_for(node: FakeNode) -> None:
     (node.cache_dir / "net" / "10.1.0.2").touch()
     node.drop_namespace()
     assert restored(node).error is None
-    assert asked(node) is None
+    assert read_add_request(node) is None
 
 
 def test_another_runtimes_record_that_is_to_be_restored_is(node: FakeNode) -> None:

@@ -44,7 +44,7 @@ class Lab:
     def has(self, seen: View) -> None:
         self._monkeypatch.setattr(rtnetlink, "snapshot", lambda: seen)
 
-    def found(self, *plugins: Json, check_mode: bool = False) -> list[str]:
+    def find_codes(self, *plugins: Json, check_mode: bool = False) -> list[str]:
         planned = self.net_d.planned(wanted("net", network("net", *plugins)))
         findings = conflist_checks.findings(planned, tolerate_missing=check_mode)
         return [f"{one.severity} {one.code} {one.path}" for one in findings]
@@ -104,25 +104,25 @@ ON_LINKS: t.Final[dict[str, tuple[Json, list[str]]]] = {
 
 @pytest.mark.parametrize(("plugin", "expected"), ON_LINKS.values(), ids=ON_LINKS)
 def test_links_are_there_and_large_enough(lab: Lab, plugin: Json, expected: list[str]) -> None:
-    assert lab.found(plugin) == expected
+    assert lab.find_codes(plugin) == expected
 
 
 def test_without_a_default_route_a_master_has_to_be_named(lab: Lab) -> None:
     lab.has(view(routes=()))
-    assert lab.found({"type": "macvlan"}) == ["error missing-link /plugins/0"]
-    assert lab.found({"type": "bridge"}, {"type": "ipvlan"}) == []
+    assert lab.find_codes({"type": "macvlan"}) == ["error missing-link /plugins/0"]
+    assert lab.find_codes({"type": "bridge"}, {"type": "ipvlan"}) == []
 
 
 def test_in_check_mode_a_link_may_come_yet(lab: Lab) -> None:
-    assert lab.found({"type": "macvlan", "master": "eth7"}, check_mode=True) == [
+    assert lab.find_codes({"type": "macvlan", "master": "eth7"}, check_mode=True) == [
         "warning missing-link /plugins/0/master"
     ]
 
 
 def test_once_it_is_written_a_container_may_have_the_device(lab: Lab) -> None:
     lab.net_d.put("10-net.conflist", network("net", {"type": "host-device", "device": "eth7"}))
-    assert lab.found({"type": "host-device", "device": "eth7"}) == []
-    assert lab.found({"type": "host-device", "device": "eth8"}) == ["warning missing-device /plugins/0/device"]
+    assert lab.find_codes({"type": "host-device", "device": "eth7"}) == []
+    assert lab.find_codes({"type": "host-device", "device": "eth8"}) == ["warning missing-device /plugins/0/device"]
 
 
 RANGE: t.Final = "/plugins/0/ipam/ranges/0/0"
@@ -216,31 +216,31 @@ def test_a_subnet_is_nobody_elses_on_the_node(
     lab: Lab, plugin: Json, addresses: list[str], routes: list[str], expected: list[str]
 ) -> None:
     lab.has(view(addresses, [DEFAULT_ROUTE, *routes]))
-    assert lab.found(plugin) == expected
+    assert lab.find_codes(plugin) == expected
 
 
 def test_a_bridge_without_ports_is_in_the_way_and_stops_nothing(lab: Lab) -> None:
     lab.has(view(["10.1.0.1/16 dev docker0"], [DEFAULT_ROUTE, "10.1.0.0/16 dev docker0"], is_idle=True))
-    assert lab.found(bridge("10.1.0.0/16")) == [f"warning idle-bridge {RANGE}"]
+    assert lab.find_codes(bridge("10.1.0.0/16")) == [f"warning idle-bridge {RANGE}"]
 
 
 def test_another_address_of_a_bridge_stops_only_what_is_written(lab: Lab) -> None:
     plugin = bridge("10.1.0.0/16")
     lab.has(view(["10.9.0.1/16 dev cni0"]))
-    assert lab.found(plugin) == ["error bridge-address-differs /plugins/0/ipam/ranges/0/0"]
+    assert lab.find_codes(plugin) == ["error bridge-address-differs /plugins/0/ipam/ranges/0/0"]
     lab.net_d.ensure(wanted("net", network("net", plugin)))
-    assert lab.found(plugin) == ["warning bridge-address-differs /plugins/0/ipam/ranges/0/0"]
-    assert lab.found({**plugin, "mtu": 1400}) == ["error bridge-address-differs /plugins/0/ipam/ranges/0/0"]
+    assert lab.find_codes(plugin) == ["warning bridge-address-differs /plugins/0/ipam/ranges/0/0"]
+    assert lab.find_codes({**plugin, "mtu": 1400}) == ["error bridge-address-differs /plugins/0/ipam/ranges/0/0"]
 
 
 def test_what_the_network_was_before_is_its_own(lab: Lab) -> None:
     lab.has(view(["10.1.0.1/16 dev docker0"], [DEFAULT_ROUTE, "10.1.0.0/16 dev docker0"]))
     lab.net_d.put("10-net.conflist", network("net", bridge("10.1.0.0/16", "docker0")))
-    assert lab.found(bridge("10.1.0.0/16")) == []
+    assert lab.find_codes(bridge("10.1.0.0/16")) == []
     lab.has(view(["10.1.0.1/32 dev veth7"], [DEFAULT_ROUTE, "10.1.0.5/32 dev veth7"]))
-    assert lab.found(bridge("10.1.0.0/16")) == [ROUTED]
+    assert lab.find_codes(bridge("10.1.0.0/16")) == [ROUTED]
     lab.net_d.put("10-net.conflist", network("net", ptp("10.1.0.0/16")))
-    assert lab.found(bridge("10.1.0.0/16")) == []
+    assert lab.find_codes(bridge("10.1.0.0/16")) == []
 
 
 BESIDE: t.Final[dict[str, tuple[Json, Json, bool]]] = {
@@ -272,7 +272,7 @@ BESIDE: t.Final[dict[str, tuple[Json, Json, bool]]] = {
 @pytest.mark.parametrize(("one", "other", "collide"), BESIDE.values(), ids=BESIDE)
 def test_a_subnet_is_no_other_files_either(lab: Lab, one: Json, other: Json, collide: bool) -> None:
     lab.net_d.put("20-other.conflist", network("other", other))
-    assert lab.found(one) == ([f"error overlaps-network {RANGE}"] if collide else [])
+    assert lab.find_codes(one) == ([f"error overlaps-network {RANGE}"] if collide else [])
 
 
 def test_what_is_to_be_removed_collides_with_nothing(lab: Lab) -> None:

@@ -31,30 +31,30 @@ BROKEN: t.Final = {code: cases for table in OF_NODES for code, cases in table.BR
 FINE: t.Final = {code: cases for table in OF_NODES for code, cases in table.FINE.items()}
 
 
-def named(tables: t.Mapping[str, t.Mapping[str, C]]) -> list[t.Any]:
+def name_cases(tables: t.Mapping[str, t.Mapping[str, C]]) -> list[t.Any]:
     return [pytest.param(one, id=f"{code}: {name}") for code, cases in tables.items() for name, one in cases.items()]
 
 
-@pytest.mark.parametrize("case", named(BROKEN))
+@pytest.mark.parametrize("case", name_cases(BROKEN))
 def test_what_is_wrong_on_a_node_has_exactly_these_findings(
     case: Case, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check(case.findings(tmp_path / "net.d", monkeypatch), case.said)
 
 
-@pytest.mark.parametrize("case", named(FINE))
+@pytest.mark.parametrize("case", name_cases(FINE))
 def test_what_only_looks_wrong_has_none(case: Case, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(case.findings(tmp_path / "net.d", monkeypatch), [])
 
 
-@pytest.mark.parametrize("case", named({**plugin_cases.BROKEN, **access_cases.BROKEN}))
+@pytest.mark.parametrize("case", name_cases({**plugin_cases.BROKEN, **access_cases.BROKEN}))
 def test_plugins_that_are_of_no_use_have_exactly_these_findings(
     case: PluginCase | AccessCase, tmp_path: pathlib.Path
 ) -> None:
     check(case.findings(tmp_path), case.said)
 
 
-@pytest.mark.parametrize("case", named({**plugin_cases.FINE, **access_cases.FINE}))
+@pytest.mark.parametrize("case", name_cases({**plugin_cases.FINE, **access_cases.FINE}))
 def test_plugins_that_do_have_none(case: PluginCase | AccessCase, tmp_path: pathlib.Path) -> None:
     check(case.findings(tmp_path), [])
 

@@ -31,7 +31,7 @@ def plugins(tmp_path: pathlib.Path) -> ScriptedPlugins:
     return directory
 
 
-def found(plugins: ScriptedPlugins, *configured: Json, check_mode: bool = False, **keys: t.Any) -> list[str]:
+def find_codes(plugins: ScriptedPlugins, *configured: Json, check_mode: bool = False, **keys: t.Any) -> list[str]:
     given = {"cniVersion": "1.0.0", "name": "net", "plugins": configured, **keys}
     network = config.parse(json.dumps(given).encode(), "net.conflist")
     probe = PluginProbe(ProcessExecutor([str(plugins.path)], 60), tolerate_missing=check_mode)
@@ -39,12 +39,12 @@ def found(plugins: ScriptedPlugins, *configured: Json, check_mode: bool = False,
 
 
 def test_plugins_that_are_as_they_should_be_are_asked_once(plugins: ScriptedPlugins) -> None:
-    assert found(plugins, {"type": "lab", "ipam": {"type": "lab"}}, {"type": "lab"}, {"type": "new"}) == []
+    assert find_codes(plugins, {"type": "lab", "ipam": {"type": "lab"}}, {"type": "lab"}, {"type": "new"}) == []
     assert len(plugins.calls("lab", "VERSION")) == 1
 
 
 def test_a_plugin_that_fails_is_asked_once_too(plugins: ScriptedPlugins) -> None:
-    assert len(found(plugins, {"type": "bad"}, {"type": "bad"})) == 2
+    assert len(find_codes(plugins, {"type": "bad"}, {"type": "bad"})) == 2
     assert len(plugins.calls("bad", "VERSION")) == 1
 
 
@@ -92,7 +92,7 @@ FAULTS: t.Final[dict[str, tuple[Json, list[str]]]] = {
 def test_all_that_is_wrong_with_plugins_is_said_at_once(
     plugins: ScriptedPlugins, plugin: Json, expected: list[str]
 ) -> None:
-    assert found(plugins, plugin) == expected
+    assert find_codes(plugins, plugin) == expected
 
 
 def test_a_single_plugins_configuration_is_the_whole(plugins: ScriptedPlugins) -> None:
@@ -104,12 +104,12 @@ def test_a_single_plugins_configuration_is_the_whole(plugins: ScriptedPlugins) -
 
 def test_plugins_need_a_version_in_common(plugins: ScriptedPlugins) -> None:
     both = [{"type": "old"}, {"type": "new"}]
-    assert found(plugins, *both, cniVersions=["0.4.0", "1.1.0"]) == ["error incompatible-plugin /cniVersions"]
-    assert found(plugins, both[0], {"type": "lab"}, cniVersions=["0.4.0", "1.1.0"]) == []
+    assert find_codes(plugins, *both, cniVersions=["0.4.0", "1.1.0"]) == ["error incompatible-plugin /cniVersions"]
+    assert find_codes(plugins, both[0], {"type": "lab"}, cniVersions=["0.4.0", "1.1.0"]) == []
 
 
 def test_in_check_mode_what_is_missing_may_come_yet(plugins: ScriptedPlugins) -> None:
-    assert found(plugins, {"type": "none"}, {"type": "bad"}, check_mode=True) == [
+    assert find_codes(plugins, {"type": "none"}, {"type": "bad"}, check_mode=True) == [
         "warning missing-plugin /plugins/0/type",
         "error broken-plugin /plugins/1/type",
     ]

@@ -59,7 +59,7 @@ def test_networks_come_by_path_whether_they_win_lose_or_break(tmp_path: pathlib.
     assert inventory.networks(str(tmp_path / "none"), []) == []
 
 
-def _found(node: FakeNode) -> dict[str, dict[str, object]]:
+def _read_attachments(node: FakeNode) -> dict[str, dict[str, object]]:
     found = inventory.attachments(str(node.cache_dir), str(node.conf_dir))
     return {str(one.get("container_id", one.get("path"))): one for one in found}
 
@@ -70,16 +70,16 @@ def test_attachments_say_what_has_become_of_namespace_and_network(node: FakeNode
         assert node.ensure(node.wanted(name)).action == "added"
     node.make_namespace("moved")
     node.drop_namespace("dropped")
-    assert {name: one["netns_state"] for name, one in _found(node).items()} == {
+    assert {name: one["netns_state"] for name, one in _read_attachments(node).items()} == {
         "same": "present",
         "moved": "replaced",
         "dropped": "gone",
     }
-    assert {one["network_state"] for one in _found(node).values()} == {"same"}
+    assert {one["network_state"] for one in _read_attachments(node).values()} == {"same"}
     node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
-    assert {one["network_state"] for one in _found(node).values()} == {"changed"}
+    assert {one["network_state"] for one in _read_attachments(node).values()} == {"changed"}
     (node.conf_dir / "10-net.conflist").unlink()
-    assert {one["network_state"] for one in _found(node).values()} == {"gone"}
+    assert {one["network_state"] for one in _read_attachments(node).values()} == {"gone"}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_was_begun_and_not_finished_is_there_once(
     node.intent_file().write_text(json.dumps(intent), encoding="utf-8")
     if not recorded:
         node.record_file().unlink()
-    (one,) = _found(node).values()
+    (one,) = _read_attachments(node).values()
     assert (one["interrupted"], one["own"], one["error"]) == (expected, True, None)
 
 
@@ -110,7 +110,7 @@ def test_foreign_and_broken_records_are_there_too(node: FakeNode) -> None:
     broken = [node.record_file().with_name("net-red-eth0"), node.intent_file().with_name("net-green-eth0")]
     for path in broken:
         path.write_bytes(b"")
-    found = _found(node)
+    found = _read_attachments(node)
     assert (found["blue"]["own"], found["blue"]["network_state"]) == (False, "unknown")
     assert set(found) == {"blue", *map(str, broken)}
     assert all(found[str(path)].keys() == {"path", "error"} for path in broken)
@@ -123,7 +123,7 @@ def test_a_record_that_tells_no_namespace_says_nothing_of_its_fate(node: FakeNod
     foreign = json.loads(node.record_file().read_text(encoding="utf-8"))
     del foreign["cni.node"], foreign["netns"]
     node.record_file().write_text(json.dumps(foreign), encoding="utf-8")
-    (one,) = _found(node).values()
+    (one,) = _read_attachments(node).values()
     assert (one["own"], one["netns"], one["netns_state"]) == (False, "", "unknown")
 
 

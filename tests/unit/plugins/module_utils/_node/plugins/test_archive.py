@@ -61,7 +61,7 @@ def unpacked(path: pathlib.Path) -> dict[str, bytes]:
         return dict(plugin_archive.plugins(file, "x.tgz"))
 
 
-def refused(path: pathlib.Path, content: bytes) -> str:
+def find_refusal(path: pathlib.Path, content: bytes) -> str:
     path.write_bytes(content)
     return refusal_of(path)
 
@@ -99,7 +99,7 @@ UNSAFE: dict[str, tuple[Member, str]] = {
 
 @pytest.mark.parametrize(("bad", "problem"), UNSAFE.values(), ids=UNSAFE)
 def test_an_archive_with_what_no_release_has_is_refused(tmp_path: pathlib.Path, bad: Member, problem: str) -> None:
-    assert problem in refused(tmp_path / "a", packed(*GOOD, bad))
+    assert problem in find_refusal(tmp_path / "a", packed(*GOOD, bad))
 
 
 def test_a_name_that_cannot_be_a_plugins_is_refused(tmp_path: pathlib.Path) -> None:
@@ -111,12 +111,12 @@ def test_an_archive_cannot_fill_the_memory(tmp_path: pathlib.Path, monkeypatch: 
     bomb = gzip.compress(packed(member("bridge", bytes(10_000_000))))
     assert len(bomb) < 20_000
     monkeypatch.setattr(plugin_archive, "_TOTAL_LIMIT", 1_000_000)
-    assert "it unpacks to more than 1000000 bytes" in refused(tmp_path / "a", bomb)
+    assert "it unpacks to more than 1000000 bytes" in find_refusal(tmp_path / "a", bomb)
     monkeypatch.undo()
     monkeypatch.setattr(plugin_archive, "_MEMBER_LIMIT", 1_000_000)
-    assert "'bridge' has 10000000 bytes; expected: not more than 1000000" in refused(tmp_path / "a", bomb)
+    assert "'bridge' has 10000000 bytes; expected: not more than 1000000" in find_refusal(tmp_path / "a", bomb)
     many = packed(*(member(f"p{number}") for number in range(300)))
-    assert "one member too many" in refused(tmp_path / "a", many)
+    assert "one member too many" in find_refusal(tmp_path / "a", many)
 
 
 NO_ARCHIVE = {
@@ -132,7 +132,7 @@ NO_ARCHIVE = {
 
 @pytest.mark.parametrize(("content", "problem"), NO_ARCHIVE.values(), ids=NO_ARCHIVE)
 def test_what_is_no_archive_is_named_as_what_it_is(tmp_path: pathlib.Path, content: bytes, problem: str) -> None:
-    assert problem in refused(tmp_path / "a", content)
+    assert problem in find_refusal(tmp_path / "a", content)
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
@@ -205,8 +205,8 @@ CRAFTED: dict[str, tuple[bytes, str]] = {
 def test_headers_are_bounded_and_refused_with_the_archives_name(
     tmp_path: pathlib.Path, content: bytes, problem: str
 ) -> None:
-    assert problem in refused(tmp_path / "a", content)
-    assert problem in refused(tmp_path / "a", gzip.compress(content))
+    assert problem in find_refusal(tmp_path / "a", content)
+    assert problem in find_refusal(tmp_path / "a", gzip.compress(content))
 
 
 LONG = "a" * 120
@@ -261,7 +261,7 @@ def test_an_odd_header_is_an_error_of_the_archive(
 
 def test_xz_is_not_given_the_memory_that_it_asks_for(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decompression, "_MEMORY_LIMIT", 1_000_000)
-    assert "emory usage limit" in refused(tmp_path / "a", lzma.compress(packed(*GOOD)))
+    assert "emory usage limit" in find_refusal(tmp_path / "a", lzma.compress(packed(*GOOD)))
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
@@ -271,4 +271,4 @@ def test_streams_one_after_the_other_are_one_archive(
     whole = packed(*GOOD)
     pieces = [compress(whole[at : at + 1000]) for at in range(0, len(whole), 1000)]
     assert read(tmp_path / "a", b"".join(pieces) + bytes(8)) == {"bridge": b"#!/bin/sh\n", "ptp": b"ptp"}
-    assert "cannot be unpacked" in refused(tmp_path / "a", b"".join(pieces) + b"no stream")
+    assert "cannot be unpacked" in find_refusal(tmp_path / "a", b"".join(pieces) + b"no stream")

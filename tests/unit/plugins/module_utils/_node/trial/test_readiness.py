@@ -19,7 +19,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 
-def asked(node: FakeNode) -> list[Readiness]:
+def ask_status(node: FakeNode) -> list[Readiness]:
     networks = conf_dir.load(str(node.conf_dir)).networks
     return readiness(node.runtime(), [networks[name] for name in sorted(networks)])
 
@@ -36,7 +36,7 @@ def asked(node: FakeNode) -> list[Readiness]:
 def test_one_that_is_not_ready_says_so_with_its_code(make_node: MakeNode, code: int, status: str) -> None:
     node = make_node(b=fails_at("STATUS", code=code))
     node.write(cniVersion="1.1.0")
-    (answer,) = asked(node)
+    (answer,) = ask_status(node)
     assert answer.as_dict() == {
         "network": "net",
         "status": status,
@@ -49,7 +49,7 @@ def test_each_network_is_asked_by_itself(node: FakeNode) -> None:
     node.write(cniVersion="1.1.0")
     node.write("old")
     node.write("without", cniVersion="1.1.0", plugins=[{"type": "nowhere"}])
-    answers = asked(node)
+    answers = ask_status(node)
     assert [(answer.network, answer.status) for answer in answers] == [
         ("net", "ready"),
         ("old", "unsupported"),
@@ -75,4 +75,4 @@ def test_what_is_never_foreseen_hides_no_other_network(make_node: MakeNode) -> N
     node = make_node(b=breaks)
     node.write(cniVersion="1.1.0")
     node.write("other", cniVersion="1.1.0", plugins=[{"type": "a"}])
-    assert [answer.status for answer in asked(node)] == ["failed", "ready"]
+    assert [answer.status for answer in ask_status(node)] == ["failed", "ready"]

@@ -26,29 +26,29 @@ def network(subnet: str, name: str = "pods", **keys: t.Any) -> Document:
     return document
 
 
-def found(**nodes: Document | list[Document]) -> list[tuple[str, str, str]]:
+def find_codes(**nodes: Document | list[Document]) -> list[tuple[str, str, str]]:
     listed = {node: one if isinstance(one, list) else [one] for node, one in nodes.items()}
     return [(finding.code, finding.file, finding.path) for finding in fleet_networks.findings(listed)]
 
 
 def test_a_subnet_for_each_node_is_as_it_should_be() -> None:
-    assert found(a=network("10.1.0.0/24"), b=network("10.1.1.0/24"), c=network("10.1.2.0/24")) == []
+    assert find_codes(a=network("10.1.0.0/24"), b=network("10.1.1.0/24"), c=network("10.1.2.0/24")) == []
 
 
 def test_a_network_that_ends_at_each_node_may_be_the_same_on_all() -> None:
-    assert found(a=network("10.1.0.0/24"), b=network("10.1.0.0/24")) == []
+    assert find_codes(a=network("10.1.0.0/24"), b=network("10.1.0.0/24")) == []
 
 
 def test_of_a_network_cut_into_subnets_none_may_be_on_two_nodes() -> None:
     collision = ("node-subnets-collide", "c: 10-pods.conflist", "/plugins/0/ipam")
-    assert found(a=network("10.1.0.0/24"), b=network("10.1.1.0/24"), c=network("10.1.0.0/24")) == [collision]
-    assert found(a=network("10.1.0.0/24"), c=network("10.1.0.0/16")) == [collision]
+    assert find_codes(a=network("10.1.0.0/24"), b=network("10.1.1.0/24"), c=network("10.1.0.0/24")) == [collision]
+    assert find_codes(a=network("10.1.0.0/24"), c=network("10.1.0.0/16")) == [collision]
 
 
 @pytest.mark.parametrize("shared", ["macvlan", "ipvlan", "vlan"])
 def test_on_one_link_the_same_range_on_two_nodes_gives_out_addresses_twice(shared: str) -> None:
     nodes = {node: network("192.0.2.0/24", type=shared, master="eth0") for node in ("a", "b")}
-    assert [code for code, *dummy in found(**nodes)] == ["node-subnets-collide"]
+    assert [code for code, *dummy in find_codes(**nodes)] == ["node-subnets-collide"]
 
 
 def test_one_name_for_two_networks_is_seen() -> None:
@@ -58,7 +58,7 @@ def test_one_name_for_two_networks_is_seen() -> None:
 
 
 def test_networks_of_other_names_are_not_compared() -> None:
-    assert found(a=network("10.1.0.0/24"), b=network("10.1.0.0/16", name="other")) == []
+    assert find_codes(a=network("10.1.0.0/24"), b=network("10.1.0.0/16", name="other")) == []
 
 
 def _ranges(*subnets: str, **keys: t.Any) -> Json:
@@ -92,14 +92,14 @@ DIFFERING: dict[str, tuple[Json, Json]] = {
 
 @pytest.mark.parametrize(("one", "other"), COLLIDING.values(), ids=COLLIDING)
 def test_addresses_that_two_nodes_give_out_collide(one: Document, other: Document) -> None:
-    assert [code for code, *dummy in found(a=one, b=other)] == ["node-subnets-collide"]
+    assert [code for code, *dummy in find_codes(a=one, b=other)] == ["node-subnets-collide"]
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERING.values(), ids=DIFFERING)
 def test_a_network_defined_in_another_way_differs(one: Json, other: Json) -> None:
-    assert [code for code, *dummy in found(a=network("10.1.0.0/24", **one), b=network("10.1.1.0/24", **other))] == [
-        "network-differs"
-    ]
+    assert [
+        code for code, *dummy in find_codes(a=network("10.1.0.0/24", **one), b=network("10.1.1.0/24", **other))
+    ] == ["network-differs"]
 
 
 def _release(version: str, digest: str = "sha256:1", bin_dir: str = "/opt/cni/bin", *, current: bool = True) -> Json:

@@ -11,11 +11,8 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.cni.node.plugins.module_utils._cni import all_records
-from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, program
-from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.plugins.modules import gc
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
@@ -23,13 +20,11 @@ Collect = t.Callable[..., ModuleExit]
 
 
 @pytest.fixture
-def collect(run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Collect:
-    monkeypatch.setattr(host_local, "DATA_DIR", str(tmp_path / "networks"))
-    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
+def collect(
+    run: ModuleRunner, state_dir: pathlib.Path, program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> Collect:
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
-    fixed = {"conf_dir": str(tmp_path / "net.d"), "cache_dir": str(tmp_path / "cache"), "plugin_dirs": []}
+    fixed = {"conf_dir": str(state_dir / "net.d"), "cache_dir": str(state_dir / "cache"), "plugin_dirs": []}
     return lambda **options: run("gc", **{**fixed, **options})
 
 

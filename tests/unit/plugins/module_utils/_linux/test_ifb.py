@@ -12,9 +12,10 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._linux import ifb, program
+from ansible_collections.cni.node.plugins.module_utils._linux import ifb
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
+pytestmark = pytest.mark.usefixtures("program_dir")
 REDIRECT = "action order 1: mirred (Egress Redirect to device {}) stolen"
 
 # It lists queues by the file of this run; a link is asked about its filters between two of these. As JSON, releases print names
@@ -37,11 +38,6 @@ def tc(directory: pathlib.Path, now: list[str], later: list[str]) -> None:
         (directory / name).write_bytes("".join(lines).encode("utf-8", "surrogateescape"))
     (directory / "tc").write_text(TC.format(directory=directory), encoding="utf-8")
     (directory / "tc").chmod(0o755)
-
-
-@pytest.fixture(autouse=True)
-def only_this(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
 
 
 def test_a_link_that_goes_while_it_is_looked_at_sends_nowhere(tmp_path: pathlib.Path) -> None:

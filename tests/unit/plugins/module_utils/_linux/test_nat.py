@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat, program
+from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nat
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 HOOK = "POSTROUTING"
@@ -41,17 +41,19 @@ def entrances() -> list[nat.Rule]:
 
 
 @pytest.fixture
-def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+def tools(program_dir: pathlib.Path) -> Tools:
     """Programs that print what they are told to and keep a log of how they were called."""
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
 
     def install(saved: str = SAVED, status: int = 0) -> pathlib.Path:
-        (tmp_path / "saved").write_text(saved, encoding="utf-8")
-        for name, prints in (("iptables-save", f"cat {tmp_path}/saved"), ("iptables-restore", f"cat >>{tmp_path}/log")):
-            script = f'#!/bin/sh\necho "${{0##*/}} $*" >>{tmp_path}/log\n{prints}\necho no >&2\nexit {status}\n'
-            (tmp_path / name).write_text(script, encoding="utf-8")
-            (tmp_path / name).chmod(0o755)
-        return tmp_path / "log"
+        (program_dir / "saved").write_text(saved, encoding="utf-8")
+        for name, prints in (
+            ("iptables-save", f"cat {program_dir}/saved"),
+            ("iptables-restore", f"cat >>{program_dir}/log"),
+        ):
+            script = f'#!/bin/sh\necho "${{0##*/}} $*" >>{program_dir}/log\n{prints}\necho no >&2\nexit {status}\n'
+            (program_dir / name).write_text(script, encoding="utf-8")
+            (program_dir / name).chmod(0o755)
+        return program_dir / "log"
 
     return install
 

@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._linux import nftables, program, rtnetlink, veth
+from ansible_collections.cni.node.plugins.module_utils._linux import nftables, rtnetlink, veth
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 Json = dict[str, t.Any]
@@ -29,15 +29,14 @@ def rule(handle: int, comment: str | None = None, *expressions: Json) -> Json:
 
 
 @pytest.fixture
-def prints(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
+def prints(program_dir: pathlib.Path) -> t.Callable[..., None]:
     """A program that prints something for each of its arguments joined, and nothing for others."""
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
 
     def install(name: str, **answers: str) -> None:
-        cases = "".join(f"'{words.replace('_', ' ')}') cat {tmp_path}/{words};;\n" for words in answers)
+        cases = "".join(f"'{words.replace('_', ' ')}') cat {program_dir}/{words};;\n" for words in answers)
         for words, answer in answers.items():
-            (tmp_path / words).write_text(answer, encoding="utf-8")
-        path = tmp_path / name
+            (program_dir / words).write_text(answer, encoding="utf-8")
+        path = program_dir / name
         path.write_text(f'#!/bin/sh\nPATH=/usr/bin:/bin\ncase "$*" in\n{cases}esac\n', encoding="utf-8")
         path.chmod(0o755)
 

@@ -10,10 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._cni import all_records
-from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns, program
-from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local
+from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces, netns
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture
 
@@ -33,12 +30,9 @@ def node(make_node: MakeNode) -> FakeNode:
 
 
 @pytest.fixture
-def gc(node: FakeNode, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> GcFixture:
-    leases = tmp_path / "networks"
-    monkeypatch.setattr(host_local, "DATA_DIR", str(leases))
-    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
-    monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path / "none"))
+def gc(
+    node: FakeNode, state_dir: pathlib.Path, program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> GcFixture:
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     monkeypatch.setattr(netns, "DIRECTORY", str(node.netns))
-    return GcFixture(node, leases)
+    return GcFixture(node, state_dir / "networks")

@@ -18,7 +18,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.masquerade_cleanup import sweep
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
@@ -41,12 +40,11 @@ def records(tmp_path: pathlib.Path) -> RecordStore:
 
 
 @pytest.fixture
-def tool(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., pathlib.Path]:
+def tool(program_dir: pathlib.Path) -> t.Callable[..., pathlib.Path]:
     """Make a program that keeps what it is told in a file, and prints lines."""
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
 
     def make(name: str, *lines: str, status: int = 0) -> pathlib.Path:
-        path, told = tmp_path / name, tmp_path / f"{name}.told"
+        path, told = program_dir / name, program_dir / f"{name}.told"
         printed = "\n".join(lines)
         path.write_text(
             f"#!/bin/sh\n/bin/cat >{told}\n/bin/cat <<'END'\n{printed}\nEND\nexit {status}\n", encoding="utf-8"

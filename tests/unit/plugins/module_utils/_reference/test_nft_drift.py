@@ -21,7 +21,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 
 Json = dict[str, t.Any]
@@ -95,9 +94,8 @@ def _place(entry: Json) -> tuple[str, str]:
 
 
 @pytest.fixture
-def node(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> NftablesNode:
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
-    return NftablesNode(tmp_path)
+def node(program_dir: pathlib.Path) -> NftablesNode:
+    return NftablesNode(program_dir)
 
 
 def without(family: str, chain: str, *words: str) -> list[Json]:

@@ -13,11 +13,9 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
@@ -28,11 +26,9 @@ CHECKED: Json = {"type": "bridge", "macspoofchk": True}
 
 
 @pytest.fixture(autouse=True)
-def tool(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+def tool(program_dir: pathlib.Path, state_dir: pathlib.Path) -> pathlib.Path:
     """A program nft that fails, as it does where the kernel has no nf_tables, and writes down what it was asked."""
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
-    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
-    path, asked = tmp_path / "nft", tmp_path / "asked"
+    path, asked = program_dir / "nft", program_dir / "asked"
     path.write_text(f'#!/bin/sh\necho "$*" >>{asked}\nexit 1\n', encoding="utf-8")
     path.chmod(0o755)
     return asked

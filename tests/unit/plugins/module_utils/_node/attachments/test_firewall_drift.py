@@ -19,7 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._linux import program
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import Json
@@ -87,9 +86,8 @@ class Firewall:
 
 
 @pytest.fixture
-def firewall(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Firewall:
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
-    return Firewall(tmp_path)
+def firewall(program_dir: pathlib.Path) -> Firewall:
+    return Firewall(program_dir)
 
 
 def test_what_is_there_is_not_lost_and_is_read_once_for_all(firewall: Firewall) -> None:

@@ -24,14 +24,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
-@pytest.fixture
-def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    for name in ("PROGRAM", "UNIT", "LINK", "NETNS_ETC", "LOCK"):
-        monkeypatch.setattr(boot_paths, name, f"{tmp_path}{getattr(boot_paths, name)}")
-    monkeypatch.setattr(systemd_unit, "_RUNNING", str(tmp_path / "nowhere"))
-    return tmp_path
-
-
 def attach(root: pathlib.Path, cache_dir: str) -> None:
     attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
     RecordStore.of_records(str(root / cache_dir)).write(Record(attachment, b"{}", restoration=Restoration((), 60.0)))

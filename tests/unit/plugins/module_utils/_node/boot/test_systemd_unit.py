@@ -23,14 +23,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot import zipapp 
 DIRECTORIES = ["/var/lib/cni", '/var/a b/"%$\\']
 
 
-@pytest.fixture
-def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    for name in ("PROGRAM", "UNIT", "LINK"):
-        monkeypatch.setattr(boot_paths, name, f"{tmp_path}{getattr(boot_paths, name)}")
-    monkeypatch.setattr(systemd_unit, "_RUNNING", str(tmp_path / "nowhere"))
-    return tmp_path
-
-
 def settle(*directories: str, program_dir: pathlib.Path | None = None) -> list[str]:
     changes = systemd_unit.changes(directories, str(program_dir) if program_dir else None)
     systemd_unit.carry_out(changes)

@@ -223,19 +223,19 @@ def test_disable_gc_keeps_the_leases_of_a_network(gc: GcFixture) -> None:
 
 
 @pytest.mark.parametrize("configured", [True, False])
-def test_disable_gc_keeps_resources_that_do_not_name_their_network(gc: GcFixture, configured: bool) -> None:
+def test_disable_gc_keeps_resources_that_do_not_name_their_network(
+    gc: GcFixture, program_dir: pathlib.Path, configured: bool
+) -> None:
     """Without a configuration, the recorded one counts."""
     gc.node.write(disableGC=True)
     gc.attach("blue")
     if not configured:
         (gc.node.conf_dir / "10-net.conflist").unlink()
-    tools = gc.node.cache_dir.parent / "none"
-    tools.mkdir()
     rule = "-A CNI-FORWARD -{} 10.1.9.1/32 {}-j ACCEPT"
     rules = [rule.format("d", "-m conntrack --ctstate RELATED,ESTABLISHED "), rule.format("s", "")]
     script = "#!/bin/sh\n/bin/cat <<.\n*filter\n" + "\n".join(rules) + "\nCOMMIT\n.\n"
-    (tools / "iptables-save").write_text(script, encoding="ascii")
-    (tools / "iptables-save").chmod(0o755)
+    (program_dir / "iptables-save").write_text(script, encoding="ascii")
+    (program_dir / "iptables-save").chmod(0o755)
     (leak,) = (leak for leak in gc.collect() if leak.kind == "rule")
     assert (leak.action, "network net, which it may belong to, sets disableGC" in leak.evidence) == ("kept", True)
 
@@ -336,13 +336,13 @@ def test_a_directory_without_a_network_name_is_ignored(gc: GcFixture, name: str)
     assert lease.exists()
 
 
-def test_a_comment_with_a_path_leads_to_no_other_directory(gc: GcFixture) -> None:
+def test_a_comment_with_a_path_leads_to_no_other_directory(gc: GcFixture, program_dir: pathlib.Path) -> None:
     lease = gc.lease("10.1.9.1", "lost\r\neth0", network="../precious")
-    tools = gc.node.cache_dir.parent / "none"
-    tools.mkdir()
     comment = 'name: \\"../precious\\" id: \\"x\\"'
     rule = f'-A POSTROUTING -s 10.1.9.1/32 -m comment --comment "{comment}" -j CNI-0a1b2c3d4e5f6a7b8c9d0e1f'
-    (tools / "iptables-save").write_text(f"#!/bin/sh\n/bin/cat <<'.'\n*nat\n{rule}\nCOMMIT\n.\n", encoding="ascii")
-    (tools / "iptables-save").chmod(0o755)
+    (program_dir / "iptables-save").write_text(
+        f"#!/bin/sh\n/bin/cat <<'.'\n*nat\n{rule}\nCOMMIT\n.\n", encoding="ascii"
+    )
+    (program_dir / "iptables-save").chmod(0o755)
     gc.collect(min_age=0)
     assert lease.exists()

@@ -17,18 +17,17 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni import all_records, conf_dir, config
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import (
     live_namespaces,
     netns,
-    program,
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
-from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress, collector
+from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
 from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
@@ -41,7 +40,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains im
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments
 from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, host_local
+from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 POLICY = GcPolicy(0, dry_run=False)
@@ -84,12 +83,11 @@ class Tools:
 
 
 @pytest.fixture
-def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
-    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+def tools(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+    monkeypatch.setattr(netns, "DIRECTORY", str(program_dir / "netns"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     monkeypatch.setattr(adds_in_progress, "reason", lambda: "")
-    made = Tools(tmp_path)
+    made = Tools(program_dir)
     made.install("iptables-restore")
     return made
 
@@ -162,12 +160,10 @@ def test_a_rule_of_the_plugin_firewall_that_is_made_after_records_were_read_is_i
     assert ("10.1.0.9" in tools.done, "10.1.0.7" in tools.done) == (True, False)
 
 
+@pytest.mark.usefixtures("state_dir")
 def test_the_firewall_is_listed_before_records_are_read(
-    node: FakeNode, monkeypatch: pytest.MonkeyPatch, tools: Tools, tmp_path: pathlib.Path
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, tools: Tools
 ) -> None:
-    monkeypatch.setattr(host_local, "DATA_DIR", str(tmp_path / "networks"))
-    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
-    monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
     read_owners = RecordCollector.read_owners
 
     def read_owners_after_an_add(records: RecordCollector) -> Owners:

@@ -19,7 +19,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import (
     live_namespaces,
     netns,
-    program,
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
@@ -76,12 +75,11 @@ class Tools:
 
 
 @pytest.fixture
-def tools(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
-    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+def tools(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+    monkeypatch.setattr(netns, "DIRECTORY", str(program_dir / "netns"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     monkeypatch.setattr(adds_in_progress, "reason", lambda: "")
-    return Tools(tmp_path)
+    return Tools(program_dir)
 
 
 def actions(leaks: t.Iterable[Leak]) -> dict[str, str]:

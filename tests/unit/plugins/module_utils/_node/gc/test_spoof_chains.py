@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, program
+from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot
@@ -87,12 +87,11 @@ class Table:
 
 
 @pytest.fixture
-def table(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Table:
-    monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
-    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+def table(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Table:
+    monkeypatch.setattr(netns, "DIRECTORY", str(program_dir / "netns"))
     monkeypatch.setattr(adds_in_progress, "reason", lambda: "")
     monkeypatch.setattr(socket, "if_nameindex", lambda: [(2, "vethblue")])
-    return Table(tmp_path)
+    return Table(program_dir)
 
 
 def owners() -> list[tuple[str, int]]:

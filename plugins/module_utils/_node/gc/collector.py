@@ -95,7 +95,7 @@ class Collector:
             self._collect_shared(run)
         reported = {leak.subject for leak in leaks}
         leaks += [leak for leak in unreadable if leak.subject not in reported and not names]
-        gone = run.collected() if self._policy.dry_run else set()
+        gone = run.list_collected() if self._policy.dry_run else set()
         gone |= set(map(self._runtime.records.path_of, self._removal.attachments)) if self._policy.dry_run else set()
         with report_errors(leaks, "", "all networks", "some checks of this collection's own files did not finish"):
             leaks += own_files.collect(gone)
@@ -171,7 +171,7 @@ class Collector:
         part = functools.partial(
             report_errors, run.leaks, "", "all networks", "some checks of the whole node did not finish"
         )
-        if run.collected() and not run.policy.dry_run:
+        if run.list_collected() and not run.policy.dry_run:
             node = NodeSnapshot()
         with part():
             listed = list_items(finders, node, run)

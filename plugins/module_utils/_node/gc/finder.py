@@ -75,7 +75,7 @@ class GcRun:
     configurations: tuple[NetworkConfiguration, ...] = ()
     leaks: list[Leak] = dataclasses.field(default_factory=list)
 
-    def collected(self, *kinds: Kind) -> set[str]:
+    def list_collected(self, *kinds: Kind) -> set[str]:
         """Return the subjects of the leaks of these kinds, or of all, that have been collected, or would have been."""
         return {leak.subject for leak in self.leaks if leak.collected and (not kinds or leak.kind in kinds)}
 

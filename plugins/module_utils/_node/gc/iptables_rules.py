@@ -34,7 +34,7 @@ class IptablesRuleFinder:
         self._networks = run.networks
 
     def snapshot(self, node: NodeSnapshot) -> Items[ContainerRule]:
-        return {item: item for item in _listed(node) if item.network in self._networks}
+        return {item: item for item in _list_rules(node) if item.network in self._networks}
 
     def find(self, items: Items[ContainerRule], owners: Owners) -> t.Iterator[Suspect[ContainerRule]]:
         by_chain: dict[tuple[str, int, str], list[ContainerRule]] = {}
@@ -56,10 +56,10 @@ class IptablesRuleFinder:
 
 def networks(node: NodeSnapshot) -> set[str]:
     """Return the networks that such rules name."""
-    return {item.network for item in _listed(node)}
+    return {item.network for item in _list_rules(node)}
 
 
-def _listed(node: NodeSnapshot) -> t.Iterator[ContainerRule]:
+def _list_rules(node: NodeSnapshot) -> t.Iterator[ContainerRule]:
     for family in iptables.FAMILIES:
         table = node.iptables.table(family, nat.TABLE)
         for rule in nat.rules_leading_to(family, table, firewall_names.ENTRANCES, firewall_names.CHAIN_PREFIX):

@@ -38,7 +38,7 @@ def reason_to_keep(*names: str) -> str:
     """Return which file of the node's own network configuration names one of these links, as a clause, or an empty string."""
     words = "|".join(map(re.escape, names))
     named = re.compile(rf"(?<![A-Za-z0-9_])(?:{words})(?![A-Za-z0-9_-])".encode("utf-8", "surrogateescape"))
-    for path in _existing():
+    for path in _list_files():
         if named.search(os.path.basename(os.fsencode(path))):
             return f"{path} is for it"
         try:
@@ -50,7 +50,7 @@ def reason_to_keep(*names: str) -> str:
     return ""
 
 
-def _existing() -> list[str]:
+def _list_files() -> list[str]:
     paths = [path for pattern in _FILES for path in sorted(glob.glob(pattern))]
     return [path for path in paths if not os.path.isdir(path)]
 

@@ -80,7 +80,7 @@ class NetworkUsers:
             directory: The conf dir of this collection.
             removed: Files that would have been removed by now.
         """
-        users = [_recorded(record) for record in records]
+        users = [_read_record(record) for record in records]
         settings, unreadable = _read(path for pattern in _SETTINGS for path in sorted(glob.glob(pattern)))
         others = [os.fsdecode(found) for content in settings.values() for found in _SETTING.findall(content)]
         files, errors = _read(path for path in _files(directory, others) if path not in removed)
@@ -124,7 +124,7 @@ def _directories(top: str) -> list[str]:
         return []
 
 
-def _recorded(record: Record) -> NetworkUser:
+def _read_record(record: Record) -> NetworkUser:
     result = record.result.keys if record.result else {}
     return NetworkUser(f"the {record.attachment}", _words(record.config) | frozenset(_texts(result)))
 

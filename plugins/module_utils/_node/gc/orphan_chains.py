@@ -46,7 +46,7 @@ class OrphanChainFinder:
         }
 
     def find(self, items: Items[OrphanChain], owners: Owners) -> t.Iterator[Suspect[OrphanChain]]:
-        owned = self._owned(owners) if items else set()
+        owned = self._chains_of_owners(owners) if items else set()
         for chain in items.values():
             network, container_id = _owner(chain)
             if chain.name not in owned and (self._run.all_networks or network in self._run.networks):
@@ -62,7 +62,7 @@ class OrphanChainFinder:
         for chain in suspect.items:
             nat.remove_chain(chain.family, chain.name)
 
-    def _owned(self, owners: Owners) -> set[str]:
+    def _chains_of_owners(self, owners: Owners) -> set[str]:
         """Return the names of the chains of all attachments. Those that are called valid may be of any checked network."""
         names = {record.attachment.key[:2] for record in owners.records}
         names |= {(network, container_id) for network in self._run.networks for container_id, dummy in owners.live}

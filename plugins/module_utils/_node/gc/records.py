@@ -74,7 +74,7 @@ class RecordCollector:
         ]
         for record, check in checks:
             if record.attachment.key not in self._removed:
-                leak = _guarded(record, check)
+                leak = _check_safely(record, check)
                 if leak is None or leak.action != DELETED:
                     live.add(record.attachment.key[1:])
                 leaks += [leak] if leak else []
@@ -193,7 +193,7 @@ class RecordCollector:
         return "valid_attachments does not list it" if is_invalid else ""
 
 
-def _guarded(record: Record, check: t.Callable[[Record], Leak | None]) -> Leak | None:
+def _check_safely(record: Record, check: t.Callable[[Record], Leak | None]) -> Leak | None:
     """Return the leak that a record is, or None. After an unexpected error it is a failed leak, and the attachment is live."""
     try:
         return check(record)

@@ -57,7 +57,9 @@ class SharedResources:
         for leak in SharedBridges(self._policy, users, view, _ports(pending, view) | collected).collect(wanted, reason):
             gone |= {leak.subject} if leak.collected else set()
             yield leak
-        yield from SharedChains(self._policy, users, _expected(pending, collected), gone).collect(networks, reason)
+        yield from SharedChains(self._policy, users, _expect_removal(pending, collected), gone).collect(
+            networks, reason
+        )
         yield from SharedTables(self._policy, users, _PendingComments(pending, collected)).collect(networks, reason)
 
     def _is_pending(self, record: Record, owners: Owners) -> bool:
@@ -91,7 +93,7 @@ def _inode(path: str) -> int:
         return 0
 
 
-def _expected(pending: t.Iterable[Record], collected: t.Iterable[str]) -> Expected:
+def _expect_removal(pending: t.Iterable[Record], collected: t.Iterable[str]) -> Expected:
     names = [record.attachment.key[:2] for record in pending]
     chains = {chain(*name) for name in names for chain in (firewall_names.ports_chain, firewall_names.masquerade_chain)}
     addresses = {address for record in pending for address in record.addresses}

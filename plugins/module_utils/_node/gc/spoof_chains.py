@@ -46,7 +46,7 @@ class SpoofChainFinder:
 
     def _existing_link(self, check: SpoofCheck) -> str:
         """Return which link it checks, as a clause, or an empty string. Leaked links have been removed by now."""
-        links = {name for dummy, name in socket.if_nameindex()} - self._run.collected(Kind.LINK)
+        links = {name for dummy, name in socket.if_nameindex()} - self._run.list_collected(Kind.LINK)
         names = sorted(links.intersection(map(str, check.words)))
         return f"the link {names[0]}, whose traffic it checks, exists" if names else ""
 

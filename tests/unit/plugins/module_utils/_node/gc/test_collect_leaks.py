@@ -122,4 +122,4 @@ def test_every_scope_has_finders(scope: Scope) -> None:
 def test_a_run_lists_the_collected_leaks_of_a_kind() -> None:
     leaks = [Leak(kind, "", str(kind), "", "removed") for kind in (Kind.LINK, Kind.RULE)]
     run = dataclasses.replace(GcRun(DRY), leaks=[*leaks, Leak(Kind.LINK, "", "kept", "")])
-    assert (run.collected(Kind.LINK), run.collected()) == ({"link"}, {"link", "rule"})
+    assert (run.list_collected(Kind.LINK), run.list_collected()) == ({"link"}, {"link", "rule"})

@@ -7,14 +7,18 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
+import pkgutil
 import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._node import gc
 from ansible_collections.cni.node.plugins.module_utils._node.gc.all_finders import FINDERS
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
+    Finder,
     GcRun,
     Items,
     NodeSnapshot,
@@ -22,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     Suspect,
 )
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 
 POLICY = GcPolicy(0, dry_run=False)
@@ -117,6 +122,14 @@ def test_an_item_that_cannot_be_removed_does_not_stop_the_others() -> None:
 def test_every_scope_has_finders(scope: Scope) -> None:
     run = GcRun(POLICY)
     assert [finder for finder in (make(run) for make in FINDERS) if finder.scope is scope]
+
+
+def test_every_finder_is_in_the_tuple() -> None:
+    room = gc.__name__
+    modules = [importlib.import_module(f"{room}.{module.name}") for module in pkgutil.iter_modules(gc.__path__)]
+    classes = {value for module in modules for value in vars(module).values() if isinstance(value, type)}
+    finders = {value for value in classes if value.__name__.endswith("Finder") and value.__name__[0] != "_"}
+    assert finders - {Finder, LeaseFinder} == set(FINDERS)
 
 
 def test_a_run_lists_the_collected_leaks_of_a_kind() -> None:

@@ -20,16 +20,16 @@ _SUMS: t.Final = ("total", "plugins", "outside")
 
 
 class Batch:
-    """What a batch that is done by several calls has come to, and what it is in the end: the same as by one call.
+    """Merges the results of the calls that a long task takes into the result of a single call.
 
     Attributes:
-        told: What the next call is to be told; empty where there is none.
+        continuation: State to pass to the next call; empty if there is none.
     """
 
     def __init__(self, first: JsonObject, *, predicted: bool) -> None:
         """
         Args:
-            predicted: Whether it is done in check mode.
+            predicted: Whether the task runs in check mode.
         """
         self._predicted = predicted
         self._total = len(first["attachments"]) + len(first[CONTINUATION_KEY]["left"])
@@ -40,7 +40,7 @@ class Batch:
         self.take(first)
 
     def take(self, result: JsonObject) -> None:
-        """Add a call's result; one without attachments ends the batch."""
+        """Add a call's result; a result without attachments ends the batch."""
         self.continuation: JsonObject = result.get(CONTINUATION_KEY) or {}
         if "attachments" not in result:
             self._broken = result
@@ -52,11 +52,11 @@ class Batch:
         self._results.append(result)
 
     def progress(self, seconds: float, *, names: bool) -> str:
-        """Say how far it is.
+        """Return the progress as one line.
 
         Args:
-            seconds: Since it began.
-            names: Whether plugins may be named.
+            seconds: Time since the start.
+            names: Whether to name plugins.
         """
         entries = self._entries.values()
         failed = sum(entry["action"] == "failed" for entry in entries)
@@ -81,10 +81,10 @@ class Batch:
             diff=self._diff(),
         )
         done = complete_result(merged, predicted=self._predicted)
-        return self._ended(done) if self._broken else done
+        return self._broken_result(done) if self._broken else done
 
-    def _ended(self, done: JsonObject) -> JsonObject:
-        """Return the result of a call that did nothing it could tell of, with what had been done before."""
+    def _broken_result(self, done: JsonObject) -> JsonObject:
+        """Return the result of a call that failed without results, merged with those of the calls before."""
         msg = f"{self._broken.get('msg', '')}\nbefore that, of {self._total} {done['msg']}".strip()
         ended = {**done, **self._broken, **_lists([done, self._broken]), "changed": done["changed"], "msg": msg}
         return {**ended, "failed": not self._broken.get("unreachable", False)}
@@ -98,7 +98,7 @@ class Batch:
         return merged
 
     def _diff(self) -> JsonObject | list[JsonObject]:
-        """Return one diff of all attachments, and those of files, which only the last call has."""
+        """Return one diff of all attachments, followed by those of files, which only the last call has."""
         diffs = [result["diff"] if isinstance(result["diff"], list) else [result["diff"]] for result in self._results]
         states: JsonObject = {"before": {}, "after": {}}
         for first, *dummy in diffs:
@@ -109,7 +109,7 @@ class Batch:
 
 
 def _lists(results: t.Iterable[JsonObject]) -> dict[str, list[t.Any]]:
-    """Return what is said beside the results, each once."""
+    """Return warnings and deprecations, each once."""
     found: dict[str, list[t.Any]] = {}
     for result in results:
         for key in _LISTS:

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_items import desired_attachments
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import CONTINUATION_KEY
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import unlisted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import find_unlisted
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     AttachmentResult,
     DesiredAttachment,
@@ -67,7 +67,7 @@ def plan_batch(module: AnsibleModule, runtime: Runtime) -> Batch:
         keys = json.loads(continuation["purged"])
         purged = [DesiredAttachment(Attachment(*names), present=False) for names in keys]
     elif module.params["purge"]:
-        purged, unreadable = unlisted(runtime, listed)
+        purged, unreadable = find_unlisted(runtime, listed)
     warn(module, (f"not purged, because its owner is unknown: {error}" for error in unreadable))
     everything = [*listed, *purged]
     places = continuation["left"] if continuation else range(len(everything))

@@ -26,7 +26,7 @@ _SHOWN: t.Final = 10
 
 
 def interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[AttachmentResult]) -> t.Iterator[str]:
-    """Say who will be without a network while attachments are made anew, and who keeps an earlier configuration."""
+    """Return warnings of attachments that lose their network while recreated, and of those that keep an old configuration."""
     groups: dict[tuple[str, str], list[Attachment]] = {}
     for outcome in outcomes:
         if outcome.action is Action.RECREATED and outcome.reason in REQUEST_CHANGED:
@@ -34,7 +34,7 @@ def interruptions(runtime: Runtime, networks: ConfDir, outcomes: t.Sequence[Atta
     listed = {outcome.attachment.key for outcome in outcomes}
     for (name, reason), cut_off in groups.items():
         number = quantity(len(cut_off), "attachment")
-        yield f"network {name}: {number} would be cut off and made anew: {_names(cut_off)}; {reason}"
+        yield f"network {name}: {number} would lose the network for a short time and be recreated: {_names(cut_off)}; {reason}"
         if reason == NETWORK_CHANGED:
             records = runtime.records.read_network(name)[0]
             network = networks.networks[name]
@@ -51,7 +51,7 @@ def _names(attachments: t.Sequence[Attachment]) -> str:
 def _differs(record: Record, network: NetworkConfiguration) -> bool:
     try:
         return record.network() != network
-    except CniError:  # the record says what is wrong with it elsewhere
+    except CniError:  # reported elsewhere
         return False
 
 

@@ -23,10 +23,10 @@ if t.TYPE_CHECKING:
 def entries_and_diff(
     outcomes: t.Sequence[AttachmentResult], calls: t.Iterable[PluginCall], log: StderrLog | None = None
 ) -> JsonObject:
-    """Return what became of each attachment, and of those that change, what they are before and after.
+    """Return the entries of all attachments, and the diff of those that change.
 
     Args:
-        log: What plugins wrote to standard error, where that is to be shown.
+        log: Standard error of plugins, if it is shown.
     """
     took: dict[Key | None, float] = collections.defaultdict(float)
     for call in calls:
@@ -50,7 +50,7 @@ def warnings(outcomes: t.Iterable[AttachmentResult]) -> t.Iterator[str]:
 def timing(
     outcomes: t.Iterable[AttachmentResult], calls: t.Sequence[PluginCall], workers: int, total: float
 ) -> JsonObject:
-    """Return where the time went; what workers did at the same time is summed, but for the `total` seconds."""
+    """Return the time spent, summed over all workers, except for the `total` seconds."""
     plugins = sum(call.seconds for call in calls)
     outside = max(sum(outcome.seconds for outcome in outcomes) - plugins, 0.0)
     slowest = max(calls, key=lambda call: call.seconds, default=None)
@@ -88,15 +88,15 @@ def _entry(outcome: AttachmentResult, plugin_seconds: float, log: StderrLog | No
 
 def _before(outcome: AttachmentResult) -> str:
     reason = f", but {outcome.reason}" if outcome.reason else ""
-    return f"attached{_lasting(outcome.before.restoration)}{reason}" if outcome.before else "absent"
+    return f"attached{_restoration_text(outcome.before.restoration)}{reason}" if outcome.before else "absent"
 
 
 def _after(outcome: AttachmentResult) -> str:
     anew = " anew" if outcome.before and (outcome.touched or outcome.action is Action.RECREATED) else ""
-    return f"attached{anew}{_lasting(outcome.after.restoration)}" if outcome.after else "absent"
+    return f"attached{anew}{_restoration_text(outcome.after.restoration)}" if outcome.after else "absent"
 
 
-def _lasting(restoration: Restoration | None) -> str:
+def _restoration_text(restoration: Restoration | None) -> str:
     if restoration is None:
         return ""
     return f", after a reboot too (by {':'.join(restoration.plugin_dirs)}, {restoration.timeout:g} s)"

@@ -20,12 +20,12 @@ CONTINUATION_KEY: t.Final = "_controller"
 
 
 def complete_result(parts: t.Mapping[str, t.Any], *, predicted: bool) -> JsonObject:
-    """Return the whole result of the module `attachments`, with what follows from the parts.
+    """Return the complete result of the module `attachments`, derived from its parts.
 
     Args:
-        parts: ``attachments``, ``timing`` and ``diff``; where there is something for a reboot to have, ``files``, or
-            the ``error`` that kept it from being had.
-        predicted: Whether they are of check mode.
+        parts: ``attachments``, ``timing`` and ``diff``. Where attachments are restored at boot, also ``files``, or the
+            ``error`` that prevented them.
+        predicted: Whether the parts are of check mode.
     """
     entries = parts["attachments"]
     return {
@@ -45,12 +45,12 @@ def _message(parts: t.Mapping[str, t.Any], predicted: bool) -> str:
         first += f"; files for a reboot: {summarize_actions((file['action'] for file in files), foretold=predicted)}"
     failures = [_failure(entry) for entry in entries if entry["action"] == "failed"]
     if "error" in parts:
-        failures.append(f"what is needed after a reboot is not all there: {CniError(**parts['error'])}")
+        failures.append(f"the files for a reboot are incomplete: {CniError(**parts['error'])}")
     return "\n".join([first, *failures])
 
 
 def _took(timing: t.Mapping[str, t.Any]) -> str:
-    """Say where the time went, if plugins were run."""
+    """Return the time spent as text, or an empty string if no plugin was run."""
     if timing["slowest"] is None:
         return ""
     workers = f", summed over {timing['workers']} workers" if timing["workers"] > 1 else ""

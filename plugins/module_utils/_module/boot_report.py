@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 
 
 def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[AttachmentResult], parts: dict[str, t.Any]) -> None:
-    """Have what the next boot needs, and put it into the module's result: what was done to attachments stays told."""
+    """Write the files for restoration at boot, and add them to the result; an error keeps the results of attachments."""
     try:
         cache_dir, timeout = module.params["cache_dir"], module.params["timeout"]
         changes, warnings = prepare(
@@ -42,7 +42,7 @@ def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[AttachmentResult], 
 
 
 def _diff(change: FileChange) -> dict[str, t.Any]:
-    """A program says nothing to a reader, its digest whether it is another one."""
+    """Return the diff of a file; that of the program shows its digest instead of its content."""
     if not systemd_unit.is_program(change.path):
         return file_diff(change)
     before, after = (f"SHA-256 {sha256(content)}\n" if content else "" for content in (change.before, change.after))

@@ -150,7 +150,9 @@ def test_check_mode_predicts_attachments_of_a_changed_network(node: EngineNode, 
     predicted = project.run(PROVISION, "--check", **variables).succeeded()
     attached = predicted["Attach the network namespaces"].require_unchanged_node()
     assert attached.actions() == {"red": "recreated", "blue": "recreated"}
-    assert "2 attachments would be cut off and made anew: red (eth0), blue (eth0)" in str(attached.warnings)
+    assert "2 attachments would lose the network for a short time and be recreated: red (eth0), blue (eth0)" in str(
+        attached.warnings
+    )
     done = project.run(PROVISION, **variables).succeeded()
     assert _plans(done, *CONCERNS) == _plans(predicted, *CONCERNS)
 

@@ -72,7 +72,10 @@ def test_check_mode_names_the_attachments_that_a_changed_network_cuts_off(node: 
         arguments: Json = {"attachments": items, "planned_conflists": planned.result["conflists"]}
         predicted = node.run("attachments", **arguments, _ansible_check_mode=True).succeeded()
         said = "\n".join(map(str, predicted.result["warnings"]))
-        assert "network net: 2 attachments would be cut off and made anew: blue (eth0), red (eth0); " in said
+        assert (
+            "network net: 2 attachments would lose the network for a short time and be recreated: blue (eth0), red (eth0); "
+            in said
+        )
         assert "attachments that are not listed keep its earlier configuration: green (eth0)" in said
         assert [entry["action"] for entry in node.attach(*items)] == ["checked", "checked"]
         written = _write(node, changed).succeeded()

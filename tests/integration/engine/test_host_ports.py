@@ -149,8 +149,8 @@ def test_a_port_of_another_attachment_is_refused_until_its_removal(
 
 def test_a_port_is_not_mapped_twice_by_one_task(node: EngineNode, red: Namespace, item: Json) -> None:
     first, second = node.refusals([item, mapping(red)])
-    assert "host port 8080/tcp is wanted for the attachment of red (eth0) to network net as well" in first["text"]
-    assert "host port 8080/tcp is wanted for the attachment of blue (eth0) to network net as well" in second["text"]
+    assert "host port 8080/tcp is requested for the attachment of red (eth0) to network net as well" in first["text"]
+    assert "host port 8080/tcp is requested for the attachment of blue (eth0) to network net as well" in second["text"]
 
 
 def test_ports_can_be_swapped_in_one_task(node: EngineNode, blue: Namespace, red: Namespace, item: Json) -> None:

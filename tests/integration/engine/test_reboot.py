@@ -121,7 +121,7 @@ def test_an_address_that_was_allocated_since_is_replaced(clean: EngineNode) -> N
     node.attach(item())
     pathlib.Path("/var/lib/cni/networks/net/10.1.0.2").write_text("other\r\neth0", encoding="ascii")
     with rebooted():
-        told = "recreated: the attachment of blue (eth0) to network net, 10.1.0.3, which was 10.1.0.2 before\n"
+        told = "recreated: the attachment of blue (eth0) to network net, 10.1.0.3, instead of 10.1.0.2\n"
         assert boot() == told
         assert node.leases("net") == ["10.1.0.2", "10.1.0.3"]
         assert interface_addresses("blue") == ["10.1.0.3/16"]

@@ -211,8 +211,8 @@ def test_a_link_whose_name_is_taken_is_not_recreated(node: EngineNode, blue: Nam
     _do(blue, DEEDS["renamed and put in the place of"])
     node.refusal(
         item,
-        "its interface is called foo now, and another interface of /run/netns/blue is called eth0",
-        "give that one another name or remove it, then run again",
+        "its interface is now named foo, and another interface in /run/netns/blue is named eth0",
+        "rename or remove that one, then run again",
         _ansible_check_mode=check_mode,
     )
     assert node.leases("net") == ["10.1.0.2"]
@@ -222,7 +222,7 @@ def test_a_link_whose_name_is_taken_is_not_recreated(node: EngineNode, blue: Nam
 def test_a_node_device_whose_name_is_taken_is_not_lost(node: EngineNode, blue: Namespace, check_mode: bool) -> None:
     item = _attached(node, blue, "host-device")
     _do(blue, DEEDS["renamed and put in the place of"])
-    node.refusal({**item, "state": "absent"}, "its interface is called foo now", _ansible_check_mode=check_mode)
+    node.refusal({**item, "state": "absent"}, "its interface is now named foo", _ansible_check_mode=check_mode)
     _do(blue, ["ip link delete eth0"])
     node.detach(item)
     assert (set(links(blue.name)), node.leases("net"), reference_networks.UPLINK in links()) == ({"lo"}, [], True)

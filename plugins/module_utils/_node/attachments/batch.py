@@ -23,7 +23,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 )
 
 
-def unlisted(runtime: Runtime, listed: t.Iterable[DesiredAttachment]) -> tuple[list[DesiredAttachment], list[CniError]]:
+def find_unlisted(
+    runtime: Runtime, listed: t.Iterable[DesiredAttachment]
+) -> tuple[list[DesiredAttachment], list[CniError]]:
     """Return what this collection has attached, or begun to attach, and the task does not list, to be removed.
 
     Returns:
@@ -104,4 +106,4 @@ def _removed_at(results: t.Iterable[AttachmentResult], ifname: str) -> Attachmen
     return next((result for result in removed if result.attachment.ifname == ifname), None)
 
 
-__all__ = ("reconcile_all", "unlisted")
+__all__ = ("find_unlisted", "reconcile_all")

@@ -29,10 +29,10 @@ def require_interface_free(state: RecordedState, network: NetworkConfiguration, 
     if other is not None:
         begun = f", whose {other.command} was not completed" if other.command else ""
         what = f"{attachment}: it is the interface of the {other.attachment}{begun}"
-        raise _taken(what, "or remove that one first")
+        raise _conflict(what, "or remove that one first")
     if network.plugins[0].type in MAKE_INTERFACES and rtnetlink.link(attachment.ifname, attachment.netns):
         what = f"{attachment}: {attachment.netns} already has an interface of that name, and no record of it"
-        raise _taken(what, "or remove the interface if it is not in use")
+        raise _conflict(what, "or remove the interface if it is not in use")
 
 
 def find_interface_conflict(state: RecordedState, attachment: Attachment) -> Record | None:
@@ -47,7 +47,7 @@ def find_interface_conflict(state: RecordedState, attachment: Attachment) -> Rec
     return None
 
 
-def _taken(what: str, otherwise: str) -> CniError:
+def _conflict(what: str, otherwise: str) -> CniError:
     return CniError(Code.INVALID_ENVIRONMENT, what, f"give the attachment an ifname of its own, {otherwise}")
 
 

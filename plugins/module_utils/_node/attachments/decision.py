@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""What has to be done about one attachment, decided from facts alone: nothing is read, run or written here."""
+"""Decide what has to be done about one attachment, from facts alone: nothing is read, run or written here."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NO_EVIDENCE: t.Final = (Code.INCOMPATIBLE_VERSION, Code.IO_FAILURE, Code.TRY_AG
 
 
 class Step(enum.Enum):
-    """What has to be done about an attachment."""
+    """A kind of work on an attachment."""
 
     KEEP = "keep"
     CHECK = "check"
@@ -49,7 +49,7 @@ class Step(enum.Enum):
 
 
 class CheckReport(t.NamedTuple):
-    """What an examination of an attachment found.
+    """Findings of an examination of an attachment.
 
     Attributes:
         examined: Whether the kernel was compared or a plugin was asked.
@@ -65,7 +65,7 @@ class CheckReport(t.NamedTuple):
 
 
 class Recorded(t.NamedTuple):
-    """What is known of an attachment.
+    """Facts about an attachment: its record, and its network namespace as it is now.
 
     Attributes:
         record: Its record, or the intent of an operation that was not completed.
@@ -95,13 +95,13 @@ class Recorded(t.NamedTuple):
 
     @property
     def is_in_place(self) -> bool:
-        """Whether the attachment is complete, not being deleted, and its network namespace exists."""
+        """Return whether the attachment is complete, not being deleted, and its network namespace exists."""
         record = self.record
         return record is not None and record.result is not None and not record.command and not self.netns_change
 
 
 class Decision(t.NamedTuple):
-    """What has to be done about an attachment, and why.
+    """A step to take for an attachment, and the reason.
 
     Attributes:
         record: The record to keep, examine or delete.

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import netns_for_delete
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, saved_values
 
-# What a configuration has to have, so that a DEL without a network namespace leaves rules of nftables.
+# Keys of a configuration with which a DEL without a network namespace leaks nftables rules.
 _MASQUERADES: t.Final = "ipMasq"
 _CHECKS_MACS: t.Final = "macspoofchk"
 
@@ -27,10 +27,10 @@ _Removal = tuple[str, t.Callable[[], None]]
 
 
 def remove_del_leaks(record: Record, records: RecordStore) -> None:
-    """Remove what the reference plugins' DEL leaves behind where the network namespace is lost.
+    """Remove what the reference plugins' DEL leaks where the network namespace is gone.
 
-    bridge and ptp (1.9.1 and before) run nothing but their IPAM plugin then, so rules of nftables stay. tuning keeps the
-    file with the values that it could not put back.
+    bridge and ptp (1.9.1 and before) run only their IPAM plugin then, and leak nftables rules. tuning keeps the file with
+    the values that it could not restore.
 
     Raises:
         CniError: Something cannot be read or removed.
@@ -40,15 +40,15 @@ def remove_del_leaks(record: Record, records: RecordStore) -> None:
         return
     leaks = list(_saved_values(record, network))
     if not netns_for_delete(record):
-        leaks += [*_masquerading(record, network), *_spoof_checks(record, network)]
-    claimed = _claimed_by_others(record, records) if leaks else set()
+        leaks += [*_masquerade_rules(record, network), *_spoof_checks(record, network)]
+    owned = _owners_of_others(record, records) if leaks else set()
     for name, remove in leaks:
-        if claimed is not None and name not in claimed:
+        if owned is not None and name not in owned:
             remove()
 
 
 def _network(record: Record) -> NetworkConfiguration | None:
-    """Return the recorded configuration, or None where nothing in it leaves anything behind."""
+    """Return the recorded configuration, or None where none of its plugins leaks anything."""
     words = (_MASQUERADES, _CHECKS_MACS, saved_values.PLUGIN)
     if not any(word.encode() in record.config for word in words):
         return None
@@ -66,7 +66,7 @@ def _saved_values(record: Record, network: NetworkConfiguration) -> t.Iterator[_
             yield file.owner, file.remove
 
 
-def _masquerading(record: Record, network: NetworkConfiguration) -> t.Iterator[_Removal]:
+def _masquerade_rules(record: Record, network: NetworkConfiguration) -> t.Iterator[_Removal]:
     if not _has(network, _MASQUERADES):
         return
     from ansible_collections.cni.node.plugins.module_utils._linux import nftables
@@ -77,7 +77,7 @@ def _masquerading(record: Record, network: NetworkConfiguration) -> t.Iterator[_
     except CniError:
         if any(plugin.keys.get("ipMasqBackend") == "nftables" for plugin in network.plugins):
             raise
-        return  # a node whose rules are those of iptables may have a tool that fails
+        return  # nft may fail on a node that uses iptables
     for rule in rules:
         if rule.comment.partition(",")[0] == instance:
             yield instance, functools.partial(nftables.remove, rule)
@@ -98,11 +98,11 @@ def _has(network: NetworkConfiguration, key: str) -> bool:
     return any(plugin.keys.get(key) is True for plugin in network.plugins)
 
 
-def _claimed_by_others(record: Record, records: RecordStore) -> set[str] | None:
-    """Return what the rules and files of all other attachments are called, or None where a record cannot be read."""
+def _owners_of_others(record: Record, records: RecordStore) -> set[str] | None:
+    """Return the owners of the rules and files of all other attachments, or None where a record cannot be read."""
     others, broken = AllRecords(records).read_all_except(record)
     if broken:
-        return None  # the module gc keeps what is left, and says why
+        return None  # the module gc reports what is kept
     keys = [other.attachment.key for other in others]
     found = {firewall_names.instance(*key) for key in keys} | {firewall_names.spoof_owner(*key[1:]) for key in keys}
     return found | {saved_values.owner(*key[1:]) for key in keys}

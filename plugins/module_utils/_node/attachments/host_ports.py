@@ -33,10 +33,10 @@ _INSTEAD: t.Final = "choose another hostPort, or a hostIP that is not in use"
 
 
 class Mapping(t.NamedTuple):
-    """A port of the node that leads to a port of a container.
+    """A port of the node that is mapped to a port of a container.
 
     Attributes:
-        addresses: Those of the node that it is for; an unspecified one for all of its family.
+        addresses: The node's addresses that it applies to; an unspecified one stands for all of its family.
     """
 
     protocol: str
@@ -48,7 +48,7 @@ class Mapping(t.NamedTuple):
         return f"host port {self.port}/{self.protocol}"
 
     def overlaps(self, addresses: t.Iterable[Address]) -> bool:
-        """Return whether something may come in for both, where the port is the same."""
+        """Return whether the same address may match both, given that the port is the same."""
         return any(_is_for_both(mine, other) for mine in self.addresses for other in addresses)
 
 
@@ -56,8 +56,8 @@ class _Holder(t.NamedTuple):
     """A mapping of another attachment.
 
     Attributes:
-        what: Of whom, in an error.
-        advice: How else the port becomes free.
+        what: The holder, as an error names it.
+        advice: Another way to free the port.
     """
 
     mapping: Mapping
@@ -67,13 +67,13 @@ class _Holder(t.NamedTuple):
 
 
 class HostPorts:
-    """The ports of the node that processes and attachments have, as they are when it is made."""
+    """The ports of the node that processes and attachments use, read once."""
 
     def __init__(self, runtime: Runtime, networks: ConfDir, listed: t.Sequence[DesiredAttachment]) -> None:
         """
         Args:
-            listed: What one task wants: the ports of these attachments are taken from here, whatever is recorded, so that
-                what it removes or changes frees its port.
+            listed: The attachments of the task. Their ports are those listed, not those recorded, so that the ports of
+                attachments that the task removes or changes count as free.
         """
         keys = {one.attachment.key for one in listed}
         # By protocol and port, for there may be as many as there are attachments.
@@ -81,22 +81,22 @@ class HostPorts:
         for listener in listeners.listeners():
             self._listeners.setdefault((listener.protocol, listener.port), []).append(listener)
         self._holders: dict[tuple[str, int], list[_Holder]] = {}
-        for holder in (*_recorded(runtime, keys), *_wanted(networks, listed)):
+        for holder in (*_holders_of_records(runtime, keys), *_holders_of_request(networks, listed)):
             self._holders.setdefault(holder.mapping[:2], []).append(holder)
 
     def find_conflicts(
         self, network: NetworkConfiguration, attachment: Attachment, record: Record | None
     ) -> tuple[CniError | None, CniError | None]:
-        """Return which ports of an attachment other attachments map, and on which a process listens.
+        """Return an error for ports that other attachments map, and one for ports on which a process listens.
 
         Args:
-            record: What there is of the attachment. The ports it has mapped already are its own, whoever uses them.
+            record: The attachment's record. The ports that it maps already are no conflict.
         """
         own = {one[:3] for one in _mappings(record.attachment)} if record and _has_mapped_ports(record) else set()
         new = [one for one in _mappings(attachment) if one[:3] not in own] if _maps_ports(network) else []
-        return self._mapped(new, attachment), self._in_use(new, attachment)
+        return self._mapped_conflict(new, attachment), self._listener_conflict(new, attachment)
 
-    def _mapped(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
+    def _mapped_conflict(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
         found = [
             (one, holder)
             for one in new
@@ -109,12 +109,12 @@ class HostPorts:
         advice = ", or ".join(dict.fromkeys([_INSTEAD, *(holder.advice for dummy, holder in found)]))
         return CniError(Code.INVALID_ENVIRONMENT, f"{attachment}: {what}", advice)
 
-    def _in_use(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
+    def _listener_conflict(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
         found = [(one, other) for one in new for other in self._listeners.get(one[:2], ()) if _is_used(one, other)]
         if not found:
             return None
         what = "; ".join(dict.fromkeys(f"{one} is in use: {_process(listener)}" for one, listener in found))
-        advice = "what comes in for it would go to the container, and nothing would reach the process any more"
+        advice = "new connections would go to the container instead of the process"
         return CniError(
             Code.INVALID_ENVIRONMENT,
             f"{attachment}: {what}",
@@ -122,7 +122,7 @@ class HostPorts:
         )
 
 
-def _recorded(runtime: Runtime, listed: t.Container[Key]) -> t.Iterator[_Holder]:
+def _holders_of_records(runtime: Runtime, listed: t.Container[Key]) -> t.Iterator[_Holder]:
     found: dict[Key, Record] = {}
     for store in (runtime.intents, runtime.records):
         records, dummy = store.read_containing(f'"{CAPABILITY}"')
@@ -131,22 +131,24 @@ def _recorded(runtime: Runtime, listed: t.Container[Key]) -> t.Iterator[_Holder]
         if key not in listed and _holds_ports(record):
             attachment = record.attachment
             is_gone = attachment.netns and not netns_identity(attachment.netns)
-            gone = "; its network namespace is gone and its rules are still there" if is_gone else ""
+            gone = "; its network namespace is gone, but its rules still exist" if is_gone else ""
             for mapping in _mappings(attachment, record.addresses):
                 yield _Holder(mapping, attachment, f"mapped by the {attachment}{gone}", "remove that attachment first")
 
 
-def _wanted(networks: ConfDir, listed: t.Iterable[DesiredAttachment]) -> t.Iterator[_Holder]:
+def _holders_of_request(networks: ConfDir, listed: t.Iterable[DesiredAttachment]) -> t.Iterator[_Holder]:
     for one in listed:
         attachment = one.attachment
         network = networks.networks.get(attachment.network)
         if one.present and network is not None and _maps_ports(network):
             for mapping in _mappings(attachment):
-                yield _Holder(mapping, attachment, f"wanted for the {attachment} as well", "give up one of them")
+                yield _Holder(
+                    mapping, attachment, f"requested for the {attachment} as well", "remove one of the two mappings"
+                )
 
 
 def _holds_ports(record: Record) -> bool:
-    """Return whether the rules of a recorded attachment may be there: they stay until DEL, or until the node is booted."""
+    """Return whether the rules of a recorded attachment may exist: they last until DEL, or until the node reboots."""
     if not _has_mapped_ports(record):
         return False
     if record.netns_identity:
@@ -158,7 +160,7 @@ def _holds_ports(record: Record) -> bool:
 def _has_mapped_ports(record: Record) -> bool:
     try:
         return _maps_ports(record.network())
-    except CniError:  # the record's own run tells what is wrong with it
+    except CniError:  # reported when that attachment is reconciled
         return False
 
 
@@ -167,10 +169,10 @@ def _maps_ports(network: NetworkConfiguration) -> bool:
 
 
 def _mappings(attachment: Attachment, addresses: t.Iterable[str] = ()) -> list[Mapping]:
-    """Return the mappings of an attachment that can be read; another runtime's may have keys in any case.
+    """Return the valid mappings of an attachment; other runtimes may write the keys in upper or lower case.
 
     Args:
-        addresses: The container's, where they are known; there is no mapping for a family that it has not.
+        addresses: The container's addresses, if known; families without an address are not mapped.
     """
     given = normalize_capability_args({CAPABILITY: attachment.capability_args.get(CAPABILITY)})[CAPABILITY]
     families = {ipaddress.ip_interface(address).version for address in addresses}
@@ -200,7 +202,7 @@ def _conflict(mapping: Mapping, attachment: Attachment, holder: _Holder) -> bool
     other = holder.mapping
     if attachment.key == holder.attachment.key or not mapping.overlaps(other.addresses):
         return False
-    # By any of its networks, a container is reached at the same port.
+    # The same port of the same container is no conflict, whichever network leads to it.
     same = (attachment.container_id, mapping.container_port) == (holder.attachment.container_id, other.container_port)
     return not same
 

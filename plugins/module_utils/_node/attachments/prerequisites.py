@@ -39,7 +39,7 @@ class Prerequisites:
     _ports: HostPorts | None = None
     _reading_ports: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
-    def looked_up(self, replacement: DesiredAttachment) -> DesiredAttachment:
+    def look_up_replacement(self, replacement: DesiredAttachment) -> DesiredAttachment:
         """Return what replaces another attachment with its network; None as its network only in a dry run.
 
         Raises:

@@ -76,7 +76,7 @@ class Reconciler:
             if self._runtime.intents.may_have(desired.attachment.require_valid().key):
                 return None
             recorded = self._state.read(desired, locked=False)
-            decision = decide(recorded, self._looked_up(desired), self._policy)
+            decision = decide(recorded, self._with_network(desired), self._policy)
             if decision.updates_record:
                 return None
             if decision.step is Step.CHECK and decision.record:
@@ -86,7 +86,7 @@ class Reconciler:
                 return None
         except Exception:  # reconcile() reports what is wrong
             return None
-        return dataclasses.replace(_kept(desired, recorded, decision), seconds=time.monotonic() - started)
+        return dataclasses.replace(_unchanged_result(desired, recorded, decision), seconds=time.monotonic() - started)
 
     def reconcile(self, desired: DesiredAttachment, replacement: DesiredAttachment | None = None) -> AttachmentResult:
         """Bring an attachment to its desired state; an error is part of the result.
@@ -120,7 +120,7 @@ class Reconciler:
 
     def _valid(self, desired: DesiredAttachment) -> DesiredAttachment:
         self._require_valid(desired)
-        return self._looked_up(desired)
+        return self._with_network(desired)
 
     def _require_valid(self, desired: DesiredAttachment) -> None:
         if desired.problem is not None:
@@ -128,14 +128,14 @@ class Reconciler:
         self._runtime.records.check_key(desired.attachment.require_valid().key)
 
     def _reconcile(self, desired: DesiredAttachment, replacement: DesiredAttachment | None) -> AttachmentResult:
-        desired = self._looked_up(desired)
+        desired = self._with_network(desired)
         recorded = self._state.read(desired, locked=not self._policy.dry_run)
         decision = decide(recorded, desired, self._policy)
         if decision.step is Step.CHECK and decision.record:
             recorded = recorded._replace(check=self._checker.check_existing(decision.record))
             decision = decide(recorded, desired, self._policy)
         if decision.step is Step.KEEP and not decision.updates_record:
-            return _kept(desired, recorded, decision)
+            return _unchanged_result(desired, recorded, decision)
         return self._carry_out(desired, recorded, decision, replacement)
 
     def _carry_out(
@@ -160,7 +160,7 @@ class Reconciler:
         execution = self._execution or Execution
         return execution(tools, self._checker, desired, recorded, decision).carry_out(replacement)
 
-    def _looked_up(self, desired: DesiredAttachment) -> DesiredAttachment:
+    def _with_network(self, desired: DesiredAttachment) -> DesiredAttachment:
         """Return the desired attachment with its network's configuration, or with what is wrong or missing."""
         if not desired.present:
             return desired
@@ -183,7 +183,7 @@ class Reconciler:
         return network
 
 
-def _kept(desired: DesiredAttachment, recorded: Recorded, decision: Decision) -> AttachmentResult:
+def _unchanged_result(desired: DesiredAttachment, recorded: Recorded, decision: Decision) -> AttachmentResult:
     """Return the result of an attachment that is not changed."""
     return AttachmentResult(
         desired.attachment,

@@ -5,10 +5,10 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""The link that ADD has made, found by what the record tells of it, so that DEL removes that one and no other.
+"""Find the link that ADD made by its record, so that DEL removes that link and no other.
 
-Plugins go by the interface's name, which whoever may change a container's links can give to another one. DEL "succeeds"
-then, and the address is free while the link still has it.
+Plugins find a link by the interface's name, which a process in the container can give to another link. DEL "succeeds"
+then, and the address is free although the link still has it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtne
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 
 _PAIR: t.Final = "veth"
-# What each plugin makes, and its DEL removes.
+# The kind of link that each plugin makes and its DEL removes.
 _KINDS: t.Final[t.Mapping[str, str]] = {
     "bridge": _PAIR,
     "dummy": "dummy",
@@ -37,22 +37,22 @@ _KINDS: t.Final[t.Mapping[str, str]] = {
     "tap": "tun",
     "vlan": "vlan",
 }
-# Its link is a device of the node, of any kind, and is given back.
+# This plugin's link is a device of the node, of any kind, and is returned to the node.
 _LENDS_A_DEVICE: t.Final = "host-device"
-# How the reference plugins call the node's end of a pair.
+# The name that the reference plugins give to the node's end of a veth pair.
 _HOST_END: t.Final = re.compile(r"veth[0-9a-f]{8}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Preparation:
-    """What is to be done before DEL.
+    """Changes of links before DEL.
 
     Attributes:
-        record: What DEL is to be run with; without a namespace where another link has the name there.
-        path: The namespace of the link.
-        renamed: The link that is to get its recorded name back.
-        removed: The link that is to be removed in the namespace.
-        removed_host_end: The node's end that is to be removed: the other one is elsewhere.
+        record: The record to run DEL with; it has no network namespace where another link has the name there.
+        path: The network namespace of the link.
+        renamed: The link to rename to its recorded name.
+        removed: The link to remove from the network namespace.
+        removed_host_end: The node's end to remove, where the other end is elsewhere.
     """
 
     record: Record
@@ -62,7 +62,7 @@ class Preparation:
     removed_host_end: Link | None = None
 
     def carry_out(self) -> Record:
-        """Return what DEL is to be run with now.
+        """Change the links; return the record to run DEL with.
 
         Raises:
             CniError: ``IO_FAILURE``.
@@ -79,16 +79,16 @@ class Preparation:
 
 
 def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
-    """Find the link of an attachment; return what is to be done before DEL. Nothing is changed.
+    """Find the link of an attachment; return the changes to make before DEL.
 
     Args:
-        is_name_needed: Whether another link is to be made with the interface's name after that.
+        is_name_needed: Whether another link needs the interface's name afterwards.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT`` where another link has the name, and DEL would remove that one;
-            ``IO_FAILURE`` for a namespace that cannot be looked into.
+            ``IO_FAILURE`` for a network namespace that cannot be read.
     """
-    known = _Known.of(record)
+    known = _RecordedLink.from_record(record)
     path, host_end = netns_for_delete(record), known.host_end()
     if not path or not netns.is_namespace(path):
         return Preparation(record, removed_host_end=host_end)
@@ -104,24 +104,24 @@ def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
     if known.is_foreign or known.is_own(at_name, link, host_end):
         return Preparation(record)
     if is_name_needed or (link is not None and not known.is_removable):
-        raise _taken(record.attachment, link, path)
+        raise _name_conflict(record.attachment, link, path)
     without_netns = dataclasses.replace(record, attachment=record.attachment.with_netns(""))
     return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
 
 
 def remove_host_end(record: Record) -> None:
-    """Remove a pair that DEL has left, because its link got another name meanwhile.
+    """Remove a veth pair that DEL did not find, because its link was renamed meanwhile.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    host_end = _Known.of(record).host_end()
+    host_end = _RecordedLink.from_record(record).host_end()
     if host_end is not None:
         Preparation(record, removed_host_end=host_end).carry_out()
 
 
-class _Known(t.NamedTuple):
-    """What a record tells of its link."""
+class _RecordedLink(t.NamedTuple):
+    """Properties of the link, from the record."""
 
     plugin_type: str = ""
     mac: str = ""
@@ -129,13 +129,13 @@ class _Known(t.NamedTuple):
     host_ends: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, record: Record) -> _Known:
+    def from_record(cls, record: Record) -> _RecordedLink:
         if record.result is None:
             return cls()
         interfaces: t.Sequence[t.Mapping[str, t.Any]] = record.result.keys.get("interfaces") or ()
         plugin_type = record.network().plugins[0].type
         if any(one.get("pciID") or one.get("socketPath") for one in interfaces):
-            return cls(plugin_type)  # a device that a program drives past the kernel
+            return cls(plugin_type)  # a device that a program uses without the kernel
         own = (one for one in interfaces if one.get("name") == record.attachment.ifname and one.get("sandbox"))
         mac = next((str(one.get("mac") or "") for one in own), "")
         on_node = (str(one.get("name")) for one in interfaces if not one.get("sandbox"))
@@ -144,12 +144,12 @@ class _Known(t.NamedTuple):
 
     @property
     def is_foreign(self) -> bool:
-        """Whether it is not known what the plugin makes, and how its DEL finds that."""
+        """Return whether it is unknown what the plugin makes and how its DEL finds it."""
         return not self.is_removable and self.plugin_type != _LENDS_A_DEVICE
 
     @property
     def is_removable(self) -> bool:
-        """Whether DEL would remove the link, and do nothing else with it."""
+        """Return whether DEL removes the link and does nothing else with it."""
         return self.plugin_type in _KINDS
 
     @property
@@ -159,8 +159,8 @@ class _Known(t.NamedTuple):
     def find(self, view: View, host_end: Link | None) -> Link | None:
         """Return the link in a namespace, or None where it is not there.
 
-        The other end of a pair is certain; by its MAC, a link is one of those that may have the same one, such as those
-        of ipvlan; it may have got another MAC, and a record before 0.3.0 has none: then it is known by its address.
+        The other end of a pair identifies it. Several links may have the same MAC, such as those of ipvlan. Where the MAC
+        was changed, or the record has none (before 0.3.0), the address identifies it.
         """
         if host_end is not None:
             return next((link for link in view.links if _is_pair(link, host_end)), None)
@@ -179,7 +179,7 @@ class _Known(t.NamedTuple):
         """Return whether the link that has the name is the attachment's.
 
         Args:
-            link: What `find` has returned. Where that is nothing, the link may have lost its address and its MAC.
+            link: The link that `find` returned. None may mean that the link lost its address and its MAC.
         """
         if link is not None or host_end is not None:
             return link is not None and link.ifindex == at_name.ifindex
@@ -198,12 +198,12 @@ def _is_pair(link: Link, host_end: Link) -> bool:
     return link.kind == _PAIR and (link.peer, host_end.peer) == (host_end.ifindex, link.ifindex)
 
 
-def _taken(attachment: Attachment, link: Link | None, path: str) -> CniError:
-    now = f"is called {printable.line(link.name)} now" if link else "is not there any more"
+def _name_conflict(attachment: Attachment, link: Link | None, path: str) -> CniError:
+    now = f"is now named {printable.line(link.name)}" if link else "no longer exists"
     return CniError(
         Code.INVALID_ENVIRONMENT,
-        f"{attachment}: its interface {now}, and another interface of {path} is called {attachment.ifname}",
-        f"give that one another name or remove it, then run again; DEL goes by the name {attachment.ifname}",
+        f"{attachment}: its interface {now}, and another interface in {path} is named {attachment.ifname}",
+        f"rename or remove that one, then run again; DEL finds the interface by its name, {attachment.ifname}",
     )
 
 

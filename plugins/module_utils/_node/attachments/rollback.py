@@ -26,7 +26,7 @@ Restore = t.Callable[[Record], t.Optional[CniResult]]
 
 
 class RollBack(t.NamedTuple):
-    """What came of a roll-back.
+    """Result of a roll-back.
 
     Attributes:
         error: Why the replacement failed, with what became of the attachment that it was to replace.

@@ -33,17 +33,17 @@ def detach(
     *,
     is_name_needed: bool = False,
 ) -> None:
-    """Run DEL, and once more where its own leftovers were in its way, or something that somebody has taken away.
+    """Run DEL, and again where a leak or something missing made it fail.
 
-    What was begun with values that a plugin refuses can never be ended with them; it is, with those given by now.
-    A link that has got another name is found first: DEL would free its address and leave it.
+    An attachment that was begun with values that a plugin rejects is deleted with the current ones instead. A link that
+    was renamed is found first: DEL would free its address and keep the link.
 
     Args:
-        successor: What is about to be added in its place.
-        is_name_needed: Whether something else is to have the interface's name.
+        successor: The attachment to add in its place.
+        is_name_needed: Whether another attachment needs the interface's name.
 
     Raises:
-        CniError: DEL failed, or a rule that it leaves cannot be removed; another link has the name.
+        CniError: DEL failed, a rule that it leaks cannot be removed, or another link has the name.
     """
     record = prepare(record, is_name_needed=is_name_needed or successor is not None).carry_out()
     try:
@@ -53,19 +53,19 @@ def detach(
             raise
         other = _as_given_now(runtime, networks, record, successor)
         if other == record or not refused_what_it_got(exc):
-            raise _advised(runtime, record, exc) from exc
+            raise _with_advice(runtime, record, exc) from exc
         try:
             _delete(runtime, other, successor)
         except CniError as again:
-            said = f"with what is configured and asked for now, it failed too: {again}"
-            raise _advised(runtime, record, exc.with_detail(said)) from again
+            detail = f"DEL with the current configuration and arguments failed too: {again}"
+            raise _with_advice(runtime, record, exc.with_detail(detail)) from again
 
 
 def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
-    """Remove the pair, the rules and the files that DEL leaves behind; say whether it may succeed now, where it has failed.
+    """Remove the veth pair, rules and files that DEL leaks; return whether a DEL that failed may succeed now.
 
     Raises:
-        CniError: One cannot be removed.
+        CniError: A leak cannot be removed.
     """
     if error is None:
         remove_host_end(record)
@@ -81,7 +81,7 @@ def _delete(runtime: Runtime, record: Record, successor: DesiredAttachment | Non
 
 
 def _as_given_now(runtime: Runtime, networks: ConfDir, record: Record, successor: DesiredAttachment | None) -> Record:
-    """Return what was begun, with the values of its successor, or none, and with today's configuration, if any."""
+    """Return the record with the successor's values, or none, and with the network's current configuration, if any."""
     given = successor.attachment if successor else Attachment(*record.attachment.key)
     attachment = dataclasses.replace(
         record.attachment, args=given.args, capability_args=given.capability_args, config_args=given.config_args
@@ -93,10 +93,10 @@ def _as_given_now(runtime: Runtime, networks: ConfDir, record: Record, successor
     return dataclasses.replace(record, attachment=attachment, config=network.content, version=version)
 
 
-def _advised(runtime: Runtime, record: Record, error: CniError) -> CniError:
+def _with_advice(runtime: Runtime, record: Record, error: CniError) -> CniError:
     path = runtime.intents.path_of(record.attachment.key)
     return error.with_detail(
-        f"{path} says what was begun; where DEL can never succeed, remove what is left, then the file"
+        f"{path} records the operation; if DEL can never succeed, remove what is left of the attachment, then this file"
     )
 
 

@@ -27,7 +27,7 @@ CniResult = t.Mapping[str, t.Any]
 
 
 class Transition:
-    """The steps that a decision takes, in order; `Execution` makes the changes, and `Prediction` predicts them.
+    """Takes the steps of a decision in order; `Execution` makes the changes, and `Prediction` predicts them.
 
     The order of checks and changes stands here only, so that check mode predicts what a run does. What was done until
     something failed becomes part of the one result.
@@ -135,7 +135,7 @@ class Transition:
     def _require_replacement(self, replacement: DesiredAttachment) -> None:
         """Require that what gets the interface's name can be added, before its predecessor is removed."""
         try:
-            replacement = self._prerequisites.looked_up(replacement)
+            replacement = self._prerequisites.look_up_replacement(replacement)
             if replacement.network is not None:
                 self._require_possible(replacement)
                 self._prerequisites.require_free_ports(replacement, None)

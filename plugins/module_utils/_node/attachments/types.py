@@ -35,7 +35,7 @@ class OnDrift(str, enum.Enum):
 
 
 class Action(str, enum.Enum):
-    """What was done to an attachment, as results name it."""
+    """The action of a result."""
 
     ADDED = "added"
     CHECKED = "checked"
@@ -79,7 +79,7 @@ class Policy(t.NamedTuple):
 
     @property
     def checks_existing(self) -> bool:
-        """Whether attachments that this run did not make are examined."""
+        """Return whether attachments that this run did not make are examined."""
         return self.check in (Check.ALWAYS, Check.DRIFT)
 
 
@@ -95,7 +95,7 @@ class AttachmentState(t.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class AttachmentResult:
-    """What was done to one attachment.
+    """Result of one attachment.
 
     Attributes:
         reason: Why something had to be done.

@@ -16,13 +16,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.process import defa
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import resolv_conf
-from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import lasting, restore
+from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import read_restorable, restore
 
 T = t.TypeVar("T")
 
 
 def main(cache_dirs: t.Sequence[str]) -> int:
-    """Restore what is recorded in these directories, and say so, a line each; the status is 0 if nothing failed."""
+    """Restore the attachments recorded in cache directories, and print a line for each; return 0 if none failed."""
     went_well = [_attempt(_restore, path) for path in cache_dirs]
     return 0 if all([*went_well, _attempt(_resolve, cache_dirs)]) else 1
 
@@ -43,7 +43,7 @@ def _restore(cache_dir: str) -> bool:
 
 
 def _resolve(cache_dirs: t.Sequence[str]) -> bool:
-    changes, warnings = resolv_conf.changes(record for path in cache_dirs for record in lasting(path))
+    changes, warnings = resolv_conf.changes(record for path in cache_dirs for record in read_restorable(path))
     for warning in warnings:
         _say(warning)
     for change in changes:
@@ -63,7 +63,7 @@ def _line(outcome: AttachmentResult) -> str:
         [
             f"{outcome.action.value}: the {outcome.attachment}",
             f", {' '.join(has)}" if has else "",
-            f", which was {' '.join(lost)} before" if lost and has else "",
+            f", instead of {' '.join(lost)}" if lost and has else "",
         ]
     )
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import typing as t
 
-# What brings attachments back after a reboot: a program, the unit that runs it, and what makes systemd start that.
+# What restores attachments at boot: a program, the unit that runs it, and the link that enables the unit.
 PROGRAM_NAME: t.Final = "restore.pyz"
 PROGRAM: t.Final = f"/opt/cni.node/{PROGRAM_NAME}"
 UNIT: t.Final = "/etc/systemd/system/cni-node-restore.service"
 LINK: t.Final = "/etc/systemd/system/multi-user.target.wants/cni-node-restore.service"
 
-# Whoever looks at what is to be restored and changes these files holds it; what it guards may not be there yet.
+# Held while these files are compared with the records and changed; the files may not exist yet.
 LOCK: t.Final = "/run/cni-node-restore.lock"
 
-# Below it, a network namespace has its own files of /etc; that is where ``ip netns`` looks for them.
+# Each network namespace has its own files of /etc in a directory below; ``ip netns`` looks for them here.
 NETNS_ETC: t.Final = "/etc/netns"
 
 __all__ = ("LINK", "LOCK", "NETNS_ETC", "PROGRAM", "PROGRAM_NAME", "UNIT")

@@ -28,16 +28,16 @@ _BANNER: t.Final = "# Made by cni.node of the results of this network namespace'
 
 
 def changes(records: t.Iterable[Record], undecided: t.Collection[str] = ()) -> tuple[list[FileChange], list[str]]:
-    """Say what becomes of the ``resolv.conf`` of each network namespace.
+    """Plan the changes of the ``resolv.conf`` of each network namespace.
 
-    A file that somebody else has written, or changed since, is left alone.
+    A file that cni.node did not write, or that was changed since, is kept.
 
     Args:
         records: All attachments that are restored after a reboot.
-        undecided: Paths of network namespaces of which nobody can tell yet.
+        undecided: Paths of network namespaces whose name servers are not known yet.
 
     Returns:
-        What changes, and a warning for each file that is in the way.
+        The changes, and a warning for each file that is kept instead.
     """
     wanted = {_path(name): text for name, text in _texts(records).items() if text}
     there = [_path(name) for name in list_directory(boot_paths.NETNS_ETC) if _is_directory(name)]
@@ -48,7 +48,7 @@ def changes(records: t.Iterable[Record], undecided: t.Collection[str] = ()) -> t
         if change.before is None or _is_ours(change.before):
             found += [change] if change.changed else []
         elif path in wanted:
-            warnings.append(f"{path} is not this collection's, or was changed since: it is left as it is")
+            warnings.append(f"{path} was not written by cni.node, or was changed since; it is kept")
     return found, warnings
 
 
@@ -60,7 +60,7 @@ def carry_out(change: FileChange) -> None:
 
 
 def text(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
-    """Return the lines that the ``dns`` of these CNI results amounts to; of what a plugin says, only what is sound."""
+    """Return the lines of ``resolv.conf`` for the ``dns`` of CNI results; invalid entries are left out."""
     all_dns = [result.get("dns") or {} for result in results]
     search = [name for dns in all_dns for name in (*_words([dns.get("domain")]), *_words(dns.get("search")))]
     options = [option for dns in all_dns for option in _words(dns.get("options"))]
@@ -72,20 +72,20 @@ def text(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
 
 
 def _texts(records: t.Iterable[Record]) -> dict[str, bytes]:
-    """Return the file of each network namespace by its name, in an order that does not depend on how they come."""
+    """Return the file of each network namespace by its name, in an order that does not depend on that of the records."""
     results: dict[str, list[t.Mapping[str, t.Any]]] = {}
     for record in sorted(records, key=lambda one: (one.attachment.ifname, one.attachment.key)):
         if record.result is not None and os.path.dirname(record.attachment.netns) == netns.DIRECTORY:
             results.setdefault(os.path.basename(record.attachment.netns), []).append(record.result.keys)
-    return {name: _signed(text(found).encode()) for name, found in results.items()}
+    return {name: _sign(text(found).encode()) for name, found in results.items()}
 
 
-def _signed(lines: bytes) -> bytes:
+def _sign(lines: bytes) -> bytes:
     return f"{_BANNER}{hashlib.sha256(lines).hexdigest()}\n".encode() + lines if lines else b""
 
 
 def _is_ours(content: bytes) -> bool:
-    return content != b"" and content == _signed(content.partition(b"\n")[2])
+    return content != b"" and content == _sign(content.partition(b"\n")[2])
 
 
 def _path(name: str) -> str:

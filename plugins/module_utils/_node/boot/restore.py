@@ -36,20 +36,20 @@ from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins
 
 
 def restore(cache_dir: str, workers: int) -> tuple[list[AttachmentResult], list[CniError]]:
-    """Make again what is recorded as to be restored, namespaces included; what is there is left alone.
+    """Restore the attachments that are recorded for that, with their network namespaces; those in place are kept.
 
     Returns:
-        What became of each, and what is wrong with each record that cannot be read.
+        The result of each attachment, and an error for each record that cannot be read.
 
     Raises:
-        CniError: ``IO_FAILURE``: the records cannot be had at all.
+        CniError: ``IO_FAILURE``: the records cannot be listed.
     """
-    records, unwanted, broken = _recorded(cache_dir)
+    records, removals, broken = _read_records(cache_dir)
     outcomes: list[AttachmentResult] = []
     for restoration in dict.fromkeys(record.restoration for record in records.values()):
         if restoration is not None:
             wanted = [
-                _wanted(record, key not in unwanted)
+                _desired(record, key not in removals)
                 for key, record in records.items()
                 if record.restoration == restoration
             ]
@@ -57,32 +57,32 @@ def restore(cache_dir: str, workers: int) -> tuple[list[AttachmentResult], list[
     return outcomes, broken
 
 
-def lasting(cache_dir: str) -> list[Record]:
-    """Return what is recorded as to be restored, be it attached, begun or waiting."""
+def read_restorable(cache_dir: str) -> list[Record]:
+    """Return the records and intents of all attachments that are restored at boot."""
     stores = (RecordStore.of_records(cache_dir), RecordStore.of_intents(cache_dir))
     return [record for store in stores for record in store.read_lasting()[0]]
 
 
-def _recorded(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[CniError]]:
-    """Return what is to be restored, and which of it somebody was about to remove for good."""
+def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[CniError]]:
+    """Return the records to restore, the keys of those whose final removal was interrupted, and errors."""
     records, broken = RecordStore.of_records(cache_dir).read_lasting()
     intents, dummy = RecordStore.of_intents(cache_dir).read_all()
-    found = {record.attachment.key: record for record in records}
-    unwanted: set[Key] = set()
+    records_by_key = {record.attachment.key: record for record in records}
+    removals: set[Key] = set()
     for intent in intents:
         key = intent.attachment.key
         if intent.restoration is not None:
-            found.setdefault(key, intent)
-        elif key in found and intent.command == "DEL":
-            unwanted.add(key)
-    return found, unwanted, list(broken.values())
+            records_by_key.setdefault(key, intent)
+        elif key in records_by_key and intent.command == "DEL":
+            removals.add(key)
+    return records_by_key, removals, list(broken.values())
 
 
-def _wanted(record: Record, present: bool) -> DesiredAttachment:
+def _desired(record: Record, present: bool) -> DesiredAttachment:
     if not present or record.restoration is None:
         return DesiredAttachment(record.attachment, present=False)
     has = record.addresses
-    # What an ADD got that was begun and not finished is nobody's old address.
+    # Addresses of an ADD that was not completed are not the attachment's old ones.
     had = (record.restoration.addresses or has) if record.command else (has or record.restoration.addresses)
     try:
         _make_namespace(record.attachment.netns)
@@ -138,7 +138,7 @@ class _AddressRequest(Execution):
     """Runs ADD with a request for the old addresses first, and without it where that fails."""
 
     def _add_repeatedly(self, network: NetworkConfiguration, *, again: bool) -> Result:
-        asking = _asking(network, self._desired)
+        asking = _with_old_addresses(network, self._desired)
         if asking is not None:
             try:
                 return super()._add_repeatedly(asking, again=again)
@@ -149,11 +149,11 @@ class _AddressRequest(Execution):
         return super()._add_repeatedly(network, again=again)
 
 
-def _asking(network: NetworkConfiguration, one: DesiredAttachment) -> NetworkConfiguration | None:
-    """Return the network with a request for the addresses that there were; its content, which is recorded, stays.
+def _with_old_addresses(network: NetworkConfiguration, one: DesiredAttachment) -> NetworkConfiguration | None:
+    """Return the network with a request for the old addresses, or None; its content, which is recorded, is not changed.
 
-    Of the ways to ask host-local, only this takes several addresses and is no business of other plugins. It is none
-    of the attachment's parameters, so DEL and CHECK need not have it.
+    Of the ways to request addresses of host-local, only ``args.cni`` takes several and does not affect other plugins.
+    It is no parameter of the attachment, so DEL and CHECK do not need it.
     """
     had = one.restoration.addresses if one.restoration else ()
     asked = one.attachment
@@ -164,7 +164,7 @@ def _asking(network: NetworkConfiguration, one: DesiredAttachment) -> NetworkCon
 
 
 def _with_request(plugin: PluginConfiguration, network: str, had: t.Iterable[str]) -> PluginConfiguration:
-    """Ask for what is free: bridge cannot live with a first ADD that fails, for it then has a bridge without a MAC."""
+    """Request the addresses that are free: after a failed first ADD, the bridge plugin has a bridge without a MAC."""
     ipam, args = plugin.keys.get("ipam") or {}, plugin.keys.get("args") or {}
     cni = args.get("cni") or {} if isinstance(args, dict) else None
     if plugin.delegated_type != host_local.TYPE or not isinstance(cni, dict) or "ips" in cni:
@@ -175,4 +175,4 @@ def _with_request(plugin: PluginConfiguration, network: str, had: t.Iterable[str
     return dataclasses.replace(plugin, keys={**plugin.keys, "args": asking}) if free else plugin
 
 
-__all__ = ("RecordReconciler", "lasting", "restore")
+__all__ = ("RecordReconciler", "read_restorable", "restore")

@@ -28,17 +28,17 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
 _RUNNING: t.Final = "/run/systemd/system"
 _INSTALLED: t.Final = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 _LIST: t.Final = "# cache_dirs: "
-# Where the program is, if it is not at its usual place.
+# The path of the program, if it is not the default.
 _PROGRAM: t.Final = "# program: "
 _PYTHON: t.Final = "/usr/bin/python3"
 _PLAIN: t.Final = re.compile(r"[A-Za-z0-9_./+-]+")
 
-# No module takes a path with them; a unit of before may list one.
+# Modules refuse paths with control characters; a unit of an earlier release may have one.
 _CONTROL: t.Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
-# Firewalls come before network-pre.target and take rules away as they start; runtimes may want the same addresses.
+# Firewalls start before network-pre.target and flush rules then; container runtimes may request the same addresses.
 _TEXT: t.Final = """\
-# Written by cni.node for the attachments with persist: what is changed here gets lost, so use a drop-in.
+# Written by cni.node for the attachments with persist: changes are overwritten, use a drop-in instead.
 {listed}
 [Unit]
 Description=Restore the CNI attachments of network namespaces
@@ -57,7 +57,7 @@ WantedBy=multi-user.target
 
 
 def require_systemd() -> None:
-    """Refuse a node on which nothing would restore an attachment.
+    """Require systemd, which restores attachments at boot.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``.
@@ -73,19 +73,19 @@ def require_systemd() -> None:
 def cache_dirs() -> list[str]:
     """Return the cache directories that the unit restores from."""
     try:
-        return [str(path) for paths in _noted(_LIST) for path in paths]
-    except TypeError:  # somebody has changed it, and it is about to be written anew
+        return [str(path) for paths in _read_comments(_LIST) for path in paths]
+    except TypeError:  # the unit was edited; it is written again
         return []
 
 
 def program_path() -> str:
-    """Return where the program is, or where it usually is."""
+    """Return the path of the program, or the default path."""
     return next(
-        (path for path in _noted(_PROGRAM) if isinstance(path, str) and os.path.isabs(path)), boot_paths.PROGRAM
+        (path for path in _read_comments(_PROGRAM) if isinstance(path, str) and os.path.isabs(path)), boot_paths.PROGRAM
     )
 
 
-def _noted(key: str) -> list[t.Any]:
+def _read_comments(key: str) -> list[t.Any]:
     """Return the values that comments of the unit have for a key."""
     lines = (durable.read(boot_paths.UNIT) or b"").decode("utf-8", "replace").splitlines()
     try:
@@ -95,10 +95,10 @@ def _noted(key: str) -> list[t.Any]:
 
 
 def changes(directories: t.Sequence[str], program_dir: str | None = None) -> list[FileChange]:
-    """Return what becomes of the program, the unit and its link, in the order in which they are to be carried out.
+    """Plan the changes of the program, the unit and its link, in the order in which to apply them.
 
     Args:
-        program_dir: Where the program is to be; None to leave it where it is.
+        program_dir: Directory of the program; None to leave it where it is.
     """
     before = program_path()
     path = os.path.join(program_dir, boot_paths.PROGRAM_NAME) if program_dir else before
@@ -111,7 +111,7 @@ def changes(directories: t.Sequence[str], program_dir: str | None = None) -> lis
 
 
 def carry_out(changed: t.Sequence[FileChange]) -> None:
-    """Carry out changes, and tell systemd where it runs."""
+    """Apply changes, and reload systemd if it is running."""
     for change in changed:
         if change.path == boot_paths.LINK:
             _apply_link(change)
@@ -134,22 +134,22 @@ def is_program(path: str) -> bool:
 def _unit(directories: t.Sequence[str], path: str) -> str:
     command = [sys.executable or _PYTHON, "-I", path, *directories]
     mounts = [os.path.dirname(path), *directories]
-    noted = "" if path == boot_paths.PROGRAM else f"\n{_PROGRAM}{json.dumps(path)}"
+    comment = "" if path == boot_paths.PROGRAM else f"\n{_PROGRAM}{json.dumps(path)}"
     return _TEXT.format(
-        listed=f"{_LIST}{json.dumps(directories)}{noted}",
-        # It has no escapes for control characters there.
-        mounts=" ".join(_quoted(mount) for mount in mounts if not _CONTROL.search(mount)),
-        command=" ".join(_CONTROL.sub(_escaped, _quoted(word)).replace("$", "$$") for word in command),
+        listed=f"{_LIST}{json.dumps(directories)}{comment}",
+        # RequiresMountsFor= has no escapes for control characters.
+        mounts=" ".join(_quote(mount) for mount in mounts if not _CONTROL.search(mount)),
+        command=" ".join(_CONTROL.sub(_escape, _quote(word)).replace("$", "$$") for word in command),
     )
 
 
-def _quoted(word: str) -> str:
-    """Write a word of a unit's line (systemd.syntax(7))."""
+def _quote(word: str) -> str:
+    """Quote a word of a unit's line (systemd.syntax(7))."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return escaped if _PLAIN.fullmatch(word) else f'"{escaped}"'
 
 
-def _escaped(character: re.Match[str]) -> str:
+def _escape(character: re.Match[str]) -> str:
     return "".join(f"\\x{byte:02x}" for byte in character[0].encode())
 
 

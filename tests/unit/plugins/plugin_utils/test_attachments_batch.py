@@ -77,7 +77,7 @@ def test_what_a_reboot_needs_is_told_by_the_last_call() -> None:
     assert whole["msg"].endswith("; files for a reboot: 1 created")
     failed = make_batch(result(entry("a"), left=[1]), result(entry("b"), error=ERROR)).result()
     assert (failed["failed"], failed["error"]) == (True, ERROR)
-    assert failed["msg"].endswith("\nwhat is needed after a reboot is not all there: no; not at all")
+    assert failed["msg"].endswith("\nthe files for a reboot are incomplete: no; not at all")
 
 
 LOST: dict[str, tuple[Json, Json]] = {

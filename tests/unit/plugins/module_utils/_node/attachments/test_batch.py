@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all, unlisted
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import find_unlisted, reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Check, DesiredAttachment, Policy
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryCall
@@ -155,12 +155,12 @@ def test_what_this_collection_made_and_nobody_wants_is_unwanted(node: FakeNode) 
     del foreign["cni.node"]
     (records / "net-foreign-eth0").write_text(json.dumps(foreign), encoding="utf-8")
     (records / "net-broken-eth0").write_bytes(b"")
-    dropped, unknown = unlisted(node.runtime(), [wanted[0]])
+    dropped, unknown = find_unlisted(node.runtime(), [wanted[0]])
     assert sorted(one.attachment.container_id for one in dropped) == ["begun", "dropped"]
     assert not any(one.present for one in dropped)
     assert ["net-broken-eth0" in str(error) for error in unknown] == [True]
     assert {outcome.action for outcome in node.converge(*dropped)} == {"removed"}
-    assert unlisted(node.runtime(), [wanted[0]])[0] == []
+    assert find_unlisted(node.runtime(), [wanted[0]])[0] == []
     assert (records / "net-foreign-eth0").exists()
 
 

@@ -183,7 +183,7 @@ def test_of_a_plugin_that_is_not_known_only_the_name_is_put_back(kernel: Kernel)
 def test_no_other_link_loses_its_name(kernel: Kernel, plugin: str) -> None:
     kernel.inside = [OURS, _link("eth0", 9, mac=OTHER_MAC)]
     with pytest.raises(
-        CniError, match=r"its interface is called foo now, and another interface of .* is called eth0"
+        CniError, match=r"its interface is now named foo, and another interface in .* is named eth0"
     ) as raised:
         kernel.prepared(plugin, is_name_needed=plugin == "bridge")
     assert raised.value.code == Code.INVALID_ENVIRONMENT

@@ -143,7 +143,7 @@ def test_what_may_have_begun_is_not_ended_with_other_values(make_node: MakeNode)
     error = node.ensure(node.wanted(), present=False).error
     assert error is not None
     assert error.msg.endswith(BUSY.format("DEL"))
-    assert f"{node.intent_file()} says what was begun" in error.details
+    assert f"{node.intent_file()} records the operation" in error.details
     assert node.intent() is not None
 
 
@@ -151,8 +151,8 @@ def test_an_error_says_that_the_values_given_now_are_refused_too(node: FakeNode)
     _spoiled(node)
     node.executor.plugins["b"] = t.cast(t.Any, lambda call: CniError(999, SAID.format(call.command)))
     error = node.ensure(node.wanted()).error
-    assert "with what is configured and asked for now, it failed too: " in str(error)
-    assert f"{node.intent_file()} says what was begun" in str(error)
+    assert "DEL with the current configuration and arguments failed too: " in str(error)
+    assert f"{node.intent_file()} records the operation" in str(error)
 
 
 def test_a_finished_attachment_is_never_ended_with_other_values(node: FakeNode) -> None:

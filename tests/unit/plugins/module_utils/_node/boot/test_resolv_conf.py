@@ -76,7 +76,7 @@ def test_what_somebody_else_has_written_or_changed_is_left(etc: pathlib.Path, co
     path.write_text(content, encoding="ascii")
     changed, (warning,) = settle(record(RED))
     assert (changed, path.read_text(encoding="ascii")) == ({}, content)
-    assert warning.startswith(f"{path} is not this collection's, or was changed since")
+    assert warning.startswith(f"{path} was not written by cni.node, or was changed since")
     assert settle() == ({}, [])
     assert path.exists()
 

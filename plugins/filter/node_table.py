@@ -90,14 +90,14 @@ def node_table(nodes: object, attachments: str = _DRIFTED) -> list[str]:
     if attachments not in (_ALL, _DRIFTED):
         raise AnsibleFilterError(f"node_table: attachments: {attachments!r}; expected: {_ALL} or {_DRIFTED}")
     named = {str(name): facts for name, facts in nodes.items()}
-    table = lines(_HEADINGS, [_checked(name, _row, facts) for name, facts in named.items()])
-    rows = [row for name, facts in named.items() for row in _checked(name, _attachment_rows, facts, attachments)]
+    table = lines(_HEADINGS, [_make_row(name, _row, facts) for name, facts in named.items()])
+    rows = [row for name, facts in named.items() for row in _make_row(name, _attachment_rows, facts, attachments)]
     most = len(rows) if attachments == _ALL else _MOST
     more = [f"and {len(rows) - most} more"] if len(rows) > most else []
     return [*table, "", *lines(_OF_ATTACHMENTS, rows[:most]), *more] if rows else table
 
 
-def _checked(name: str, make: t.Callable[..., _T], *arguments: t.Any) -> _T:
+def _make_row(name: str, make: t.Callable[..., _T], *arguments: t.Any) -> _T:
     try:
         return make(name, *arguments)
     except (AttributeError, KeyError, TypeError) as exc:
@@ -126,7 +126,11 @@ def _plugins(facts: _Facts) -> str:
 
 
 def _drift(facts: _Facts) -> str:
-    there = [one for one in _recorded(facts) if one["netns_state"] in ("present", "unknown") and not one["interrupted"]]
+    there = [
+        one
+        for one in _readable_attachments(facts)
+        if one["netns_state"] in ("present", "unknown") and not one["interrupted"]
+    ]
     unknown = sum(one.get("drift") is None for one in there)
     drifted = sum(bool(one.get("drift")) for one in there)
     counted = [str(drifted or "none")] if len(there) > unknown else []
@@ -134,7 +138,7 @@ def _drift(facts: _Facts) -> str:
 
 
 def _attachment_rows(name: str, facts: _Facts, which: str) -> list[Row]:
-    shown = [one for one in _recorded(facts) if which == _ALL or one.get("drift")]
+    shown = [one for one in _readable_attachments(facts) if which == _ALL or one.get("drift")]
     return [
         (
             name,
@@ -149,7 +153,7 @@ def _attachment_rows(name: str, facts: _Facts, which: str) -> list[Row]:
     ]
 
 
-def _recorded(facts: _Facts) -> list[_Facts]:
+def _readable_attachments(facts: _Facts) -> list[_Facts]:
     return [one for one in facts.get("attachments", ()) if not one.get("error")]
 
 
@@ -165,7 +169,7 @@ def _troubles(facts: _Facts) -> t.Iterator[str]:
         if broken:
             yield f"{quantity(len(broken), kind)} broken"
     for what, count in collections.Counter(
-        trouble for one in _recorded(facts) for trouble in _of_attachment(one)
+        trouble for one in _readable_attachments(facts) for trouble in _of_attachment(one)
     ).items():
         yield f"{count} {what.replace('attachment', plural('attachment', count))}"
 

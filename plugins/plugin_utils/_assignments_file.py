@@ -56,7 +56,7 @@ class AssignmentsFile:
             CniError: ``IO_FAILURE``, ``DECODE_FAILURE`` or ``INVALID_CONFIG``, with the file's name; or what ``assign`` raises.
         """
         kept = self._read().get(name, {})
-        result = self._assigned(assign, kept)
+        result = self._assign(assign, kept)
         if not save or {**kept, **result} == kept:
             return result
         directory, base = os.path.split(self._path)
@@ -66,11 +66,11 @@ class AssignmentsFile:
         with lock.hold_lock(guard, exclusive=True, timeout=_LOCK_TIMEOUT, what=f"the file {self._path}"):
             content = self._read()
             kept = content.get(name, {})
-            result = self._assigned(assign, kept)
+            result = self._assign(assign, kept)
             self._write({**content, name: {**kept, **result}})
         return result
 
-    def _assigned(self, assign: t.Callable[[Assignments], Assignments], kept: Assignments) -> Assignments:
+    def _assign(self, assign: t.Callable[[Assignments], Assignments], kept: Assignments) -> Assignments:
         try:
             return assign(kept)
         except CniError as exc:

@@ -63,7 +63,7 @@ class PlayVariables:
         }
         for name, choices in _choices().items():
             checks[name] = _of_choices(name, choices)
-        return found + [text for name, check in checks.items() for text in self._checked(name, check)]
+        return found + [text for name, check in checks.items() for text in self._check(name, check)]
 
     def collisions(self, hosts: t.Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the errors and the warnings of what networks of several hosts have in common.
@@ -97,24 +97,22 @@ class PlayVariables:
             variables = self._of_host(host)
             if name in variables:
                 try:
-                    values[host] = _evaluated(variables[name])
+                    values[host] = _evaluate(variables[name])
                 except (AnsibleError, jinja2.UndefinedError) as exc:
                     self.unknown[host] = f"{name}: {exc}"
         return values
 
-    def _checked(self, name: str, check: t.Callable[[t.Any], str]) -> list[str]:
+    def _check(self, name: str, check: t.Callable[[t.Any], str]) -> list[str]:
         values = self._values(name, self._play_hosts) or {"": self._given.get(name)}
         by_text: dict[str, list[str]] = {}
         for host, value in values.items():
             by_text.setdefault(check(value), []).append(host)
         return [
-            text if len(hosts) == len(values) else f"{_joined(hosts)}: {text}"
-            for text, hosts in by_text.items()
-            if text
+            text if len(hosts) == len(values) else f"{_join(hosts)}: {text}" for text, hosts in by_text.items() if text
         ]
 
 
-def _evaluated(value: t.Any) -> t.Any:
+def _evaluate(value: t.Any) -> t.Any:
     """Return a value with all that is a template in it evaluated.
 
     Raises:
@@ -123,9 +121,9 @@ def _evaluated(value: t.Any) -> t.Any:
     if isinstance(value, jinja2.Undefined):
         raise AnsibleError("it is not defined")
     if isinstance(value, collections.abc.Mapping):
-        return {str(key): _evaluated(value[key]) for key in value}
+        return {str(key): _evaluate(value[key]) for key in value}
     if isinstance(value, (list, tuple)):
-        return [_evaluated(one) for one in value]
+        return [_evaluate(one) for one in value]
     # Before ansible-core 2.19, what cannot be evaluated stays as it is written.
     if isinstance(value, str) and "{{" in value:
         raise AnsibleError(f"{value!r} cannot be evaluated")
@@ -185,7 +183,7 @@ def _networks(value: t.Any) -> list[t.Any]:
     return [one["config"] for one in _objects(value) or () if one.get("config") and one.get("state") != "absent"]
 
 
-def _joined(hosts: t.Sequence[str]) -> str:
+def _join(hosts: t.Sequence[str]) -> str:
     more = [f"and {len(hosts) - _MOST} more"] if len(hosts) > _MOST else []
     return ", ".join([*hosts[:_MOST], *more])
 

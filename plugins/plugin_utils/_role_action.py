@@ -43,12 +43,12 @@ class RoleAction(ActionBase):
         result: JsonObject = super()._execute_module(*arguments, **keywords)
         if not result.get("failed") or "error" in result or keywords.get("wrap_async"):
             return result
-        refused = self._refused_python(keywords.get("task_vars") or {})
+        refused = self._check_python(keywords.get("task_vars") or {})
         return (
             {"failed": True, "changed": False, "msg": str(refused), "error": refused.as_dict()} if refused else result
         )
 
-    def _refused_python(self, variables: JsonObject) -> CniError | None:
+    def _check_python(self, variables: JsonObject) -> CniError | None:
         interpreter = (self._used_interpreter or "").lstrip("!#").strip()
         if not interpreter:
             return None

@@ -77,7 +77,7 @@ def _decide(module: AnsibleModule, before: _Decision | None = None) -> _Decision
     """Read the directory, plan and check; reuse earlier findings when the directory has not changed since."""
     params = module.params
     mode = _mode(params["mode"])
-    desired = [_desired(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
+    desired = [_to_desired(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
     files = locate(desired, params["conf_dir"])
     plan = make_plan(ConflistDirectory(params["conf_dir"]), files, purge=params["purge"], mode=mode)
     is_same = before is not None and before.plan.planned == plan.planned
@@ -85,7 +85,7 @@ def _decide(module: AnsibleModule, before: _Decision | None = None) -> _Decision
     return _Decision(plan, findings, errors(findings, strict=params["validate"]["strict"]))
 
 
-def _desired(item: t.Mapping[str, t.Any], where: str) -> DesiredConflist:
+def _to_desired(item: t.Mapping[str, t.Any], where: str) -> DesiredConflist:
     if not 0 <= item["priority"] <= 99:
         raise CniError(
             Code.INVALID_CONFIG,

@@ -48,17 +48,17 @@ def require_unneeded(module: AnsibleModule, plugins: t.Collection[str]) -> None:
 def _needs(module: AnsibleModule, plugins: t.Collection[str]) -> Needs:
     params = module.params
     detached = read_removed_attachments(params["planned_attachments"] if module.check_mode else ())
-    return needs(plugins, [*_configured(module), *_given(params)], params["cache_dir"], detached)
+    return needs(plugins, [*_node_networks(module), *_task_networks(params)], params["cache_dir"], detached)
 
 
-def _configured(module: AnsibleModule) -> t.Iterable[NetworkConfiguration]:
+def _node_networks(module: AnsibleModule) -> t.Iterable[NetworkConfiguration]:
     """Return the networks of the node; in check mode, without those that an earlier task would remove."""
     found = conf_dir.load(module.params["conf_dir"])
     planned = module.params["planned_conflists"] if module.check_mode else []
     return with_planned(found, read_planned_files(planned)).networks.values()
 
 
-def _given(params: t.Mapping[str, t.Any]) -> t.Iterator[NetworkConfiguration]:
+def _task_networks(params: t.Mapping[str, t.Any]) -> t.Iterator[NetworkConfiguration]:
     for position, item in enumerate(params["conflists"] if params["state"] != "absent" else ()):
         content = content_of(item, f"conflists[{position}]", json_text.encode)
         if content is not None:

@@ -124,14 +124,14 @@ class Sources:
     def _archive(self, file: t.IO[bytes], checksum: str) -> Source:
         what = self.asked.location
         try:
-            digests = _verified(file, checksum, what)
+            digests = _verify(file, checksum, what)
         except BaseException:
             file.close()
             raise
-        return Source(digests, self.asked.version, functools.partial(_unpacked, file, what))
+        return Source(digests, self.asked.version, functools.partial(_unpack, file, what))
 
 
-def _verified(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
+def _verify(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
     """Return the digests of an archive, its own first."""
     # Most runs find everything in place, and need neither this nor what it imports.
     from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
@@ -141,7 +141,7 @@ def _verified(file: t.IO[bytes], checksum: str, what: str) -> list[str]:
     return [f"sha256:{digest_of_stream(file)}", checksum] if checksum.startswith("sha512:") else [checksum]
 
 
-def _unpacked(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
+def _unpack(file: t.IO[bytes], what: str) -> t.Iterator[tuple[str, bytes]]:
     from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 
     with file:

@@ -137,7 +137,7 @@ def _present(module: AnsibleModule, store: PluginStore, installation: Installati
         )
     except SourceMissing:
         warn(module, [f"{sources.asked.location} is not on the node yet: what it holds cannot be told before"])
-        outcome = _awaited(sources.asked.version, store)
+        outcome = _predict_missing(sources.asked.version, store)
     except SourceNeeded:
         is_open = not module.check_mode or is_to_be_proven(sources.asked.version, [sources.digest])
         what = "content" if is_open else "listing"
@@ -145,7 +145,7 @@ def _present(module: AnsibleModule, store: PluginStore, installation: Installati
     return _report(module, outcome)
 
 
-def _awaited(version: str, store: PluginStore) -> InstallResult:
+def _predict_missing(version: str, store: PluginStore) -> InstallResult:
     current = store.manifest.current
     label = current.label if current else None
     return InstallResult(
@@ -189,9 +189,9 @@ def _report(module: AnsibleModule, outcome: InstallResult) -> JsonObject:
 
 
 def _stays(path: str, aside: str | None) -> str:
-    told = f"{path} is not as it was installed: it stays, as somebody else's"
+    told = f"{path} is not removed, because it is not the file that was installed"
     return (
-        f"{told}; what was set aside for it, {aside}, comes back with the next run once {path} is gone"
+        f"{told}; the file set aside for it, {aside}, is restored by the next run once {path} is gone"
         if aside
         else told
     )
@@ -207,12 +207,12 @@ def _state(outcome: InstallResult, *, after: bool) -> JsonObject:
     if not outcome.changed:
         return {}
     changed = [change for change in outcome.changes if change.changed]
-    plugins = {change.name: _described(change, after) for change in changed}
+    plugins = {change.name: _describe(change, after) for change in changed}
     kept = {"kept": outcome.kept} if after else {}
     return {"version": outcome.version if after else outcome.previous, "plugins": plugins, **kept}
 
 
-def _described(change: PluginChange, after: bool) -> str:
+def _describe(change: PluginChange, after: bool) -> str:
     if after:
         return change.after[:12] or "absent"
     return str(change.before) if change.before else "absent"

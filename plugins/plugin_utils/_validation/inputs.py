@@ -124,7 +124,7 @@ def content_of(network: collections.abc.Mapping[str, t.Any]) -> bytes:
     Raises:
         CniError: ``INVALID_CONFIG``: JSON has no form for it.
     """
-    return to_content(network, _decrypted)
+    return to_content(network, _decrypt)
 
 
 def _source(one: t.Any, name: str) -> Source:
@@ -165,7 +165,7 @@ def _read(path: str) -> bytes:
     return content
 
 
-def _decrypted(value: t.Any) -> str:
+def _decrypt(value: t.Any) -> str:
     """Return what a vault has kept; before ansible-core 2.19 that is no string."""
     text = plain(value)
     if isinstance(text, str):

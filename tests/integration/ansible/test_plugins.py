@@ -132,7 +132,7 @@ def test_a_foreign_plugin_is_refused_adopted_or_backed_up(node: EngineNode, proj
     )
     for name in ("refuse", "refuse, predicted"):
         played[name].require_no_change().require_failure(
-            f"{BIN_DIR} has files that somebody else", "names of plugins: static; ", "force"
+            f"{BIN_DIR} has files with names of plugins", "has not installed: static; ", "force"
         )
     assert actions(played.require_converged("force")) == {
         "loopback": "adopted",

@@ -84,7 +84,7 @@ def findings(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
         before = planned.before.get(network.name)
         was = list(_spans(before)) if before else []
         for span in _spans(network):
-            yield from _taken(span, _inside(own, span.range.first, span.range.last))
+            yield from _find_own_addresses(span, _inside(own, span.range.first, span.range.last))
             overlapping = [other for other in others if other.network.name != network.name and _collide(span, other)]
             yield from _networks(span, overlapping)
             if span.routed:
@@ -160,7 +160,7 @@ def _is_of(place: _Place, spans: t.Sequence[_Span]) -> bool:
     return any(place.link in span.links or (is_host and span.plugin.type == "ptp") for span in spans)
 
 
-def _taken(span: _Span, own: t.Sequence[_Place]) -> t.Iterator[Finding]:
+def _find_own_addresses(span: _Span, own: t.Sequence[_Place]) -> t.Iterator[Finding]:
     for one in own:
         ip = one.destination.network_address
         if ip not in span.gateways and not (span.routed and one.link in span.links):

@@ -35,7 +35,7 @@ def findings(planned: PlannedDirectory) -> t.Iterator[Finding]:
     the name alone, and so does containerd, which reads the first file and no other. None passes hidden files over.
     """
     for network in planned.wanted:
-        yield from _shadowed(planned, network)
+        yield from _find_shadowed(planned, network)
     names = _names(planned)
     read = [name for name in names if name.endswith(conf_dir.ENDINGS)]
     first = read[0] if read else ""
@@ -49,7 +49,7 @@ def findings(planned: PlannedDirectory) -> t.Iterator[Finding]:
         yield from _leftover(planned, name, is_first=name == first)
 
 
-def _shadowed(planned: PlannedDirectory, network: NetworkConfiguration) -> t.Iterator[Finding]:
+def _find_shadowed(planned: PlannedDirectory, network: NetworkConfiguration) -> t.Iterator[Finding]:
     others = [one.source for one in planned.others if one.name == network.name]
     if not others:
         return

@@ -42,7 +42,7 @@ def _on_master(
     network: NetworkConfiguration, plugin: Configured, view: View, *, tolerate_missing: bool
 ) -> t.Iterator[Finding]:
     if plugin.keys.get("master"):
-        yield from _named_master(network, plugin, view, tolerate_missing=tolerate_missing)
+        yield from _check_named_master(network, plugin, view, tolerate_missing=tolerate_missing)
         master = _link(plugin.keys["master"], view)
     elif plugin.type == "vlan" or plugin.place:  # the schema speaks of the one; the other has the link before it
         return
@@ -66,7 +66,7 @@ def _on_master(
         yield _finding("mtu-above-master", network, plugin, "/mtu", message, hint, mtu)
 
 
-def _named_master(
+def _check_named_master(
     network: NetworkConfiguration, plugin: Configured, view: View, *, tolerate_missing: bool
 ) -> t.Iterator[Finding]:
     name = plugin.keys["master"]

@@ -46,7 +46,7 @@ def make_plan(directory: ConflistDirectory, desired: DesiredFiles, *, purge: boo
         CniError: ``INVALID_CONFIG``: a file to remove defines another network. ``IO_FAILURE``.
     """
     written = {file.network.source for file in desired.present}
-    removed = [path for path in dict.fromkeys(_removed(directory, desired, purge)) if path not in written]
+    removed = [path for path in dict.fromkeys(_paths_to_remove(directory, desired, purge)) if path not in written]
     changes = [
         *(
             plan_change(file.network.source, file.content, network=file.network.name, mode=mode)
@@ -68,7 +68,7 @@ def make_plan(directory: ConflistDirectory, desired: DesiredFiles, *, purge: boo
     return ConflistPlan(directory, changes, after, is_needed)
 
 
-def _removed(directory: ConflistDirectory, desired: DesiredFiles, purge: bool) -> t.Iterator[str]:
+def _paths_to_remove(directory: ConflistDirectory, desired: DesiredFiles, purge: bool) -> t.Iterator[str]:
     """Return the files that items name, then own files that are purged or whose network has another file now."""
     written = {file.network.source for file in desired.present}
     names = {absent.network for absent in desired.absent if absent.network and not absent.path}

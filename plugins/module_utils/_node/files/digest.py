@@ -84,12 +84,12 @@ class Digests:
             raise io_error("read", path, exc) from exc
         known = list(self._known.get(path, ()))
         if known[:-1] != identity:
-            known = _taken(path)
+            known = _read_digest(path)
         self.seen[path] = known
         return str(known[-1])
 
 
-def _taken(path: str) -> list[t.Any]:
+def _read_digest(path: str) -> list[t.Any]:
     """Read a file and return its identity with its digest."""
     with open_regular(path) as stream:
         before = _identity(os.fstat(stream.fileno()))

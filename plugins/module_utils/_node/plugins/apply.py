@@ -25,7 +25,7 @@ def apply(changes: t.Sequence[PluginChange], after: Manifest, store: PluginStore
     the old one or the new one, and known to be ours.
 
     Args:
-        after: What the manifest is to be, except for what comes of the changes.
+        after: The new manifest, without the results of the changes.
     """
     staged: dict[str, str] = {}
     directory.clean()
@@ -117,7 +117,7 @@ def _settle(changes: t.Sequence[PluginChange], after: Manifest, store: PluginSto
     after.installed = {name: [digest] for name, digest in stays.items()}
     after.set_aside = {name: file for name, file in after.set_aside.items() if name in kept}
     written = [change.name for change in changes if change.is_ours and change.changed]
-    after.seen = _seen(map(directory.file, stays), map(directory.file, written), directory, store)
+    after.seen = _known_digests(map(directory.file, stays), map(directory.file, written), directory, store)
     store.manifest = after
     if after.releases or after.set_aside:
         store.save()
@@ -126,7 +126,7 @@ def _settle(changes: t.Sequence[PluginChange], after: Manifest, store: PluginSto
         remove_empty(*(path for path in after.made if directory.path.startswith(path)))
 
 
-def _seen(
+def _known_digests(
     installed: t.Iterable[str], written: t.Iterable[str], directory: BinDirectory, store: PluginStore
 ) -> dict[str, list[t.Any]]:
     """Return what need not be read again: plugins as they are on disk now, and the source if it is on the node."""

@@ -44,7 +44,7 @@ class Found(SetAside):
 
     @property
     def is_kept(self) -> bool:
-        """Whether mode, owner and label are those of an installed plugin."""
+        """Return whether mode, owner and label are those of an installed plugin."""
         return (self.mode, self.uid, self.gid, self.is_labelled) == (MODE, os.geteuid(), os.getegid(), True)
 
     def __str__(self) -> str:

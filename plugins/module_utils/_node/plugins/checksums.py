@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 # SHA-256 of cni-plugins-linux-<architecture>-v<version>.tgz, as kubespray has pinned them over the years
-# (cni_binary_checksums of its releases 2.28 to 2.31). What is not here needs a checksum from whoever asks for it.
+# (cni_binary_checksums of its releases 2.28 to 2.31). Other releases need a checksum in the task.
 PINNED: t.Final[dict[str, dict[str, str]]] = {
     "1.9.1": {
         "amd64": "b98f74a0f8522f0a83867178729c1aa70f2158f90c45a2ca8fa791db1c76b303",

@@ -70,7 +70,7 @@ class _Decompressed:
                 raise EOFError("it is cut off")
 
     def _begin(self) -> bool:
-        """Begin the next stream, if there is one; zeros may stand before it."""
+        """Return whether another stream follows, and begin it; skip zeros before it."""
         rest = self._engine.unused_data.lstrip(b"\0")
         while not rest:
             piece = self._stream.read(_CHUNK)

@@ -102,10 +102,10 @@ class Installation:
         Raises:
             CniError: Among others, ``INVALID_CONFIG`` where plugins contradict the version.
         """
-        release = self._kept(digest, version, only)
+        release = self._find_kept(digest, version, only)
         changes = self._plan(release) if release else []
         if release is None or not self._store.has(release, (change.name for change in changes if change.writes)):
-            release = self._taken(fetch(), digest, only)
+            release = self._store_source(fetch(), digest, only)
             changes = self._plan(release)
         current = self._store.manifest.current
         is_step_back = current is not None and current.id == release.id
@@ -145,11 +145,11 @@ class Installation:
             self._store.remove()
         return outcome
 
-    def _kept(self, digest: str, version: str, only: t.Sequence[str] | None) -> Release | None:
+    def _find_kept(self, digest: str, version: str, only: t.Sequence[str] | None) -> Release | None:
         release = self._store.manifest.find(digest)
         if release is None:
             return None
-        selected = _selected(release.names, only)
+        selected = _select(release.names, only)
         if not release.files.keys() >= selected:
             return None
         files = {name: release.files[name] for name in release.files if name in selected}
@@ -165,11 +165,11 @@ class Installation:
             if self._store.has(release, [name]):
                 require_agreeing(version, name, read(self._store.file(release, name)))
 
-    def _taken(self, source: Source, digest: str, only: t.Sequence[str] | None) -> Release:
+    def _store_source(self, source: Source, digest: str, only: t.Sequence[str] | None) -> Release:
         known = self._store.manifest.find(digest)
         version = source.version or (known.version if known else "")
         if source.listing is not None:
-            selected = _selected(source.listing, only)
+            selected = _select(source.listing, only)
             files = {name: digest for name, digest in source.listing.items() if name in selected}
             return Release(source.digests, version, sorted(source.listing), files)
         release = Release(source.digests, version, [], {})
@@ -184,7 +184,7 @@ class Installation:
                 if not self._dry_run:
                     self._store.put(self._store.file(release, name), content)
         _require_identity(release.id, listing)
-        _selected(listing, only)
+        _select(listing, only)
         release.names.extend(sorted(listing))
         return release
 
@@ -223,7 +223,7 @@ def _require_identity(identity: str, listing: t.Mapping[str, str]) -> None:
         )
 
 
-def _selected(names: t.Iterable[str], only: t.Sequence[str] | None) -> set[str]:
+def _select(names: t.Iterable[str], only: t.Sequence[str] | None) -> set[str]:
     known = set(names)
     unknown = sorted(set(only or ()) - known)
     if unknown:

@@ -47,7 +47,7 @@ _MFD_EXEC: t.Final = 0x10
 
 def is_to_be_proven(version: str, digests: t.Iterable[str]) -> bool:
     """Return whether a version names a release of the reference plugins, and no known digest says that it is that one."""
-    return bool(_RELEASE.fullmatch(version)) and not any(_released(digest) == version for digest in digests)
+    return bool(_RELEASE.fullmatch(version)) and not any(_release_of(digest) == version for digest in digests)
 
 
 def require_known(version: str, digest: str) -> None:
@@ -56,7 +56,7 @@ def require_known(version: str, digest: str) -> None:
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    released = _released(digest)
+    released = _release_of(digest)
     if released and _RELEASE.fullmatch(version) and released != version:
         raise _refusal(version, f"the digest of its archive is that of {released}")
 
@@ -90,7 +90,7 @@ def _require_protocol(version: str, name: str, supported: t.Sequence[str]) -> No
     raise _refusal(version, f"its plugin {name} {verb} version {protocol} of the specification, as {since}")
 
 
-def _released(digest: str) -> str:
+def _release_of(digest: str) -> str:
     """Return which release of the reference plugins has an archive of this digest, or an empty string."""
     plain = digest.rpartition("sha256:")[2]
     return next((version for version, digests in PINNED.items() if plain in digests.values()), "")

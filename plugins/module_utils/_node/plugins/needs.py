@@ -44,7 +44,7 @@ def needs(
     found: Needs = {}
     for network in networks:
         _note(found, plugins, network, f"network {network.name} ({network.source})")
-    for record in _recorded(cache_dir):
+    for record in _all_attachments(cache_dir):
         if record.attachment.key not in detached:
             with contextlib.suppress(CniError):
                 _note(found, plugins, record.network(), f"the {record.attachment}")
@@ -74,7 +74,7 @@ def _note(found: Needs, plugins: t.Collection[str], network: NetworkConfiguratio
         known += [who] if who not in known else []
 
 
-def _recorded(cache_dir: str) -> list[Record]:
+def _all_attachments(cache_dir: str) -> list[Record]:
     records, dummy = AllRecords(RecordStore.of_records(cache_dir)).read_all()
     intents, dummy = RecordStore.of_intents(cache_dir).read_all()
     return [*records, *intents]

@@ -39,12 +39,12 @@ class PluginChange:
 
     @property
     def writes(self) -> bool:
-        """Whether the release's content has to be written."""
+        """Return whether the release's content is written."""
         return self.is_ours and (self.before is None or self.before.sha256 != self.after)
 
     @property
     def is_ours(self) -> bool:
-        """Whether an installed plugin is there afterwards."""
+        """Return whether an installed plugin is there afterwards."""
         return bool(self.after) and self.action != "restored"
 
 
@@ -62,7 +62,7 @@ def plan(
     Raises:
         CniError: ``INVALID_CONFIG``: there are such, and ``force`` is not given, or others are set aside already.
     """
-    wanted = [_wanted(name, digest, manifest, found.get(name)) for name, digest in sorted(desired.items())]
+    wanted = [_plan_desired(name, digest, manifest, found.get(name)) for name, digest in sorted(desired.items())]
     displaced = [change for change in wanted if change.displaces and change.action != "adopted"]
     second = [change for change in displaced if _is_second(change, manifest)]
     if second:
@@ -70,10 +70,10 @@ def plan(
     if displaced and not force:
         raise _refusal(displaced, where)
     leaving = sorted({*manifest.installed, *manifest.set_aside} - desired.keys())
-    return wanted + [change for name in leaving for change in _leaving(name, manifest, found.get(name))]
+    return wanted + [change for name in leaving for change in _plan_removal(name, manifest, found.get(name))]
 
 
-def _wanted(name: str, digest: str, manifest: Manifest, before: Found | None) -> PluginChange:
+def _plan_desired(name: str, digest: str, manifest: Manifest, before: Found | None) -> PluginChange:
     ours = manifest.installed.get(name)
     is_right = before is not None and before.sha256 == digest and before.is_kept
     if ours is None and before is not None:
@@ -86,7 +86,7 @@ def _wanted(name: str, digest: str, manifest: Manifest, before: Found | None) ->
     return PluginChange(name, "repaired" if ours == [digest] else "updated", before, digest)
 
 
-def _leaving(name: str, manifest: Manifest, before: Found | None) -> t.Iterator[PluginChange]:
+def _plan_removal(name: str, manifest: Manifest, before: Found | None) -> t.Iterator[PluginChange]:
     aside = manifest.set_aside.get(name)
     ours = before is None or before.sha256 in manifest.installed.get(name, ())
     if not ours and not (aside and before and is_same(before, aside)):
@@ -112,8 +112,8 @@ def _second_refusal(second: t.Sequence[PluginChange], where: str) -> CniError:
     names = ", ".join(change.name for change in second)
     return CniError(
         Code.INVALID_CONFIG,
-        f"{where} has files that somebody else has put there, and for their names others are set aside already: {names}",
-        "leave these out with 'only', or move them away; what is set aside comes back when the plugin is removed",
+        f"{where} has foreign files for which others have already been set aside: {names}",
+        "exclude these plugins with 'only', or move the files away; set-aside files are restored when the plugins are removed",
     )
 
 
@@ -121,8 +121,8 @@ def _refusal(displaced: t.Sequence[PluginChange], where: str) -> CniError:
     names = ", ".join(change.name for change in displaced)
     return CniError(
         Code.INVALID_CONFIG,
-        f"{where} has files that somebody else has put there under the names of plugins: {names}",
-        "leave these out with 'only', or give 'force' to set the files aside; 'state: absent' brings them back",
+        f"{where} has files with names of plugins that this collection has not installed: {names}",
+        "exclude these plugins with 'only', or set 'force' to set the files aside; 'state: absent' restores them",
     )
 
 

@@ -89,21 +89,21 @@ def ask(version: str, source: str, checksum: str, machine: str = "") -> ReleaseR
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    version = _checked_version(version)
+    version = _check_version(version)
     location = source or _UPSTREAM.format(version=version)
     if is_url(location) and location.endswith("/"):
         location += _asset_name(version, machine)
     named = _ASSET.fullmatch(location.rpartition("/")[2])
     if named:
-        version = _agreeing(version, named, location, machine)
-    checksum = _checked(checksum) or (_pinned(named[2], named[1]) if named else "")
-    asked = ReleaseRequest(location, version, checksum, _weighed(version))
+        version = _require_agreement(version, named, location, machine)
+    checksum = _check_checksum(checksum) or (_known_checksum(named[2], named[1]) if named else "")
+    asked = ReleaseRequest(location, version, checksum, _check_flaws(version))
     if asked.is_url and not checksum:
         raise _no_digest(asked, named is not None)
     return asked
 
 
-def _checked_version(version: str) -> str:
+def _check_version(version: str) -> str:
     plain = version.strip()
     plain = plain[1:] if plain[:1] in ("v", "V") else plain
     if plain and not _VERSION.fullmatch(plain):
@@ -111,7 +111,7 @@ def _checked_version(version: str) -> str:
     return plain
 
 
-def _checked(checksum: str) -> str:
+def _check_checksum(checksum: str) -> str:
     plain = checksum.strip().lower()
     if plain and not _CHECKSUM.fullmatch(plain):
         raise CniError(
@@ -136,7 +136,7 @@ def _asset_name(version: str, machine: str) -> str:
     return f"cni-plugins-linux-{architecture}-v{version}.tgz"
 
 
-def _agreeing(version: str, named: re.Match[str], location: str, machine: str) -> str:
+def _require_agreement(version: str, named: re.Match[str], location: str, machine: str) -> str:
     """Return the version that an archive of upstream's has in its name, if that is no contradiction."""
     if version and version != named[2]:
         raise CniError(
@@ -153,12 +153,12 @@ def _agreeing(version: str, named: re.Match[str], location: str, machine: str) -
     return named[2]
 
 
-def _pinned(version: str, architecture: str) -> str:
+def _known_checksum(version: str, architecture: str) -> str:
     digest = PINNED.get(version, {}).get(architecture)
     return f"sha256:{digest}" if digest else ""
 
 
-def _weighed(version: str) -> str:
+def _check_flaws(version: str) -> str:
     """Return a warning about a version, or an empty string; refuse a broken version."""
     flaw = _FLAWS.get(version)
     if flaw is None:

@@ -88,7 +88,7 @@ class TarReader:
         header.size = _size(keys["size"]) if "size" in keys else header.size
         if header.type == tarfile.GNUTYPE_SPARSE or any(key.startswith("GNU.sparse.") for key in keys):
             raise tarfile.ReadError(f"{header.name!r} is sparse; expected: files that are stored whole")
-        self._unread = _padded(header.size) if header.isreg() else 0
+        self._unread = _pad(header.size) if header.isreg() else 0
         return header
 
     def _extension(self, header: tarfile.TarInfo) -> dict[str, str]:
@@ -96,7 +96,7 @@ class TarReader:
         if header.size > _EXTENSION_LIMIT:
             what = f"it has an extension header of {header.size} bytes"
             raise tarfile.ReadError(f"{what}; expected: not more than {_EXTENSION_LIMIT}")
-        content = self._exactly(_padded(header.size))[: header.size]
+        content = self._exactly(_pad(header.size))[: header.size]
         if header.type in _LONG:
             name = content.partition(b"\0")[0].decode("utf-8", "surrogateescape")
             return {"path": name} if header.type == tarfile.GNUTYPE_LONGNAME else {}
@@ -121,7 +121,7 @@ class TarReader:
         return content.getvalue()
 
 
-def _padded(size: int) -> int:
+def _pad(size: int) -> int:
     return -(-size // _BLOCK) * _BLOCK
 
 

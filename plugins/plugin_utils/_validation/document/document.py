@@ -131,7 +131,7 @@ def read(content: bytes, file: str, *, is_text: bool = True) -> tuple[Document |
         message = f"{len(content)} bytes are too many for a network configuration"
         return None, [Finding("too-large", file, "", message, f"expected: at most {SIZE_LIMIT} bytes")]
     try:
-        network, is_unique = _decoded(content)
+        network, is_unique = _decode(content)
     except CniError as exc:
         line = getattr(exc.__cause__, "lineno", None)
         return None, [Finding("not-json", file, "", exc.msg, exc.details, line=line if is_text else None)]
@@ -145,7 +145,7 @@ def read(content: bytes, file: str, *, is_text: bool = True) -> tuple[Document |
     return document, [] if is_unique else [_twice(document, one) for one in positions.scan(text).twice]
 
 
-def _decoded(content: bytes) -> tuple[t.Any, bool]:
+def _decode(content: bytes) -> tuple[t.Any, bool]:
     """Return what the text says, and whether no object in it has a key twice."""
     try:
         return json_text.decode(content, "this", unique_keys=True), True

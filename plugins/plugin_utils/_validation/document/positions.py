@@ -86,7 +86,7 @@ def _next(frame: _Frame) -> None:
 
 
 def _key(token: str, frame: _Frame, line: int, found: Positions) -> None:
-    frame.key = _decoded(token)
+    frame.key = _decode(token)
     path = join(frame.path, frame.key)
     if path in found.lines:
         found.twice.append(Twice(path, found.lines[path], line))
@@ -103,7 +103,7 @@ def _value(token: str, stack: list[_Frame], line: int, found: Positions) -> None
         stack.append(_Frame(path, token == "{"))
 
 
-def _decoded(token: str) -> str:
+def _decode(token: str) -> str:
     return str(json.loads(token)) if "\\" in token else token[1:-1]
 
 

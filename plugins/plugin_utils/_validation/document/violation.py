@@ -93,7 +93,7 @@ def _advice(wanted: list[str], value: t.Any) -> str:
     return ""
 
 
-def _required(error: _Broken, path: str) -> Violation:
+def _missing_key(error: _Broken, path: str) -> Violation:
     key = next(one for one in error.wanted if f"{one!r} is" in error.message)
     return Violation("missing-key", join(path, key), f"the key {key!r} is missing", _purpose(error, key))
 
@@ -171,7 +171,7 @@ def _short(value: t.Any) -> str:
 
 _RULES: t.Final[t.Mapping[str, t.Callable[[_Broken, str], Violation]]] = {
     "type": _type,
-    "required": _required,
+    "required": _missing_key,
     "dependentRequired": _dependent,
     "enum": _enum,
     "minimum": _bound,

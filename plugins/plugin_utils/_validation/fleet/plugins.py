@@ -38,21 +38,21 @@ def findings(node_info: object) -> t.Iterator[Finding]:
     installed: dict[str, list[_Seen]] = {}
     supported: dict[str, list[_Seen]] = {}
     for node, returned in _mapping(node_info, "node_info").items():
-        for release in _listed(returned, "releases", node):
+        for release in _list_entries(returned, "releases", node):
             if release.get("current"):
                 place, version = str(release.get("bin_dir")), f"{release.get('version')} ({release.get('digest')})"
                 installed.setdefault(place, []).append(_Seen(node, place, version))
-        for plugin in _listed(returned, "plugins", node):
+        for plugin in _list_entries(returned, "plugins", node):
             if plugin.get("versions") and not plugin.get("shadowed"):
                 seen = _Seen(node, str(plugin.get("path")), ", ".join(map(str, plugin["versions"])))
                 supported.setdefault(str(plugin.get("type")), []).append(seen)
     for place, members in installed.items():
-        yield from _differing(members, f"the release in {place}")
+        yield from _find_differences(members, f"the release in {place}")
     for plugin_type, members in supported.items():
-        yield from _differing(members, f"the version support of {plugin_type}")
+        yield from _find_differences(members, f"the version support of {plugin_type}")
 
 
-def _differing(members: list[_Seen], what: str) -> t.Iterator[Finding]:
+def _find_differences(members: list[_Seen], what: str) -> t.Iterator[Finding]:
     first = members[0]
     for one in members[1:]:
         if one.value != first.value:
@@ -60,7 +60,7 @@ def _differing(members: list[_Seen], what: str) -> t.Iterator[Finding]:
             yield Finding("plugin-differs", f"{one.node}: {one.place}", "", message, _HINT)
 
 
-def _listed(returned: object, key: str, node: str) -> list[_Entry]:
+def _list_entries(returned: object, key: str, node: str) -> list[_Entry]:
     listed = _mapping(returned, f"node_info of {node}").get(key) or []
     if not isinstance(listed, (list, tuple)):
         raise CniError(Code.INVALID_CONFIG, f"{key} of {node}: found {kind(listed)}", "expected: a list")

@@ -22,7 +22,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     """Check that what portmap is told in the words of iptables or nftables is for the backend that it uses."""
     if plugin.type != "portmap":
         return
-    wanted, because = _wanted(plugin)
+    wanted, because = _requested_backend(plugin)
     for name in _CONDITIONS:
         conditions: t.Any = plugin.keys.get(name)
         own = _backend_of(conditions)
@@ -34,7 +34,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
             wanted, because = own, name
 
 
-def _wanted(plugin: Plugin) -> tuple[str, str]:
+def _requested_backend(plugin: Plugin) -> tuple[str, str]:
     """Return the backend that is asked for, and by which key."""
     backend = plugin.keys.get("backend")
     if backend in (_IPTABLES, _NFTABLES):

@@ -45,7 +45,7 @@ def schema_findings(dummy: t.Sequence[Document], attachments: t.Sequence[t.Any])
         AnsibleError: The library is missing on the controller.
     """
     found: list[Finding] = []
-    for given in _given(attachments):
+    for given in _all_arguments(attachments):
         if not given.arguments:
             continue
         keys = Keys(functools.partial(_notice, found, given.file))
@@ -58,8 +58,8 @@ def schema_findings(dummy: t.Sequence[Document], attachments: t.Sequence[t.Any])
 def specification_findings(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
     """Find capability arguments that no plugin of the network declares; runtimes drop them without a word."""
     # What is in the directory beside a file is not known here.
-    declared = {document.name: _declared(document) for document in documents if document.plugins}
-    for given in _given(attachments):
+    declared = {document.name: _capabilities(document) for document in documents if document.plugins}
+    for given in _all_arguments(attachments):
         for name in given.arguments if given.network in declared else ():
             if name not in declared[given.network]:
                 message = f"no plugin of the network {given.network!r} declares the capability {name!r}"
@@ -70,7 +70,7 @@ def specification_findings(documents: t.Sequence[Document], attachments: t.Seque
 def consistency_findings(documents: t.Sequence[Document], attachments: t.Sequence[t.Any]) -> t.Iterator[Finding]:
     """Find ports of the node that are to lead to two containers, and limits that are none."""
     taken: dict[tuple[t.Any, str], list[tuple[str, _Given]]] = {}
-    for given in _given(attachments):
+    for given in _all_arguments(attachments):
         bandwidth = given.arguments.get("bandwidth")
         for code, path, message, hint in (
             limits(bandwidth, given.path("bandwidth")) if isinstance(bandwidth, dict) else ()
@@ -108,7 +108,7 @@ def _mapping(
     others.append((address, given))
 
 
-def _given(attachments: t.Sequence[t.Any]) -> t.Iterator[_Given]:
+def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[_Given]:
     for index, item in enumerate(attachments):
         if isinstance(item, dict) and item.get("state", "present") == "present":
             given = as_dict(item.get("capability_args"))
@@ -116,7 +116,7 @@ def _given(attachments: t.Sequence[t.Any]) -> t.Iterator[_Given]:
             yield _Given(f"attachments[{index}]", str(item.get("network")), arguments)
 
 
-def _declared(document: Document) -> set[str]:
+def _capabilities(document: Document) -> set[str]:
     found = (plugin.keys.get("capabilities") for plugin in document.plugins)
     return {name for one in found if isinstance(one, dict) for name, is_declared in one.items() if is_declared is True}
 

@@ -29,7 +29,7 @@ def schema_findings(attachments: t.Sequence[t.Any]) -> list[Finding]:
         AnsibleError: The library is missing on the controller.
     """
     found: list[Finding] = []
-    for file, values in _given(attachments):
+    for file, values in _all_arguments(attachments):
         keys = Keys(functools.partial(_report, found, file))
         read = keys.read(values, schemas.load(_SCHEMA), _OPTION)
         for one in map(violation, schemas.validator(_SCHEMA).iter_errors(read)):
@@ -49,7 +49,7 @@ def _message(one: Violation) -> str:
     return f"found {kind(one.value)}" if one.code == "wrong-type" else one.message
 
 
-def _given(attachments: t.Sequence[t.Any]) -> t.Iterator[tuple[str, dict[str, t.Any]]]:
+def _all_arguments(attachments: t.Sequence[t.Any]) -> t.Iterator[tuple[str, dict[str, t.Any]]]:
     for index, item in enumerate(attachments):
         if isinstance(item, dict) and item.get("state", "present") == "present":
             given = as_dict(item.get("config_args"))

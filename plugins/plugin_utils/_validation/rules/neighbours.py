@@ -51,7 +51,7 @@ def overlaps(documents: t.Sequence[Document]) -> t.Iterator[Finding]:
     """Find networks that would give out the same address, or that the node could not tell apart when it routes."""
     spans = [span for document in documents for plugin in document.plugins for span in _spans(document, plugin)]
     for subnet in (False, True):
-        for one, other in _crossing([span for span in spans if span.subnet is subnet]):
+        for one, other in _overlapping_pairs([span for span in spans if span.subnet is subnet]):
             same = one.segment == other.segment
             if one.document.name != other.document.name and (
                 same if not subnet else not same and one.routed and other.routed
@@ -84,7 +84,7 @@ def _spans(document: Document, plugin: Plugin) -> t.Iterator[_Span]:
         yield _Span(*kept, True, str(one.subnet), version, int(one.subnet[0]), int(one.subnet[-1]))
 
 
-def _crossing(spans: list[_Span]) -> t.Iterator[tuple[_Span, _Span]]:
+def _overlapping_pairs(spans: list[_Span]) -> t.Iterator[tuple[_Span, _Span]]:
     """Return each pair that overlaps, the one that comes first in the call first."""
     order = {id(span): place for place, span in enumerate(spans)}
     open_spans: list[_Span] = []

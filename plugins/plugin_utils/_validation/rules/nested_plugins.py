@@ -60,12 +60,12 @@ def _of_flannel(document: Document, plugin: Plugin, delegate: JsonObject) -> Del
     filled = {"type": "bridge", "ipam": _ADDRESSES_OF_FLANNEL, **own}
     if filled["type"] == "bridge":
         filled.setdefault("isGateway", True)
-    network = {**_inherited(document), "plugins": [filled]}
+    network = {**_inherit(document), "plugins": [filled]}
     return _delegate(document, network, (("/plugins/0", join(plugin.path, "delegate")),))
 
 
 def _of_multus(document: Document, delegate: JsonObject, path: str) -> Delegate:
-    inherited = _inherited(document)
+    inherited = _inherit(document)
     if "cniVersions" in delegate:
         del inherited["cniVersion"]
     own = {key: value for key, value in delegate.items() if key in ("cniVersion", "cniVersions", "name")}
@@ -78,7 +78,7 @@ def _delegate(document: Document, network: JsonObject, written: tuple[tuple[str,
     return Delegate(Document(document.file, network, None), written, document)
 
 
-def _inherited(document: Document) -> JsonObject:
+def _inherit(document: Document) -> JsonObject:
     return {"cniVersion": document.network.get("cniVersion", ""), "name": document.network.get("name", "")}
 
 

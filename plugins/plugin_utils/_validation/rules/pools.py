@@ -27,7 +27,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     found = addresses.ranges(plugin)
     yield from _together(document, found)
     yield from _no_room(document, found)
-    yield from _given_out(document, found)
+    yield from _find_assigned_gateways(document, found)
     if plugin.ipam.get("type") == "static":
         for keys, path in addresses.objects(plugin.ipam.get("addresses"), join(plugin.ipam_path, "addresses")):
             yield from _static(document, plugin, keys, path)
@@ -103,7 +103,7 @@ def _no_room(document: Document, found: list[Range]) -> t.Iterator[Finding]:
             yield document.finding("subnet-too-small", group[0].path, message, "widen the range")
 
 
-def _given_out(document: Document, found: list[Range]) -> t.Iterator[Finding]:
+def _find_assigned_gateways(document: Document, found: list[Range]) -> t.Iterator[Finding]:
     """Find gateways that another range gives out: host-local keeps back a range's own gateway only."""
     for one, other in itertools.permutations(found, 2):
         if other.holds(one.gateway) and other.gateway != one.gateway and not one.overlaps(other):

@@ -32,8 +32,8 @@ def findings(document: Document) -> t.Iterator[Finding]:
     if document.is_list:
         yield from _violations(document, "network-list", document.keys, "")
     for plugin in document.plugins:
-        yield from _misspelled(document, plugin.type, plugin.path)
-        yield from _misspelled(document, plugin.ipam.get("type"), plugin.ipam_path)
+        yield from _find_misspelled(document, plugin.type, plugin.path)
+        yield from _find_misspelled(document, plugin.ipam.get("type"), plugin.ipam_path)
         yield from _violations(document, plugin.schema, plugin.keys, plugin.path)
         yield from _ipam(document, plugin)
         yield from _tuning_without_sysctl(document, plugin)
@@ -50,7 +50,7 @@ def result_findings(result: t.Any, file: str) -> list[Finding]:
     return [Finding(one.code, file, one.path, one.message, one.hint, one.value) for one in map(violation, found)]
 
 
-def _misspelled(document: Document, plugin_type: t.Any, path: str) -> t.Iterator[Finding]:
+def _find_misspelled(document: Document, plugin_type: t.Any, path: str) -> t.Iterator[Finding]:
     known = schemas.plugin_types()
     if not isinstance(plugin_type, str) or plugin_type in known:
         return

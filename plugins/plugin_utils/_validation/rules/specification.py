@@ -35,15 +35,15 @@ _PLACE: t.Final = re.compile(r"\A: (?:/.*?: )?", re.DOTALL)
 def findings(document: Document) -> t.Iterator[Finding]:
     """Hold a document against the engine's own rules, each by itself so that all faults are found at once."""
     network = document.network
-    yield from _refused(
+    yield from _run_rule(
         document, "/name", "invalid-name", lambda: identifier.check_network_name(network.get("name"), "")
     )
     yield from _too_long(document)
     yield from _versions(document)
     for flag in _FLAGS:
         rule = functools.partial(config.parse_flag, network, flag, "")
-        yield from _refused(document, join("", flag), "invalid-configuration", rule)
-    yield from _inlined(document)
+        yield from _run_rule(document, join("", flag), "invalid-configuration", rule)
+    yield from _check_inlined(document)
     listed = network.get("plugins") if document.is_list else [network]
     for index, keys in enumerate(listed if isinstance(listed, list) else ()):
         yield from _plugin(document, keys, f"/plugins/{index}" if document.is_list else "")
@@ -65,7 +65,7 @@ def _versions(document: Document) -> t.Iterator[Finding]:
     if not refused:
         several = isinstance(network.get("cniVersion", ""), str) and "cniVersions" in network
         path = "/cniVersions" if several else "/cniVersion"
-        refused = [*_refused(document, path, "unsupported-version", lambda: config.parse_versions(network, ""))]
+        refused = [*_run_rule(document, path, "unsupported-version", lambda: config.parse_versions(network, ""))]
     yield from refused
     if network.get("cniVersion", "") == "" and network.get("cniVersions") is None:
         message = f"the network has no cniVersion, which means version {version.IMPLIED}"
@@ -73,7 +73,7 @@ def _versions(document: Document) -> t.Iterator[Finding]:
         yield document.finding("missing-version", "/cniVersion", message, hint)
     if not document.is_list and not refused:
         highest = config.parse_versions(network, "")[-1]
-        yield from _refused(document, "/type", "single-plugin", lambda: config.check_single(highest, ""))
+        yield from _run_rule(document, "/type", "single-plugin", lambda: config.check_single(highest, ""))
 
 
 def _version_entries(document: Document) -> t.Iterator[Finding]:
@@ -83,10 +83,10 @@ def _version_entries(document: Document) -> t.Iterator[Finding]:
     entries = [(f"/cniVersions/{index}", entry) for index, entry in enumerate(several)]
     for path, entry in (*entries, ("/cniVersion", single)):
         rule = functools.partial(config.check_version_entry, entry, path, "")
-        yield from _refused(document, path, "unsupported-version", rule)
+        yield from _run_rule(document, path, "unsupported-version", rule)
 
 
-def _inlined(document: Document) -> t.Iterator[Finding]:
+def _check_inlined(document: Document) -> t.Iterator[Finding]:
     if not document.is_list:
         return
     plugins, only = document.network.get("plugins"), document.network.get("loadOnlyInlinedPlugins")
@@ -105,10 +105,10 @@ def _inlined(document: Document) -> t.Iterator[Finding]:
 def _plugin(document: Document, keys: t.Any, path: str) -> t.Iterator[Finding]:
     if not isinstance(keys, dict):
         rule = functools.partial(config.parse_plugin, keys, 0, "", path)
-        yield from _refused(document, path, "invalid-configuration", rule)
+        yield from _run_rule(document, path, "invalid-configuration", rule)
         return
     type_only = {key: keys[key] for key in ("type",) if key in keys}
-    yield from _refused(
+    yield from _run_rule(
         document, join(path, "type"), "invalid-plugin-type", lambda: config.parse_plugin(type_only, 0, "", path)
     )
     yield from _well_known(document, keys, path)
@@ -133,10 +133,10 @@ def _well_known(document: Document, keys: dict[str, t.Any], path: str) -> t.Iter
             single += [(join(path, key, name), {key: {name: value[name]}}) for name in names if name in value]
     for place, one in single:
         code = "invalid-plugin-type" if place.endswith("/ipam/type") else "invalid-configuration"
-        yield from _refused(document, place, code, functools.partial(config.check_well_known_keys, one, "", ""))
+        yield from _run_rule(document, place, code, functools.partial(config.check_well_known_keys, one, "", ""))
 
 
-def _refused(document: Document, path: str, code: str, rule: t.Callable[[], object]) -> t.Iterator[Finding]:
+def _run_rule(document: Document, path: str, code: str, rule: t.Callable[[], object]) -> t.Iterator[Finding]:
     """Run a rule of the engine; what it refuses is a finding."""
     try:
         rule()

@@ -58,10 +58,10 @@ def items(validator: Validator, one: dict[str, t.Any], instance: t.Any, schema: 
 
 def _rule(schema: dict[str, t.Any]) -> _Rule:
     known = _rules.get(id(schema))
-    return known[1] if known else _rules.setdefault(id(schema), (schema, _made(schema)))[1]
+    return known[1] if known else _rules.setdefault(id(schema), (schema, _make_rule(schema)))[1]
 
 
-def _made(schema: dict[str, t.Any]) -> _Rule:
+def _make_rule(schema: dict[str, t.Any]) -> _Rule:
     """Return a rule that holds only for what the schema allows, and for most of that."""
     words = schema.keys() - {"description"}
     right = _TYPES.get(str(schema.get("type")), _never)

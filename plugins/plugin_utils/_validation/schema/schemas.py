@@ -38,7 +38,7 @@ def load(name: str) -> Schema:
         name: Path below the directory of schemas, without its ending.
     """
     file = os.path.join(_DIRECTORY, f"{name}.json")
-    return t.cast(Schema, _inlined(_read(file), file))
+    return t.cast(Schema, _inline(_read(file), file))
 
 
 @functools.cache
@@ -126,22 +126,22 @@ def _read(file: str) -> t.Any:
         return json.load(stream)
 
 
-def _inlined(schema: t.Any, file: str) -> t.Any:
+def _inline(schema: t.Any, file: str) -> t.Any:
     if isinstance(schema, list):
-        return [_inlined(one, file) for one in schema]
+        return [_inline(one, file) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    own = {key: _inlined(value, file) for key, value in schema.items() if key not in ("$ref", "$defs")}
-    return {**_referred(schema["$ref"], file), **own} if "$ref" in schema else own
+    own = {key: _inline(value, file) for key, value in schema.items() if key not in ("$ref", "$defs")}
+    return {**_resolve(schema["$ref"], file), **own} if "$ref" in schema else own
 
 
-def _referred(reference: str, file: str) -> Schema:
+def _resolve(reference: str, file: str) -> Schema:
     name, dummy, path = reference.partition("#/")
     target_file = os.path.join(os.path.dirname(file), name) if name else file
     target = _read(target_file)
     for part in path.split("/"):
         target = target[part]
-    return t.cast(Schema, _inlined(target, target_file))
+    return t.cast(Schema, _inline(target, target_file))
 
 
 def _without_annotations(schema: t.Any, *, is_map: bool = False) -> t.Any:

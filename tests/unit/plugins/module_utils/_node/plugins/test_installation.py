@@ -156,8 +156,10 @@ def test_a_file_of_somebody_else_is_in_the_way(bin_dir: BinDir) -> None:
     before = identities(bin_dir)
     for dry_run in (True, False):
         error = str(error_of(bin_dir.present, OLD, dry_run=dry_run))
-        assert error.startswith(f"{bin_dir.path} has files that somebody else has put there under the names of plugins")
-        assert ": bridge; leave these out with 'only', or give 'force'" in error
+        assert error.startswith(
+            f"{bin_dir.path} has files with names of plugins that this collection has not installed"
+        )
+        assert ": bridge; exclude these plugins with 'only', or set 'force'" in error
     assert identities(bin_dir) == before
     assert actions(bin_dir.present(OLD, ["ptp"])) == {"ptp": "installed"}
 
@@ -264,7 +266,9 @@ def test_a_second_file_does_not_take_the_place_of_what_is_set_aside(bin_dir: Bin
     bin_dir.absent()
     for dry_run in (True, False):
         error = str(error_of(bin_dir.present, OLD, force=True, dry_run=dry_run))
-        assert "for their names others are set aside already: bridge; leave these out with 'only', or move" in error
+        assert (
+            "for which others have already been set aside: bridge; exclude these plugins with 'only', or move" in error
+        )
     bin_dir.put("bridge", OLD.files["bridge"])
     assert actions(bin_dir.present(OLD))["bridge"] == "adopted"
     bin_dir.absent()

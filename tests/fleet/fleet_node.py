@@ -19,7 +19,7 @@ import socket
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.tests.fleet.place import FleetRefused, Place, client_key, machine
+from ansible_collections.cni.node.tests.fleet.place import FleetNode, FleetRefused, client_key, machine
 from ansible_collections.cni.node.tests.support import sandbox
 from ansible_collections.cni.node.tests.support.sandbox import MS_BIND, MS_NODEV, MS_NOSUID, call, mount
 
@@ -45,7 +45,7 @@ PidFile none
 """
 
 
-def start(node: Place, wired: int, report: int) -> t.NoReturn:
+def start(node: FleetNode, wired: int, report: int) -> t.NoReturn:
     """Become the node. `report` receives "made", then "up", or an error; `wired` signals that the link exists."""
     try:
         sshd = shutil.which("sshd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
@@ -76,7 +76,7 @@ def _unblock() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, set())
 
 
-def make_root(node: Place) -> None:
+def make_root(node: FleetNode) -> None:
     mount("none", "/", flags=sandbox.MS_REC | sandbox.MS_PRIVATE)
     work, root = node.top / "work", node.root
     for directory in (node.upper, work, root):
@@ -127,7 +127,7 @@ def make_devices(root: pathlib.Path) -> None:
     mount("tmpfs", str(device / "shm"), "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777")
 
 
-def write_door(node: Place, run: pathlib.Path) -> None:
+def write_door(node: FleetNode, run: pathlib.Path) -> None:
     """Write sshd's files to /run, so that they are not among the node's files."""
     door = run / "fleet"
     door.mkdir(mode=0o700)
@@ -138,7 +138,7 @@ def write_door(node: Place, run: pathlib.Path) -> None:
     shutil.copy(client_key(node.fleet).with_suffix(".pub"), door / "authorized_keys")
 
 
-def enter(node: Place) -> None:
+def enter(node: FleetNode) -> None:
     """Make the node's root the root file system and detach the old one."""
     os.chdir(node.root)
     call("pivot_root", b".", b".", doing="change the root")
@@ -152,7 +152,7 @@ def drop_capabilities() -> None:
         call("prctl", PR_CAPBSET_DROP, capability, 0, 0, 0, doing="give up a capability")
 
 
-def raise_links(node: Place) -> None:
+def raise_links(node: FleetNode) -> None:
     lines = (
         "link set lo up",
         f"address add {node.address}/16 dev eth0",

@@ -19,8 +19,8 @@ from ansible_collections.cni.node.tests.fleet import fleet_node
 from ansible_collections.cni.node.tests.fleet.place import (
     BRIDGE,
     SUBNET,
+    FleetNode,
     FleetRefused,
-    Place,
     client_key,
     known_hosts,
     machine,
@@ -40,7 +40,7 @@ def up(fleet: pathlib.Path, count: int) -> None:
         raise FleetRefused(f"a fleet is there already, in {fleet}: take it down first")
     try:
         _prepare(fleet)
-        nodes = [Place(fleet, number) for number in range(1, count + 1)]
+        nodes = [FleetNode(fleet, number) for number in range(1, count + 1)]
         for one in nodes:
             one.top.mkdir(parents=True)
             _make_key(one.host_key, one.name)
@@ -59,7 +59,7 @@ def down(fleet: pathlib.Path) -> None:
     shutil.rmtree(fleet, ignore_errors=True)
 
 
-def lose(nodes: t.Sequence[Place]) -> None:
+def lose(nodes: t.Sequence[FleetNode]) -> None:
     """Kill a node without notice, as a power failure does; its disk stays."""
     for one in nodes:
         if pid := pid_of(one):
@@ -69,7 +69,7 @@ def lose(nodes: t.Sequence[Place]) -> None:
         one.process.unlink(missing_ok=True)
 
 
-def start(nodes: t.Sequence[Place]) -> None:
+def start(nodes: t.Sequence[FleetNode]) -> None:
     """Start nodes with their disks; return when each accepts logins."""
     _unplug([one.name for one in nodes])
     running = [_fork(one) for one in nodes]
@@ -85,7 +85,7 @@ def start(nodes: t.Sequence[Place]) -> None:
         until(lambda node_up=node_up: _answers(node_up))  # type: ignore[misc]
 
 
-def pid_of(place: Place) -> int | None:
+def pid_of(place: FleetNode) -> int | None:
     """Return the pid of the node's process 1 as seen from here, or None if it has ended."""
     if not place.process.exists():
         return None
@@ -112,7 +112,7 @@ class _Running(t.NamedTuple):
         os.close(self.report)
 
 
-def _fork(place: Place) -> _Running:
+def _fork(place: FleetNode) -> _Running:
     """Fork the node through a child that creates its PID namespace, so that the sandbox adopts process 1."""
     (wait, wired), (report, tell) = os.pipe(), os.pipe()
     child = os.fork()
@@ -125,7 +125,7 @@ def _fork(place: Place) -> _Running:
     return _Running(place.name, wired, report)
 
 
-def _become(place: Place, wait: int, tell: int, *others: int) -> t.NoReturn:
+def _become(place: FleetNode, wait: int, tell: int, *others: int) -> t.NoReturn:
     try:
         for descriptor in others:
             os.close(descriptor)
@@ -170,12 +170,12 @@ def _make_key(path: pathlib.Path, comment: str) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", path], check=True)
 
 
-def _write_known_hosts(fleet: pathlib.Path, nodes: t.Sequence[Place]) -> None:
+def _write_known_hosts(fleet: pathlib.Path, nodes: t.Sequence[FleetNode]) -> None:
     keys = [f"{one.address} {one.host_key.with_suffix('.pub').read_text(encoding='utf-8')}" for one in nodes]
     known_hosts(fleet).write_text("".join(keys), encoding="utf-8")
 
 
-def _wiring(place: Place) -> list[str]:
+def _wiring(place: FleetNode) -> list[str]:
     return [
         f"link add {place.name} type veth peer name eth0 address {place.mac} netns {pid_of(place)}",
         f"link set {place.name} master {BRIDGE} up",
@@ -206,7 +206,7 @@ def _ip(lines: t.Sequence[str]) -> None:
         raise FleetRefused(f"the nodes cannot be wired: {' '.join(told.split())}")
 
 
-def _answers(place: Place) -> bool | None:
+def _answers(place: FleetNode) -> bool | None:
     if not pid_of(place):
         raise FleetRefused(f"{place.name}: its sshd ended: {place.log.read_text(encoding='utf-8').strip()}")
     try:

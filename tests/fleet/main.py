@@ -17,8 +17,8 @@ import typing as t
 from ansible_collections.cni.node.tests.fleet import archives, life, snapshot
 from ansible_collections.cni.node.tests.fleet.place import (
     DIRECTORY,
+    FleetNode,
     FleetRefused,
-    Place,
     client_key,
     known_hosts,
     place,
@@ -80,13 +80,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _compare(nodes: t.Sequence[Place], ignored: t.Sequence[str], without: t.Sequence[str]) -> int:
+def _compare(nodes: t.Sequence[FleetNode], ignored: t.Sequence[str], without: t.Sequence[str]) -> int:
     difference = snapshot.compare(nodes, ignored, without)
     print(difference, end="")
     return 1 if difference else 0
 
 
-def _select(fleet: pathlib.Path, names: t.Sequence[str]) -> list[Place]:
+def _select(fleet: pathlib.Path, names: t.Sequence[str]) -> list[FleetNode]:
     return [place(fleet, name) for name in names]
 
 

@@ -21,7 +21,7 @@ class FleetRefused(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
+class FleetNode:
     """One node: its name and its directory, in which only the node's program and `fleet` write."""
 
     fleet: pathlib.Path
@@ -81,13 +81,13 @@ def machine(fleet: pathlib.Path) -> pathlib.Path:
     return fleet / "machine"
 
 
-def places(fleet: pathlib.Path) -> list[Place]:
+def places(fleet: pathlib.Path) -> list[FleetNode]:
     """Return the existing nodes in order, lost ones included."""
     names = [path.name for path in (fleet / "nodes").glob("node*")]
-    return [Place(fleet, number) for number in sorted(int(name.removeprefix("node")) for name in names)]
+    return [FleetNode(fleet, number) for number in sorted(int(name.removeprefix("node")) for name in names)]
 
 
-def place(fleet: pathlib.Path, name: str) -> Place:
+def place(fleet: pathlib.Path, name: str) -> FleetNode:
     for one in places(fleet):
         if one.name == name:
             return one

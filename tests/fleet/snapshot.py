@@ -16,7 +16,7 @@ import typing as t
 
 from ansible_collections.cni.node.tests.fleet.fleet_node import UNSEEN
 from ansible_collections.cni.node.tests.fleet.life import pid_of
-from ansible_collections.cni.node.tests.fleet.place import FleetRefused, Place, machine
+from ansible_collections.cni.node.tests.fleet.place import FleetNode, FleetRefused, machine
 from ansible_collections.cni.node.tests.support import sandbox
 from ansible_collections.cni.node.tests.support.state import State, file_line, node_state
 
@@ -28,12 +28,12 @@ INCIDENTAL = re.compile(r"^(root/\.ansible|var/log|tmp|run)(/|$)|(^|/)__pycache_
 VOLATILE = re.compile(r"/(conf|neigh)/(?!all/|default/)|nf_conntrack_count|/route/|random")
 
 
-def take(nodes: t.Sequence[Place]) -> None:
+def take(nodes: t.Sequence[FleetNode]) -> None:
     for node in nodes:
         _snapshot_file(node).write_text(json.dumps(state(node).sections), encoding="utf-8")
 
 
-def compare(nodes: t.Sequence[Place], ignored: t.Sequence[str] = (), without: t.Sequence[str] = ()) -> str:
+def compare(nodes: t.Sequence[FleetNode], ignored: t.Sequence[str] = (), without: t.Sequence[str] = ()) -> str:
     """Return the differences, or an empty string; `ignored` are regular expressions of lines, `without` sections."""
     pattern = "|".join(ignored) or r"(?!)"
     told = []
@@ -50,12 +50,12 @@ def _counting(whole: State, pattern: str, without: t.Sequence[str]) -> State:
     return State({name: lines for name, lines in whole.sections.items() if name not in without}).without(pattern)
 
 
-def state(node: Place) -> State:
+def state(node: FleetNode) -> State:
     """Return the node's state; its files are those that differ from the machine's, CNI's own excluded."""
     return State({**_inside(node), "files": files(node.upper, machine(node.fleet), UNSEEN)})
 
 
-def _snapshot_file(node: Place) -> pathlib.Path:
+def _snapshot_file(node: FleetNode) -> pathlib.Path:
     return node.top / "snapshot.json"
 
 
@@ -98,7 +98,7 @@ def _is_opaque(directory: str) -> bool:
         return False
 
 
-def _inside(node: Place) -> dict[str, list[str]]:
+def _inside(node: FleetNode) -> dict[str, list[str]]:
     """Return the network, mounts and sysctls as a process on the node sees them."""
     pid = pid_of(node)
     if not pid:

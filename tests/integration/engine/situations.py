@@ -82,13 +82,13 @@ class Add(Situation):
     """An attachment is requested and none exists."""
 
 
-class Attached(Situation):
+class SituationWithAttachment(Situation):
     def prepare(self) -> None:
         super().prepare()
         self.engine.ensure(self.item, check="never")
 
 
-class Delete(Attached):
+class Delete(SituationWithAttachment):
     """An attachment is no longer wanted."""
 
     @property
@@ -104,7 +104,7 @@ class DeleteLost(Delete):
         replace(self.blue)
 
 
-class Purge(Attached):
+class Purge(SituationWithAttachment):
     """A run purges and requests no attachments."""
 
     @property
@@ -112,7 +112,7 @@ class Purge(Attached):
         return {"attachments": [], "purge": True}
 
 
-class Anew(Attached):
+class Anew(SituationWithAttachment):
     """The attachment's network has changed."""
 
     def prepare(self) -> None:

@@ -72,24 +72,24 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 every_damage = pytest.mark.parametrize(("damage", "problem"), DAMAGES.values(), ids=DAMAGES)
 
 
-class Attached(t.NamedTuple):
+class RecordedAttachment(t.NamedTuple):
     item: Json
     before: State
     record: pathlib.Path
 
 
 @pytest.fixture
-def attached(node: EngineNode, engine: Engine, blue: Namespace) -> Attached:
+def attached(node: EngineNode, engine: Engine, blue: Namespace) -> RecordedAttachment:
     node.write(reference_networks.full())
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     before = node.come_and_go(item)
     engine.add(item)
-    return Attached(item, before, node.record_of(item))
+    return RecordedAttachment(item, before, node.record_of(item))
 
 
 @every_damage
 def test_the_attachment_is_recreated(
-    node: EngineNode, engine: Engine, attached: Attached, damage: Damage, problem: str
+    node: EngineNode, engine: Engine, attached: RecordedAttachment, damage: Damage, problem: str
 ) -> None:
     item, before, record = attached
     damage(record)
@@ -105,7 +105,7 @@ def test_the_attachment_is_recreated(
 
 @every_damage
 def test_the_attachment_is_deleted(
-    node: EngineNode, engine: Engine, attached: Attached, damage: Damage, problem: str
+    node: EngineNode, engine: Engine, attached: RecordedAttachment, damage: Damage, problem: str
 ) -> None:
     item, before, record = attached
     damage(record)
@@ -118,7 +118,7 @@ def test_the_attachment_is_deleted(
 @pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"cniVersion": "1.0.0", "name": "net"}'])
 def test_an_invalid_recorded_configuration_is_tolerated(
-    node: EngineNode, engine: Engine, attached: Attached, content: bytes, present: bool
+    node: EngineNode, engine: Engine, attached: RecordedAttachment, content: bytes, present: bool
 ) -> None:
     """Use the current file in its place."""
     item, before, record = attached
@@ -128,7 +128,7 @@ def test_an_invalid_recorded_configuration_is_tolerated(
     assert before.difference(node.state()) == ""
 
 
-def test_the_module_reports_the_broken_record(node: EngineNode, attached: Attached) -> None:
+def test_the_module_reports_the_broken_record(node: EngineNode, attached: RecordedAttachment) -> None:
     _half(attached.record)
     (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
     assert (entry["path"], entry["error"]["code"]) == (str(attached.record), 6)
@@ -137,7 +137,7 @@ def test_the_module_reports_the_broken_record(node: EngineNode, attached: Attach
     assert entry["reason"].startswith(f"its record is broken: {attached.record} is not valid JSON: line 1, column ")
 
 
-def test_a_broken_record_without_a_configuration_is_an_error(node: EngineNode, attached: Attached) -> None:
+def test_a_broken_record_without_a_configuration_is_an_error(node: EngineNode, attached: RecordedAttachment) -> None:
     _half(attached.record)
     (node.conf_dir / "10-net.conflist").unlink()
     fragments = (str(attached.record), "no configuration to run DEL with instead", "restore it, or remove the record")
@@ -145,7 +145,7 @@ def test_a_broken_record_without_a_configuration_is_an_error(node: EngineNode, a
     assert len(node.leases("net")) == 1
 
 
-def test_a_directory_in_place_of_a_record_is_named(node: EngineNode, attached: Attached) -> None:
+def test_a_directory_in_place_of_a_record_is_named(node: EngineNode, attached: RecordedAttachment) -> None:
     """Report it: it can be neither read nor replaced."""
     _directory(attached.record)
     node.refusal(attached.item, str(attached.record), "Is a directory")
@@ -153,7 +153,7 @@ def test_a_directory_in_place_of_a_record_is_named(node: EngineNode, attached: A
     assert len(node.leases("net")) == 1
 
 
-def test_purge_reports_and_keeps_unreadable_records(node: EngineNode, attached: Attached) -> None:
+def test_purge_reports_and_keeps_unreadable_records(node: EngineNode, attached: RecordedAttachment) -> None:
     _half(attached.record)
     before = node.state()
     done = node.run("attachments", attachments=[], purge=True)
@@ -178,7 +178,9 @@ def test_attachments_whose_names_join_to_one_file_name_stay_distinct(node: Engin
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"kind": "cniCacheV1"}'])
-def test_a_broken_intent_is_tolerated(node: EngineNode, engine: Engine, attached: Attached, content: bytes) -> None:
+def test_a_broken_intent_is_tolerated(
+    node: EngineNode, engine: Engine, attached: RecordedAttachment, content: bytes
+) -> None:
     """Do not treat the attachment as complete, because the interrupted operation is unknown."""
     item, before, record = attached
     node.cache_dir.joinpath("cni.node", "intents", record.name).write_bytes(content)
@@ -188,7 +190,9 @@ def test_a_broken_intent_is_tolerated(node: EngineNode, engine: Engine, attached
     assert before.difference(node.state()) == ""
 
 
-def test_an_intent_beside_its_complete_record_is_removed(node: EngineNode, engine: Engine, attached: Attached) -> None:
+def test_an_intent_beside_its_complete_record_is_removed(
+    node: EngineNode, engine: Engine, attached: RecordedAttachment
+) -> None:
     """Continue after a run that was killed after writing the record."""
     intent = json.loads(attached.record.read_bytes())
     intent["cni.node"]["command"] = "ADD"

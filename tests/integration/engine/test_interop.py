@@ -23,7 +23,7 @@ RANDOM = re.compile(r"veth|([0-9a-f]{2}:){5}")
 FIXED_ADDRESS = {"IgnoreUnknown": "1", "IP": "10.1.7.7"}
 
 
-class Case(t.NamedTuple):
+class InteropCase(t.NamedTuple):
     configuration: Json
     keys: Json = {}
     address: str = ""
@@ -35,26 +35,28 @@ class Case(t.NamedTuple):
 
 CAPABILITIES: Json = {"capability_args": reference_networks.CAPABILITY_ARGS}
 CASES = {
-    "bridge": Case(reference_networks.network(reference_networks.bridge())),
-    "bridge, masquerading": Case(reference_networks.network(reference_networks.bridge(ipMasq=True))),
-    "bridge, tuning and portmap at 1.0.0": Case(reference_networks.full(), CAPABILITIES),
-    "bridge, tuning and portmap at 0.4.0": Case(reference_networks.full("0.4.0"), CAPABILITIES),
-    "bridge, tuning and portmap at 0.3.1": Case(reference_networks.full("0.3.1"), CAPABILITIES),
-    "ptp with both families": Case(reference_networks.network(reference_networks.PTP)),
-    "macvlan": Case(reference_networks.network(reference_networks.MACVLAN)),
-    "a single plugin at 0.2.0": Case(reference_networks.single(reference_networks.bridge(), "0.2.0")),
-    "a single plugin at 0.3.1": Case(reference_networks.single(reference_networks.bridge(), "0.3.1")),
-    "a single plugin at 0.4.0": Case(reference_networks.single(reference_networks.bridge(), "0.4.0")),
-    "CNI_ARGS": Case(reference_networks.network(reference_networks.bridge()), {"args": FIXED_ADDRESS}, "10.1.7.7/16"),
+    "bridge": InteropCase(reference_networks.network(reference_networks.bridge())),
+    "bridge, masquerading": InteropCase(reference_networks.network(reference_networks.bridge(ipMasq=True))),
+    "bridge, tuning and portmap at 1.0.0": InteropCase(reference_networks.full(), CAPABILITIES),
+    "bridge, tuning and portmap at 0.4.0": InteropCase(reference_networks.full("0.4.0"), CAPABILITIES),
+    "bridge, tuning and portmap at 0.3.1": InteropCase(reference_networks.full("0.3.1"), CAPABILITIES),
+    "ptp with both families": InteropCase(reference_networks.network(reference_networks.PTP)),
+    "macvlan": InteropCase(reference_networks.network(reference_networks.MACVLAN)),
+    "a single plugin at 0.2.0": InteropCase(reference_networks.single(reference_networks.bridge(), "0.2.0")),
+    "a single plugin at 0.3.1": InteropCase(reference_networks.single(reference_networks.bridge(), "0.3.1")),
+    "a single plugin at 0.4.0": InteropCase(reference_networks.single(reference_networks.bridge(), "0.4.0")),
+    "CNI_ARGS": InteropCase(
+        reference_networks.network(reference_networks.bridge()), {"args": FIXED_ADDRESS}, "10.1.7.7/16"
+    ),
 }
 
 
 @pytest.fixture(params=list(CASES.values()), ids=list(CASES))
 def case(
     request: pytest.FixtureRequest, node: EngineNode, monkeypatch: pytest.MonkeyPatch, path_without_ip6tables: str
-) -> Case:
+) -> InteropCase:
     """Return a node with its network; without ip6tables, portmap's CHECK gives libcni no false alarm."""
-    wanted: Case = request.param
+    wanted: InteropCase = request.param
     reference_networks.make_uplink()
     if kind := reference_networks.missing_kind(wanted.configuration.get("plugins", ())):
         pytest.skip(f"this kernel has no {kind}")
@@ -65,7 +67,7 @@ def case(
 
 
 def test_libcni_checks_and_deletes_what_the_engine_attached(
-    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
+    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: InteropCase
 ) -> None:
     item = attachment("net", blue, **case.keys)
     before = node.come_and_go(item)
@@ -83,7 +85,7 @@ def test_libcni_checks_and_deletes_what_the_engine_attached(
 
 
 def test_the_engine_checks_and_deletes_what_libcni_attached(
-    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
+    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: InteropCase
 ) -> None:
     item = attachment("net", blue, **case.keys)
     before = node.come_and_go(item)
@@ -98,7 +100,7 @@ def test_the_engine_checks_and_deletes_what_libcni_attached(
 
 
 def test_engine_and_libcni_create_the_same_attachment(
-    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: Case
+    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, case: InteropCase
 ) -> None:
     """Compare the attachments of both, whose plugins got equivalent requests."""
     item = attachment("net", blue, **case.keys)

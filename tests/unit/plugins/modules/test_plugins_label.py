@@ -32,7 +32,7 @@ def plugin(name: str, version: str, protocols: str) -> bytes:
     return f'#!/bin/sh\n[ -z "$CNI_COMMAND" ] || exit 1\ncat >&2 <<END\n{about}END\n'.encode()
 
 
-class Place:
+class PluginSource:
     def __init__(self, run: ModuleRunner, directory: pathlib.Path) -> None:
         self._run = run
         self.directory = directory
@@ -64,8 +64,8 @@ class Place:
 
 
 @pytest.fixture
-def place(run: ModuleRunner, tmp_path: pathlib.Path) -> Place:
-    return Place(run, tmp_path)
+def place(run: ModuleRunner, tmp_path: pathlib.Path) -> PluginSource:
+    return PluginSource(run, tmp_path)
 
 
 CONTRADICTED = {
@@ -81,7 +81,7 @@ CONTRADICTED = {
 @pytest.mark.parametrize("check_mode", [True, False])
 @pytest.mark.parametrize(("version", "own", "protocols", "reason"), CONTRADICTED.values(), ids=CONTRADICTED)
 def test_a_contradicted_version_is_refused(
-    place: Place, version: str, own: str, protocols: str, reason: str, check_mode: bool, kind: str
+    place: PluginSource, version: str, own: str, protocols: str, reason: str, check_mode: bool, kind: str
 ) -> None:
     place.put("bridge", plugin("bridge", own, protocols))
     source = place.pack() if kind == "archive" else str(place.source)
@@ -108,7 +108,7 @@ AGREEING = {
 @pytest.mark.parametrize("check_mode", [True, False])
 @pytest.mark.parametrize(("version", "own", "protocols"), AGREEING.values(), ids=AGREEING)
 def test_a_label_that_is_no_version_is_accepted(
-    place: Place, version: str, own: str, protocols: str, check_mode: bool
+    place: PluginSource, version: str, own: str, protocols: str, check_mode: bool
 ) -> None:
     place.put("bridge", plugin("bridge", own, protocols))
     done = place.ensure(version, check_mode=check_mode).ok()
@@ -127,18 +127,18 @@ def test_a_label_that_is_no_version_is_accepted(
     ],
     ids=["no program", "failing", "killed", "no interpreter", "of another name", "no reference plugin"],
 )
-def test_a_plugin_without_a_release_string_contradicts_no_label(place: Place, name: str, content: bytes) -> None:
+def test_a_plugin_without_a_release_string_contradicts_no_label(place: PluginSource, name: str, content: bytes) -> None:
     place.put(name, content)
     assert place.ensure("1.9.1").ok()["version"] == "1.9.1"
 
 
-def test_a_hanging_plugin_is_not_waited_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_plugin_is_not_waited_for(place: PluginSource, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugin_label, "_TIMEOUT", 0.2)
     place.put("bridge", b"#!/bin/sh\nsleep 60\n")
     place.ensure("1.9.1").ok()
 
 
-def test_one_contradicting_plugin_suffices_and_excluded_ones_do_not_count(place: Place) -> None:
+def test_one_contradicting_plugin_suffices_and_excluded_ones_do_not_count(place: PluginSource) -> None:
     place.put("bridge", plugin("bridge", "v1.9.1", NEW))
     place.put("ptp", plugin("ptp", "v1.8.0", NEW))
     assert "its plugin ptp says that it is 1.8.0" in place.ensure("1.9.1").require_refusal()
@@ -146,7 +146,9 @@ def test_one_contradicting_plugin_suffices_and_excluded_ones_do_not_count(place:
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_the_name_of_an_installed_release_does_not_become_a_contradicted_one(place: Place, check_mode: bool) -> None:
+def test_the_name_of_an_installed_release_does_not_become_a_contradicted_one(
+    place: PluginSource, check_mode: bool
+) -> None:
     place.put("bridge", plugin("bridge", "v1.8.0", NEW))
     place.ensure("1.8.0").ok()
     assert "its plugin bridge says that it is 1.8.0" in place.ensure("1.9.1", check_mode=check_mode).require_refusal()
@@ -154,7 +156,7 @@ def test_the_name_of_an_installed_release_does_not_become_a_contradicted_one(pla
     assert place.ensure("mine", check_mode=check_mode).ok()["version"] == "mine"
 
 
-def test_a_converged_run_runs_no_plugin(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_converged_run_runs_no_plugin(place: PluginSource, monkeypatch: pytest.MonkeyPatch) -> None:
     place.put("bridge", plugin("bridge", "v1.9.1", NEW))
     place.ensure("1.9.1").ok()
     monkeypatch.setattr(plugin_label, "_about", None)
@@ -163,7 +165,7 @@ def test_a_converged_run_runs_no_plugin(place: Place, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_an_archive_with_a_known_digest_has_one_version(
-    place: Place, check_mode: bool, monkeypatch: pytest.MonkeyPatch
+    place: PluginSource, check_mode: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.put("bridge", plugin("bridge", UNKNOWN, NEW))
     archive = place.pack()
@@ -175,7 +177,7 @@ def test_an_archive_with_a_known_digest_has_one_version(
     place.ensure("1.8.0", source=archive, check_mode=check_mode).ok()
 
 
-def test_check_mode_requests_the_controllers_content_only_for_its_version(place: Place) -> None:
+def test_check_mode_requests_the_controllers_content_only_for_its_version(place: PluginSource) -> None:
     sent: Json = {
         "source": "x",
         "remote_src": False,

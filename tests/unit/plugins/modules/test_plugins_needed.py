@@ -29,7 +29,7 @@ BLUE = Attachment("pods", "blue", "eth0")
 NAMES = ("bridge", "host-local", "ptp", "tuning")
 
 
-class Place:
+class InstalledNode:
     """A node's directories below a temporary one, with a release that has all plugins of the network."""
 
     def __init__(self, run: ModuleRunner, directory: pathlib.Path) -> None:
@@ -72,8 +72,8 @@ def put(directory: pathlib.Path, *names: str) -> None:
 
 
 @pytest.fixture
-def place(run: ModuleRunner, tmp_path: pathlib.Path) -> Place:
-    place = Place(run, tmp_path)
+def place(run: ModuleRunner, tmp_path: pathlib.Path) -> InstalledNode:
+    place = InstalledNode(run, tmp_path)
     place.ensure().ok()
     return place
 
@@ -86,7 +86,7 @@ WHO = {
 }
 
 
-def make(place: Place, kind: str) -> Json:
+def make(place: InstalledNode, kind: str) -> Json:
     """Create something that needs plugins, and return the options that refer to it."""
     if kind == "file":
         place.write(NETWORK)
@@ -97,7 +97,7 @@ def make(place: Place, kind: str) -> Json:
 
 @pytest.mark.parametrize("kind", WHO)
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: Place, kind: str, check_mode: bool) -> None:
+def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: InstalledNode, kind: str, check_mode: bool) -> None:
     options = make(place, kind)
     message = place.ensure(only=["bridge"], check_mode=check_mode, **options).require_refusal()
     assert message.startswith(f"{place.bin_dir}: 3 plugins that are needed would be removed: host-local, by ")
@@ -110,7 +110,7 @@ def test_a_narrower_set_is_refused_where_a_plugin_is_needed(place: Place, kind: 
 
 @pytest.mark.parametrize("kind", ["file", "record", "intent"])
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_release_is_not_removed_while_a_plugin_is_needed(place: Place, kind: str, check_mode: bool) -> None:
+def test_a_release_is_not_removed_while_a_plugin_is_needed(place: InstalledNode, kind: str, check_mode: bool) -> None:
     make(place, kind)
     assert "would be removed: host-local, by " in place.ensure(state="absent", check_mode=check_mode).require_refusal()
     assert place.installed() == sorted(NAMES)
@@ -118,7 +118,9 @@ def test_a_release_is_not_removed_while_a_plugin_is_needed(place: Place, kind: s
 
 @pytest.mark.parametrize("kind", WHO)
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_rollback_to_a_release_without_a_needed_plugin_is_refused(place: Place, kind: str, check_mode: bool) -> None:
+def test_a_rollback_to_a_release_without_a_needed_plugin_is_refused(
+    place: InstalledNode, kind: str, check_mode: bool
+) -> None:
     place.ensure_older().ok()
     place.ensure().ok()
     options = make(place, kind)
@@ -127,7 +129,7 @@ def test_a_rollback_to_a_release_without_a_needed_plugin_is_refused(place: Place
     assert place.installed() == sorted(NAMES)
 
 
-def test_an_upgrade_to_a_release_without_a_needed_plugin_is_refused_and_not_kept(place: Place) -> None:
+def test_an_upgrade_to_a_release_without_a_needed_plugin_is_refused_and_not_kept(place: InstalledNode) -> None:
     place.record()
     before = sorted(map(str, place.cache_dir.rglob("*")))
     assert "would be removed: host-local, by " in place.ensure_older().require_refusal()
@@ -135,7 +137,7 @@ def test_an_upgrade_to_a_release_without_a_needed_plugin_is_refused_and_not_kept
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_the_refusal_can_be_overridden_and_becomes_a_warning(place: Place, check_mode: bool) -> None:
+def test_the_refusal_can_be_overridden_and_becomes_a_warning(place: InstalledNode, check_mode: bool) -> None:
     place.record()
     done = place.ensure(only=["bridge"], remove_needed=True, check_mode=check_mode)
     removed = {one["name"] for one in done.ok()["plugins"] if one["action"] == "removed"}
@@ -146,13 +148,13 @@ def test_the_refusal_can_be_overridden_and_becomes_a_warning(place: Place, check
     ]
 
 
-def test_an_unneeded_plugin_is_removed(place: Place) -> None:
+def test_an_unneeded_plugin_is_removed(place: InstalledNode) -> None:
     place.record()
     place.ensure(only=[name for name in NAMES if name != "bridge"]).ok()
     assert place.installed() == ["host-local", "ptp", "tuning"]
 
 
-def test_a_plugin_of_another_directory_satisfies_the_need(place: Place) -> None:
+def test_a_plugin_of_another_directory_satisfies_the_need(place: InstalledNode) -> None:
     place.record()
     put(place.elsewhere, "host-local", "ptp")
     assert "1 plugin that is needed would be removed: tuning, by " in place.ensure(only=["bridge"]).require_refusal()
@@ -162,13 +164,13 @@ def test_a_plugin_of_another_directory_satisfies_the_need(place: Place) -> None:
     place.ensure(only=["bridge"]).ok()
 
 
-def test_a_link_to_the_same_directory_is_not_another_directory(place: Place) -> None:
+def test_a_link_to_the_same_directory_is_not_another_directory(place: InstalledNode) -> None:
     place.record()
     place.elsewhere.symlink_to(place.bin_dir)
     assert "3 plugins that are needed" in place.ensure(only=["bridge"]).require_refusal()
 
 
-def test_only_some_of_many_users_of_a_plugin_are_named(place: Place) -> None:
+def test_only_some_of_many_users_of_a_plugin_are_named(place: InstalledNode) -> None:
     store = RecordStore.of_records(str(place.cache_dir))
     for number in range(9):
         store.write(Record(Attachment("pods", f"c{number}", "eth0"), json.dumps(NETWORK).encode(), version="1.0.0"))
@@ -179,11 +181,11 @@ def test_only_some_of_many_users_of_a_plugin_are_named(place: Place) -> None:
     assert message.count(" and 6 more") == 3
 
 
-def test_items_given_as_absent_need_no_plugin(place: Place) -> None:
+def test_items_given_as_absent_need_no_plugin(place: InstalledNode) -> None:
     place.ensure(only=["bridge"], conflists=[{"name": "pods", "state": "absent"}]).ok()
 
 
-def test_check_mode_treats_items_that_earlier_tasks_would_remove_as_removed(place: Place) -> None:
+def test_check_mode_treats_items_that_earlier_tasks_would_remove_as_removed(place: InstalledNode) -> None:
     place.write(NETWORK)
     place.record()
     path = str(place.conf_dir / "10-pods.conflist")
@@ -201,7 +203,7 @@ def test_check_mode_treats_items_that_earlier_tasks_would_remove_as_removed(plac
     assert "would be removed: host-local, by " in place.ensure(state="absent", **gone).require_refusal()
 
 
-def test_unreadable_files_do_not_block_removal(place: Place) -> None:
+def test_unreadable_files_do_not_block_removal(place: InstalledNode) -> None:
     place.record()
     (path,) = (place.cache_dir / "results").iterdir()
     path.write_bytes(b"{")

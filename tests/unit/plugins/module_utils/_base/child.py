@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Other processes that run a piece of the engine."""
+"""Run a piece of the engine in other processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLLECTIONS = pathlib.Path(durable.__file__).parents[6]
 
 @contextlib.contextmanager
 def child(program: str, *arguments: str | os.PathLike[str]) -> t.Iterator[subprocess.Popen[str]]:
-    """A Python program that can import the collection, with pipes; killed where it still runs at the end of the block."""
+    """Yield a Python program with pipes that can import the collection; kill it at the end of the block."""
     process = subprocess.Popen(
         [sys.executable, "-c", program, *(os.fspath(word) for word in arguments)],
         env={**os.environ, "PYTHONPATH": str(COLLECTIONS)},
@@ -37,12 +37,12 @@ def child(program: str, *arguments: str | os.PathLike[str]) -> t.Iterator[subpro
 
 
 def said(process: subprocess.Popen[str]) -> str:
-    """The next line that it prints; empty where it has ended."""
+    """Return the next line of its output, or an empty string if it has ended."""
     return t.cast("t.IO[str]", process.stdout).readline().strip()
 
 
 def let_go(process: subprocess.Popen[str]) -> str:
-    """End its standard input and return all that it still prints."""
+    """End its standard input and return the rest of its output."""
     return process.communicate(timeout=60)[0].strip()
 
 
@@ -52,7 +52,7 @@ def is_dead(pid: int) -> bool:
 
 
 def state_of(pid: int) -> str:
-    """One letter as `ps` shows it; X for a process that is not there."""
+    """Return the state letter of `ps`, or X if the process does not exist."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except OSError:

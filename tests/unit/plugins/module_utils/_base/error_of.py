@@ -12,7 +12,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 
 
 def error_of(operation: t.Callable[..., object], *arguments: object, **keywords: object) -> CniError:
-    """The CniError that an operation raises; the test fails where it raises none, or another kind."""
+    """Return the CniError that an operation raises; fail if it raises none or another kind."""
     with pytest.raises(CniError) as caught:
         operation(*arguments, **keywords)
     return caught.value

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Documents as people, plugins and runtimes write them."""
+"""Documents in the forms that people, plugins and runtimes write."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ RESULT_0_2_0: Json = {
 
 RESULTS = (RESULT_1_1_0, RESULT_0_4_0, RESULT_0_2_0)
 
-# What libcni itself leaves behind, key for key.
+# A record as libcni writes it, key for key.
 LIBCNI_RECORD: Json = {
     "kind": "cniCacheV1",
     "containerId": "blue",

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Plugins without processes: the second kind of executor that the engine's seam allows."""
+"""An executor whose plugins are functions in memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MemoryAnswer = t.Callable[[MemoryCall], t.Union[Json, str, CniError, None]]
 
 
 class MemoryExecutor:
-    """Plugins are functions of a call. One that answers nothing has succeeded; ADD hands prevResult on then."""
+    """Plugins are functions of a call. Without an answer a plugin succeeds, and ADD returns prevResult."""
 
     def __init__(self, **plugins: MemoryAnswer) -> None:
         self.plugins = plugins
@@ -51,7 +51,7 @@ class MemoryExecutor:
         return _printed(call, answer)
 
     def run(self, command: str = "") -> list[tuple[str, str]]:
-        """Command and plugin of every call, or the plugins that one command reached."""
+        """Return command and plugin of every call, or the plugins that one command reached."""
         return [(call.command, call.plugin) for call in self.calls if command in ("", call.command)]
 
     def requests(self, command: str) -> list[Json]:
@@ -79,18 +79,18 @@ def fails_at(*commands: str, code: int = 100) -> MemoryAnswer:
     return answer
 
 
-def speaks(*versions: str) -> MemoryAnswer:
+def supports(*versions: str) -> MemoryAnswer:
     return lambda call: (
         {"cniVersion": "1.1.0", "supportedVersions": list(versions)} if call.command == "VERSION" else None
     )
 
 
-def speaks_only(*versions: str) -> MemoryAnswer:
-    """As the reference plugins do, which look at the version before anything else."""
+def supports_only(*versions: str) -> MemoryAnswer:
+    """Return a plugin that checks the version first, as the reference plugins do."""
 
     def answer(call: MemoryCall) -> Json | str | CniError | None:
         if call.command == "VERSION" or call.request["cniVersion"] in versions:
-            return speaks(*versions)(call)
+            return supports(*versions)(call)
         said = f"plugin {call.plugin} failed ({call.command}): incompatible CNI versions"
         return CniError(Code.INCOMPATIBLE_VERSION, said, f"plugin supports {list(versions)}")
 

@@ -17,8 +17,8 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryExecutor,
-    speaks,
     succeeds,
+    supports,
 )
 
 
@@ -29,29 +29,31 @@ def network(*versions: str, ipam: str = "") -> NetworkConfiguration:
 
 
 def test_the_highest_version_that_all_support_is_selected() -> None:
-    versions = PluginVersions(MemoryExecutor(a=speaks("0.4.0", "1.0.0", "1.1.0"), b=speaks("0.3.1", "0.4.0", "1.0.0")))
+    versions = PluginVersions(
+        MemoryExecutor(a=supports("0.4.0", "1.0.0", "1.1.0"), b=supports("0.3.1", "0.4.0", "1.0.0"))
+    )
     assert versions.select(network("0.3.1", "0.4.0", "1.0.0", "1.1.0")) == "1.0.0"
 
 
 def test_a_delegated_plugin_has_a_say() -> None:
-    executor = MemoryExecutor(a=succeeds, b=succeeds, ipam=speaks("0.4.0"))
+    executor = MemoryExecutor(a=succeeds, b=succeeds, ipam=supports("0.4.0"))
     assert PluginVersions(executor).select(network("0.4.0", "1.0.0", ipam="ipam")) == "0.4.0"
 
 
 def test_without_a_choice_no_plugin_is_asked() -> None:
-    executor = MemoryExecutor(a=speaks("0.4.0"), b=speaks("0.4.0"))
+    executor = MemoryExecutor(a=supports("0.4.0"), b=supports("0.4.0"))
     assert PluginVersions(executor).select(network("1.0.0")) == "1.0.0"
     assert executor.calls == []
 
 
 def test_where_it_is_required_plugins_are_asked_without_a_choice_too() -> None:
-    executor = MemoryExecutor(a=succeeds, b=speaks("0.4.0"))
+    executor = MemoryExecutor(a=succeeds, b=supports("0.4.0"))
     assert error_of(PluginVersions(executor).require, network("1.0.0")).code == Code.INCOMPATIBLE_VERSION
 
 
 def test_without_a_common_version_the_error_says_who_supports_what() -> None:
     error = error_of(
-        PluginVersions(MemoryExecutor(a=speaks("0.3.1"), b=speaks("1.0.0"))).select, network("0.3.1", "1.0.0")
+        PluginVersions(MemoryExecutor(a=supports("0.3.1"), b=supports("1.0.0"))).select, network("0.3.1", "1.0.0")
     )
     assert error.code == Code.INCOMPATIBLE_VERSION
     assert error.msg == "10-n.conflist: no version of 0.3.1, 1.0.0 is supported by every plugin"
@@ -79,7 +81,7 @@ def test_a_plugin_that_was_replaced_is_asked_again(tmp_path: pathlib.Path) -> No
 
 
 def test_a_version_that_the_engine_does_not_know_is_no_harm() -> None:
-    assert PluginVersions(MemoryExecutor(a=speaks("0.-42.0", "1.0.0", "2.0.0"))).get_supported("a") == (
+    assert PluginVersions(MemoryExecutor(a=supports("0.-42.0", "1.0.0", "2.0.0"))).get_supported("a") == (
         "0.-42.0",
         "1.0.0",
         "2.0.0",
@@ -97,7 +99,7 @@ def test_another_failure_is_not_taken_for_an_answer_and_not_remembered() -> None
     executor = MemoryExecutor(a=lambda call: CniError(5, "no disk"))
     versions = PluginVersions(executor)
     assert error_of(versions.get_supported, "a").msg == "no disk"
-    executor.plugins["a"] = speaks("1.0.0")
+    executor.plugins["a"] = supports("1.0.0")
     assert versions.get_supported("a") == ("1.0.0",)
 
 

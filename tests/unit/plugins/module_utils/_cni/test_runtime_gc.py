@@ -20,8 +20,8 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
     MemoryAnswer,
     MemoryExecutor,
     fails_at,
-    speaks,
     succeeds,
+    supports,
 )
 
 
@@ -134,7 +134,7 @@ def test_before_1_1_0_attachments_are_deleted_and_no_plugin_is_asked(tmp_path: p
 
 
 def test_a_plugin_before_1_1_0_keeps_a_network_of_several_versions_from_gc(tmp_path: pathlib.Path) -> None:
-    node = PopulatedRuntime(tmp_path, b=speaks("1.0.0"))
+    node = PopulatedRuntime(tmp_path, b=supports("1.0.0"))
     assert node.runtime.gc(network(cniVersions=["1.0.0", "1.1.0"])) is False
     assert node.executor.run("GC") == []
 

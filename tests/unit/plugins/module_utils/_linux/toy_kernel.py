@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Files as a kernel shows them, in a directory of the test, and a modprobe that works on them."""
+"""The kernel's files in a directory of the test, and a modprobe that works on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
 
-# A module brings along the settings that are below `brings` in its name.
+# Loading a module creates the settings below `brings/MODULE`.
 MODPROBE = """\
 #!/bin/sh
 root={root}
@@ -38,7 +38,7 @@ done
 
 
 class ToyKernel:
-    """Able to load modules until it is told otherwise; has none, built in or not, and no settings."""
+    """A kernel without modules and settings that can load modules unless told otherwise."""
 
     def __init__(self, root: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._root = root
@@ -71,7 +71,7 @@ class ToyKernel:
         return path
 
     def has_on_disk(self, name: str, step: str = "") -> None:
-        """A module that can be loaded, by the last of the steps that modprobe would take."""
+        """Add a loadable module; its last step is the one that modprobe would take."""
         self.write(f"available/{name}", (step or f"insmod /lib/modules/{name}.ko") + "\n")
 
     def brings(self, module: str, setting: str, value: str) -> None:
@@ -83,12 +83,12 @@ class ToyKernel:
         self.forget()
 
     def has_settings(self, **values: str) -> None:
-        """Settings below net, by their keys with two underscores for each dot."""
+        """Add settings below net, with two underscores for each dot."""
         for key, value in values.items():
             self.write(f"proc/sys/net/{key.replace('__', '/')}", value + "\n")
 
     def has_no_list(self) -> None:
-        """Of what is built in, nor any module on disk."""
+        """Remove the lists of built-in modules and of modules on disk."""
         self.path(f"lib/modules/{self._release}/modules.builtin").unlink()
         self.path(f"lib/modules/{self._release}").rmdir()
         self.forget()
@@ -97,7 +97,7 @@ class ToyKernel:
         return self.path(f"proc/sys/{name}").read_text(encoding="utf-8").strip()
 
     def calls(self) -> list[str]:
-        """Of modprobe."""
+        """Return the calls of modprobe."""
         log = self.path("modprobe.log")
         return log.read_text(encoding="utf-8").splitlines() if log.exists() else []
 

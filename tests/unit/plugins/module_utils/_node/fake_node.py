@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A node without a kernel: plugins in memory, files in the place of namespaces, and all else as it is."""
+"""A node without a kernel: plugins in memory, files as namespaces; everything else is real."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ Json = dict[str, t.Any]
 RESULT: Json = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}
 
 
-def gives_an_address(call: MemoryCall) -> Json | None:
+def return_address(call: MemoryCall) -> Json | None:
     return RESULT if call.command == "ADD" else None
 
 
 class FakeNode:
-    """Every run looks at the node anew, as every run of a module does.
+    """Networks, namespaces and records below one directory. Every run has a runtime of its own, as a module has.
 
     Attributes:
-        patience: Seconds to wait for other runs, and for a plugin that says to try again later.
+        patience: Seconds to wait for other runs, and for a plugin that asks for a retry.
     """
 
     patience = 20.0
 
     def __init__(self, directory: pathlib.Path, **plugins: MemoryAnswer) -> None:
-        self.executor = MemoryExecutor(**{"a": gives_an_address, "b": succeeds, **plugins})
+        self.executor = MemoryExecutor(**{"a": return_address, "b": succeeds, **plugins})
         self.netns, self.conf_dir, self.cache_dir = (directory / name for name in ("netns", "net.d", "cache"))
         for path in (self.netns, self.conf_dir, self.cache_dir):
             path.mkdir()
         self.write()
 
     def write(self, name: str = "net", **keys: object) -> pathlib.Path:
-        """The network of the plugins a and b."""
+        """Write the network of the plugins a and b."""
         network = {"cniVersion": "1.0.0", "name": name, "plugins": [{"type": "a"}, {"type": "b"}], **keys}
         path = self.conf_dir / f"10-{name}.conflist"
         path.write_text(json.dumps(network), encoding="utf-8")
         return path
 
     def make_namespace(self, name: str = "blue") -> None:
-        """Where there was one before, it is another one now."""
+        """Create a namespace, or replace an existing one."""
         new = self.netns / f".{name}"
         new.touch()
         new.replace(self.netns / name)
@@ -70,7 +70,7 @@ class FakeNode:
     def drop_namespace(self, name: str = "blue") -> None:
         (self.netns / name).unlink()
 
-    def wanted(self, container: str = "blue", **keys: t.Any) -> Attachment:
+    def attachment(self, container: str = "blue", **keys: t.Any) -> Attachment:
         given = {"network": "net", "container_id": container, "ifname": "eth0", **keys}
         return Attachment(**{"netns": str(self.netns / container), **given})
 
@@ -89,7 +89,7 @@ class FakeNode:
         return outcome
 
     def commands(self) -> list[str]:
-        """Of the last run; each as often as there are plugins, and therefore once for both."""
+        """Return the commands of the last run, once for both plugins."""
         commands = [command for command, plugin in self.executor.run() if plugin == "a"]
         return [command for command in commands if command != "VERSION"]
 
@@ -106,7 +106,7 @@ class FakeNode:
         return self.cache_dir / "cni.node" / "intents" / "net-blue-eth0"
 
     def files(self) -> dict[str, bytes]:
-        """All that is kept, but for locks."""
+        """Return every file of the cache directory without locks."""
         found = {}
         for directory, dummy, names in os.walk(self.cache_dir):
             if os.path.basename(directory) != "locks":

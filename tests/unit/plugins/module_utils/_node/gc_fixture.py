@@ -46,7 +46,7 @@ class GcFixture:
         """Attach containers, each with a lease as host-local makes it."""
         for container in containers:
             self.node.make_namespace(container)
-            assert self.node.ensure(self.node.wanted(container)).action == "added"
+            assert self.node.ensure(self.node.attachment(container)).action == "added"
             self.lease(f"10.1.0.{len(container)}", f"{container}\r\neth0")
 
     def collect(

@@ -135,14 +135,14 @@ def everything(gc: GcFixture) -> t.Iterator[CniError]:
         yield from errors(*gc.collect(min_age=0, dry_run=dry_run))
     policies: tuple[Json, ...] = ({"on_drift": "fail"}, {"check": "drift"}, {})
     for policy in policies:
-        yield from errors(node.ensure(node.wanted(capability_args=PORTS), **policy))
+        yield from errors(node.ensure(node.attachment(capability_args=PORTS), **policy))
     trials = [Trial("net")]
     Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 0).carry_out(trials)
     yield from errors(*trials)
     outcomes, broken = boot_restore.restore(str(node.cache_dir), 1)
     yield from errors(*outcomes, *broken)
     assert boot_main.main([str(node.cache_dir)]) in (0, 1)
-    yield from errors(node.ensure(node.wanted(), present=False))
+    yield from errors(node.ensure(node.attachment(), present=False))
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -171,4 +171,4 @@ def test_interfaces_of_a_version_that_names_none_are_passed_over(gc: GcFixture, 
     result = {"cniVersion": version, "ip4": FAMILY, "interfaces": 5, "ips": "x", "routes": {}}
     put(gc, record(result, encoded(NETWORK), is_own=False), "blue")
     assert gc.collect(min_age=0) == []
-    assert gc.node.ensure(gc.node.wanted(capability_args=PORTS), check="drift").action == "checked"
+    assert gc.node.ensure(gc.node.attachment(capability_args=PORTS), check="drift").action == "checked"

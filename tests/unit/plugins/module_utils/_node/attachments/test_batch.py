@@ -23,7 +23,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import (
     FakeNode,
     Json,
-    gives_an_address,
+    return_address,
 )
 
 NAMES = ("one", "two", "three", "four")
@@ -32,14 +32,14 @@ NAMES = ("one", "two", "three", "four")
 def _desire(node: FakeNode, *containers: str, **keys: t.Any) -> list[DesiredAttachment]:
     for container in containers:
         node.make_namespace(container)
-    return [DesiredAttachment(node.wanted(container, **keys)) for container in containers]
+    return [DesiredAttachment(node.attachment(container, **keys)) for container in containers]
 
 
 def test_one_that_fails_does_not_stop_the_others(make_node: MakeNode) -> None:
     node = make_node(
         b=lambda call: CniError(100, "no") if call.attachment and call.attachment.container_id == "two" else None
     )
-    outcomes = node.converge(*_desire(node, *NAMES), DesiredAttachment(node.wanted("nobody")), workers=2)
+    outcomes = node.converge(*_desire(node, *NAMES), DesiredAttachment(node.attachment("nobody")), workers=2)
     assert [outcome.attachment.container_id for outcome in outcomes] == [*NAMES, "nobody"]
     assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added", "failed"]
 
@@ -76,7 +76,7 @@ def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_w
     node.write("other")
     (old,) = _desire(node, "one")
     node.converge(old, check="never")
-    wanted = [old._replace(present=False), DesiredAttachment(node.wanted("one", network="other"))]
+    wanted = [old._replace(present=False), DesiredAttachment(node.attachment("one", network="other"))]
     left, failed = node.converge(*wanted, check="never")
     assert (left.action, failed.action, failed.error and failed.error.code) == ("removed", "failed", 100)
     assert "could not be added again as it was before: unexpected ValueError: return; in works_once, " in str(
@@ -88,7 +88,7 @@ def test_an_item_that_was_not_asked_for_properly_is_an_outcome(node: FakeNode) -
     good, bad = _desire(node, "one", "two")
     problem = CniError(4, "not like this")
     outcomes = node.converge(
-        DesiredAttachment(bad.attachment, problem=problem), good, DesiredAttachment(node.wanted("../x"))
+        DesiredAttachment(bad.attachment, problem=problem), good, DesiredAttachment(node.attachment("../x"))
     )
     assert [outcome.action for outcome in outcomes] == ["failed", "added", "failed"]
     assert outcomes[0].error is problem
@@ -101,7 +101,7 @@ def test_containers_are_worked_on_at_the_same_time(make_node: MakeNode) -> None:
     def waits_for_the_others(call: MemoryCall) -> Json | None:
         if call.command == "ADD":
             together.wait(timeout=60)
-        return gives_an_address(call)
+        return return_address(call)
 
     node = make_node(a=waits_for_the_others)
     outcomes = node.converge(*_desire(node, *NAMES), workers=len(NAMES))
@@ -114,10 +114,10 @@ def test_it_goes_one_by_one(make_node: MakeNode, workers: int, containers: tuple
 
     def remembers_its_thread(call: MemoryCall) -> Json | None:
         threads.append(threading.get_ident())
-        return gives_an_address(call)
+        return return_address(call)
 
     node = make_node(a=remembers_its_thread)
-    more = [DesiredAttachment(node.wanted("one", ifname=f"eth{number}")) for number in range(1, 4)]
+    more = [DesiredAttachment(node.attachment("one", ifname=f"eth{number}")) for number in range(1, 4)]
     outcomes = node.converge(*_desire(node, *containers), *more, workers=workers)
     assert {outcome.action for outcome in outcomes} == {"added"}
     assert len(threads) >= 2 * len(outcomes)
@@ -125,7 +125,10 @@ def test_it_goes_one_by_one(make_node: MakeNode, workers: int, containers: tuple
 
 
 def test_when_time_is_up_no_further_container_is_begun_and_the_first_always_is(node: FakeNode) -> None:
-    more = [DesiredAttachment(node.wanted("one", ifname="eth1")), DesiredAttachment(node.wanted("two", ifname="eth1"))]
+    more = [
+        DesiredAttachment(node.attachment("one", ifname="eth1")),
+        DesiredAttachment(node.attachment("two", ifname="eth1")),
+    ]
     wanted = [*_desire(node, *NAMES), *more]
     outcomes = node.converge(*wanted, until=0)
     assert [outcome.attachment.key for outcome in outcomes] == [wanted[0].attachment.key, more[0].attachment.key]

@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment, Policy
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, gives_an_address
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, return_address
 
 ETH0 = Link(ifindex=2, name="eth0", mac="", mtu=1500, is_up=True, master=0, peer=7, kind="veth")
 
@@ -25,29 +25,29 @@ ETH0 = Link(ifindex=2, name="eth0", mac="", mtu=1500, is_up=True, master=0, peer
 def occupied(node: FakeNode) -> FakeNode:
     node.make_namespace()
     node.write("a-net")
-    assert node.ensure(node.wanted()).action == "added"
+    assert node.ensure(node.attachment()).action == "added"
     return node
 
 
 def test_an_interface_of_another_network_is_not_added_again(occupied: FakeNode) -> None:
-    outcome = occupied.ensure(occupied.wanted(network="a-net"))
+    outcome = occupied.ensure(occupied.attachment(network="a-net"))
     assert (outcome.action, outcome.changed, occupied.executor.calls) == ("failed", False, [])
     assert outcome.error is not None
     assert outcome.error.code == Code.INVALID_ENVIRONMENT
     assert "a-net: it is the interface of the attachment of blue (eth0) to network net" in str(outcome.error)
-    assert occupied.ensure(occupied.wanted()).action == "checked"
+    assert occupied.ensure(occupied.attachment()).action == "checked"
 
 
 def test_a_dry_run_allows_for_a_task_that_removes_it_first(occupied: FakeNode) -> None:
-    foretold = occupied.ensure(occupied.wanted(network="a-net"), dry_run=True)
+    foretold = occupied.ensure(occupied.attachment(network="a-net"), dry_run=True)
     assert (foretold.action, "it is the interface of" in str(foretold.missing_prerequisite)) == ("added", True)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_what_leaves_makes_room(occupied: FakeNode, dry_run: bool) -> None:
     joining, leaving = (
-        DesiredAttachment(occupied.wanted(network="a-net")),
-        DesiredAttachment(occupied.wanted(), present=False),
+        DesiredAttachment(occupied.attachment(network="a-net")),
+        DesiredAttachment(occupied.attachment(), present=False),
     )
     outcomes = occupied.converge(joining, leaving, dry_run=dry_run)
     assert [(one.action, one.missing_prerequisite, one.error) for one in outcomes] == [
@@ -58,23 +58,23 @@ def test_what_leaves_makes_room(occupied: FakeNode, dry_run: bool) -> None:
 
 def test_another_interface_and_another_container_are_free(occupied: FakeNode) -> None:
     occupied.make_namespace("net-blue")
-    for free in (occupied.wanted(network="a-net", ifname="eth1"), occupied.wanted("net-blue", network="a-net")):
+    for free in (occupied.attachment(network="a-net", ifname="eth1"), occupied.attachment("net-blue", network="a-net")):
         assert occupied.ensure(free).action == "added"
 
 
 def test_what_went_with_its_namespace_is_free(occupied: FakeNode) -> None:
     occupied.make_namespace()
-    assert occupied.ensure(occupied.wanted(network="a-net")).action == "added"
+    assert occupied.ensure(occupied.attachment(network="a-net")).action == "added"
 
 
 def test_what_has_lost_its_namespace_leaves_the_new_one_to_whom_it_belongs(occupied: FakeNode) -> None:
     occupied.make_namespace()
-    assert occupied.ensure(occupied.wanted(network="a-net")).action == "added"
-    foretold = occupied.ensure(occupied.wanted(), dry_run=True)
+    assert occupied.ensure(occupied.attachment(network="a-net")).action == "added"
+    foretold = occupied.ensure(occupied.attachment(), dry_run=True)
     assert (foretold.action, "it is the interface of" in str(foretold.missing_prerequisite)) == ("recreated", True)
-    outcome = occupied.ensure(occupied.wanted())
+    outcome = occupied.ensure(occupied.attachment())
     assert (outcome.action, outcome.changed, occupied.executor.calls) == ("failed", False, [])
-    assert occupied.ensure(occupied.wanted(network="a-net")).action == "checked"
+    assert occupied.ensure(occupied.attachment(network="a-net")).action == "checked"
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ def begun(occupied: FakeNode) -> FakeNode:
 
 
 def test_what_was_only_begun_is_not_added_again_for_another_network(begun: FakeNode) -> None:
-    foretold = begun.ensure(begun.wanted(network="a-net"), dry_run=True)
+    foretold = begun.ensure(begun.attachment(network="a-net"), dry_run=True)
     assert (foretold.action, "whose ADD was not completed" in str(foretold.missing_prerequisite)) == ("added", True)
-    outcome = begun.ensure(begun.wanted(network="a-net"))
+    outcome = begun.ensure(begun.attachment(network="a-net"))
     assert (outcome.action, begun.executor.calls) == ("failed", [])
     assert "network net, whose ADD was not completed" in str(outcome.error)
 
@@ -98,8 +98,8 @@ def test_what_was_only_begun_is_not_added_again_for_another_network(begun: FakeN
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_what_was_only_begun_makes_room(begun: FakeNode, dry_run: bool) -> None:
     joining, leaving = (
-        DesiredAttachment(begun.wanted(network="a-net")),
-        DesiredAttachment(begun.wanted(), present=False),
+        DesiredAttachment(begun.attachment(network="a-net")),
+        DesiredAttachment(begun.attachment(), present=False),
     )
     outcomes = begun.converge(joining, leaving, dry_run=dry_run)
     assert [(one.action, one.missing_prerequisite, one.error) for one in outcomes] == [
@@ -110,7 +110,7 @@ def test_what_was_only_begun_makes_room(begun: FakeNode, dry_run: bool) -> None:
 
 def test_what_was_begun_in_a_namespace_that_is_gone_is_free(begun: FakeNode) -> None:
     begun.make_namespace()
-    assert begun.ensure(begun.wanted(network="a-net")).action == "added"
+    assert begun.ensure(begun.attachment(network="a-net")).action == "added"
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_what_nobody_has_recorded_is_left_to_whom_it_belongs(
         return link
 
     monkeypatch.setattr(rtnetlink, "link", look)
-    node.executor.plugins["bridge"] = gives_an_address
+    node.executor.plugins["bridge"] = return_address
     node.write(plugins=[{"type": plugin_type}])
     node.make_namespace()
-    outcome = node.ensure(node.wanted(), check="never")
+    outcome = node.ensure(node.attachment(), check="never")
     assert (outcome.action, bool(node.executor.run("DEL"))) == (action, False)
     assert asked == ([("eth0", str(node.netns / "blue"))] if plugin_type == "bridge" else [])
     if action == "failed":
@@ -142,9 +142,9 @@ def test_what_another_run_has_made_since_is_seen(node: FakeNode) -> None:
         node.make_namespace(container)
     node.write("a-net")
     mine, other = (Reconciler(node.runtime(), conf_dir.load(str(node.conf_dir)), Policy()) for dummy in range(2))
-    assert mine.reconcile(DesiredAttachment(node.wanted("red", network="a-net"))).action == "added"
-    assert other.reconcile(DesiredAttachment(node.wanted())).action == "added"
+    assert mine.reconcile(DesiredAttachment(node.attachment("red", network="a-net"))).action == "added"
+    assert other.reconcile(DesiredAttachment(node.attachment())).action == "added"
     node.executor.calls.clear()
-    refused = mine.reconcile(DesiredAttachment(node.wanted(network="a-net")))
+    refused = mine.reconcile(DesiredAttachment(node.attachment(network="a-net")))
     assert (refused.action, node.executor.calls) == ("failed", [])
     assert "it is the interface of the attachment of blue (eth0) to network net" in str(refused.error)

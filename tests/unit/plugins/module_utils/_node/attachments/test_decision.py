@@ -59,7 +59,7 @@ NEVER, DRY_RUN = Policy(check=Check.NEVER), Policy(dry_run=True)
 FAIL, REPORT = Policy(on_drift=OnDrift.FAIL), Policy(on_drift=OnDrift.REPORT)
 
 
-class Case(t.NamedTuple):
+class DecisionCase(t.NamedTuple):
     """Facts, and the decision that follows.
 
     Attributes:
@@ -79,32 +79,36 @@ IN_PLACE = Recorded(RECORD)
 BROKEN = Recorded(INTENT, "its record is broken")
 OTHER_NETNS = Recorded(RECORD, netns_change="its network namespace is gone")
 CASES = {
-    "nothing recorded, absent": Case(Recorded(), ABSENT, Policy(), Step.KEEP),
-    "recorded, absent": Case(IN_PLACE, ABSENT, Policy(), Step.REMOVE),
-    "broken, absent": Case(BROKEN, ABSENT, Policy(), Step.REMOVE, "its record is broken"),
-    "another netns, absent": Case(OTHER_NETNS, ABSENT, Policy(), Step.REMOVE),
-    "nothing recorded": Case(Recorded(), DESIRED, Policy(), Step.ADD),
-    "nothing recorded, never checked": Case(Recorded(), DESIRED, NEVER, Step.ADD),
-    "network missing": Case(IN_PLACE, MISSING, Policy(), Step.FAIL, error="no network"),
-    "network missing, dry run": Case(IN_PLACE, MISSING, DRY_RUN, Step.RECREATE),
-    "network missing, nothing recorded, dry run": Case(Recorded(), MISSING, DRY_RUN, Step.ADD),
-    "problem": Case(IN_PLACE, PROBLEM, Policy(), Step.FAIL, error="not a network namespace"),
-    "problem, dry run": Case(IN_PLACE, PROBLEM, DRY_RUN, Step.FAIL, error="not a network namespace"),
-    "broken": Case(BROKEN, DESIRED, Policy(), Step.RECREATE, "its record is broken"),
-    "broken, network missing": Case(BROKEN, MISSING, Policy(), Step.FAIL, "its record is broken", "no network"),
-    "another netns": Case(OTHER_NETNS, DESIRED, Policy(), Step.RECREATE, "its network namespace is gone"),
-    "another netns, never checked": Case(OTHER_NETNS, DESIRED, NEVER, Step.RECREATE, "its network namespace is gone"),
-    "another netns and other arguments": Case(
+    "nothing recorded, absent": DecisionCase(Recorded(), ABSENT, Policy(), Step.KEEP),
+    "recorded, absent": DecisionCase(IN_PLACE, ABSENT, Policy(), Step.REMOVE),
+    "broken, absent": DecisionCase(BROKEN, ABSENT, Policy(), Step.REMOVE, "its record is broken"),
+    "another netns, absent": DecisionCase(OTHER_NETNS, ABSENT, Policy(), Step.REMOVE),
+    "nothing recorded": DecisionCase(Recorded(), DESIRED, Policy(), Step.ADD),
+    "nothing recorded, never checked": DecisionCase(Recorded(), DESIRED, NEVER, Step.ADD),
+    "network missing": DecisionCase(IN_PLACE, MISSING, Policy(), Step.FAIL, error="no network"),
+    "network missing, dry run": DecisionCase(IN_PLACE, MISSING, DRY_RUN, Step.RECREATE),
+    "network missing, nothing recorded, dry run": DecisionCase(Recorded(), MISSING, DRY_RUN, Step.ADD),
+    "problem": DecisionCase(IN_PLACE, PROBLEM, Policy(), Step.FAIL, error="not a network namespace"),
+    "problem, dry run": DecisionCase(IN_PLACE, PROBLEM, DRY_RUN, Step.FAIL, error="not a network namespace"),
+    "broken": DecisionCase(BROKEN, DESIRED, Policy(), Step.RECREATE, "its record is broken"),
+    "broken, network missing": DecisionCase(BROKEN, MISSING, Policy(), Step.FAIL, "its record is broken", "no network"),
+    "another netns": DecisionCase(OTHER_NETNS, DESIRED, Policy(), Step.RECREATE, "its network namespace is gone"),
+    "another netns, never checked": DecisionCase(
+        OTHER_NETNS, DESIRED, NEVER, Step.RECREATE, "its network namespace is gone"
+    ),
+    "another netns and other arguments": DecisionCase(
         OTHER_NETNS, OTHER_ARGS, Policy(), Step.RECREATE, "its network namespace is gone"
     ),
-    "other arguments": Case(IN_PLACE, OTHER_ARGS, Policy(), Step.RECREATE, "its arguments have changed", flags="r"),
-    "other arguments, never checked": Case(
+    "other arguments": DecisionCase(
+        IN_PLACE, OTHER_ARGS, Policy(), Step.RECREATE, "its arguments have changed", flags="r"
+    ),
+    "other arguments, never checked": DecisionCase(
         IN_PLACE, OTHER_ARGS, NEVER, Step.RECREATE, "its arguments have changed", flags="r"
     ),
-    "another path and other arguments": Case(
+    "another path and other arguments": DecisionCase(
         Recorded(RECORD, "another path"), OTHER_ARGS, Policy(), Step.RECREATE, "another path", flags="r"
     ),
-    "another configuration": Case(
+    "another configuration": DecisionCase(
         IN_PLACE,
         DESIRED._replace(network=network(plugins=[{"type": "ptp"}])),
         Policy(),
@@ -112,34 +116,36 @@ CASES = {
         NETWORK_CHANGED,
         flags="r",
     ),
-    "GC forbidden since": Case(
+    "GC forbidden since": DecisionCase(
         IN_PLACE, DESIRED._replace(network=network(disableGC=True)), NEVER, Step.KEEP, flags="u"
     ),
-    "in place": Case(IN_PLACE, DESIRED, Policy(), Step.CHECK),
-    "in place, drift only": Case(IN_PLACE, DESIRED, Policy(check=Check.DRIFT), Step.CHECK),
-    "in place, changed only": Case(IN_PLACE, DESIRED, Policy(check=Check.CHANGED), Step.KEEP),
-    "in place, never checked": Case(IN_PLACE, DESIRED, NEVER, Step.KEEP),
-    "in place, restored from now on": Case(IN_PLACE, RESTORED, NEVER, Step.KEEP, flags="u"),
-    "in place, restored from now on, to check": Case(IN_PLACE, RESTORED, Policy(), Step.CHECK, flags="u"),
-    "sound": Case(IN_PLACE._replace(check=SOUND), DESIRED, Policy(), Step.KEEP),
-    "sound, restored from now on": Case(IN_PLACE._replace(check=SOUND), RESTORED, Policy(), Step.KEEP, flags="u"),
-    "drift": Case(IN_PLACE._replace(check=DRIFT), DESIRED, Policy(), Step.RECREATE, "no route"),
-    "drift, fail": Case(IN_PLACE._replace(check=DRIFT), DESIRED, FAIL, Step.FAIL, "no route", "no route"),
-    "drift, report": Case(IN_PLACE._replace(check=DRIFT), DESIRED, REPORT, Step.KEEP, "no route", "no route"),
-    "drift, report, restored from now on": Case(
+    "in place": DecisionCase(IN_PLACE, DESIRED, Policy(), Step.CHECK),
+    "in place, drift only": DecisionCase(IN_PLACE, DESIRED, Policy(check=Check.DRIFT), Step.CHECK),
+    "in place, changed only": DecisionCase(IN_PLACE, DESIRED, Policy(check=Check.CHANGED), Step.KEEP),
+    "in place, never checked": DecisionCase(IN_PLACE, DESIRED, NEVER, Step.KEEP),
+    "in place, restored from now on": DecisionCase(IN_PLACE, RESTORED, NEVER, Step.KEEP, flags="u"),
+    "in place, restored from now on, to check": DecisionCase(IN_PLACE, RESTORED, Policy(), Step.CHECK, flags="u"),
+    "sound": DecisionCase(IN_PLACE._replace(check=SOUND), DESIRED, Policy(), Step.KEEP),
+    "sound, restored from now on": DecisionCase(
+        IN_PLACE._replace(check=SOUND), RESTORED, Policy(), Step.KEEP, flags="u"
+    ),
+    "drift": DecisionCase(IN_PLACE._replace(check=DRIFT), DESIRED, Policy(), Step.RECREATE, "no route"),
+    "drift, fail": DecisionCase(IN_PLACE._replace(check=DRIFT), DESIRED, FAIL, Step.FAIL, "no route", "no route"),
+    "drift, report": DecisionCase(IN_PLACE._replace(check=DRIFT), DESIRED, REPORT, Step.KEEP, "no route", "no route"),
+    "drift, report, restored from now on": DecisionCase(
         IN_PLACE._replace(check=DRIFT), RESTORED, REPORT, Step.KEEP, "no route", "no route", "u"
     ),
-    "no evidence": Case(
+    "no evidence": DecisionCase(
         IN_PLACE._replace(check=NO_EVIDENCE), DESIRED, Policy(), Step.FAIL, "cannot read", "kept as it is"
     ),
-    "no evidence, report": Case(
+    "no evidence, report": DecisionCase(
         IN_PLACE._replace(check=NO_EVIDENCE), DESIRED, REPORT, Step.KEEP, "cannot read", "cannot read"
     ),
 }
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_decision_follows_from_the_facts(case: Case) -> None:
+def test_decision_follows_from_the_facts(case: DecisionCase) -> None:
     decision = decide(case.recorded, case.desired, case.policy)
     flags = f"{'u' if decision.updates_record else ''}{'r' if decision.rolls_back else ''}"
     assert (decision.step, decision.reason, flags) == (case.step, case.reason, case.flags)
@@ -148,7 +154,7 @@ def test_decision_follows_from_the_facts(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_check_mode_decides_the_same(case: Case) -> None:
+def test_check_mode_decides_the_same(case: DecisionCase) -> None:
     """Only what another task may be about to create is no error in check mode."""
     if case.desired.missing is None:
         predicted, decided = (

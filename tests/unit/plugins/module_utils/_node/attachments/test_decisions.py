@@ -23,7 +23,7 @@ ANEW = ["DEL", "ADD", "CHECK"]
 
 def _attached(node: FakeNode) -> None:
     node.make_namespace()
-    assert node.ensure(node.wanted(**ARGS)).action == "added"
+    assert node.ensure(node.attachment(**ARGS)).action == "added"
 
 
 def _rewrites_the_same(node: FakeNode) -> None:
@@ -148,7 +148,7 @@ ROWS = {
 
 def _desire(node: FakeNode, keys: Json) -> t.Any:
     netns = {"netns": str(node.netns / keys["netns"])} if "netns" in keys else {}
-    return node.wanted(**{**keys, **netns})
+    return node.attachment(**{**keys, **netns})
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
@@ -186,7 +186,7 @@ ABSENT = {
 def test_absence_needs_the_record_alone(node: FakeNode, since: Spoil, action: str) -> None:
     _attached(node)
     since(node)
-    before, wanted = node.files(), node.wanted()
+    before, wanted = node.files(), node.attachment()
     predicted = node.ensure(wanted, present=False, dry_run=True)
     assert (node.commands(), node.files()) == ([], before)
     done = node.ensure(wanted, present=False)
@@ -202,7 +202,7 @@ def test_del_is_run_as_the_attachment_was_made(node: FakeNode) -> None:
     _attached(node)
     node.write(plugins=[{"type": "b"}])
     node.make_namespace()
-    assert node.ensure(node.wanted(args={"K": "W"})).action == "recreated"
+    assert node.ensure(node.attachment(args={"K": "W"})).action == "recreated"
     assert node.executor.run("DEL") == [("DEL", "b"), ("DEL", "a")]
     (call,) = (call for call in node.executor.calls if (call.command, call.plugin) == ("DEL", "a"))
     assert call.attachment is not None
@@ -217,7 +217,7 @@ def test_del_is_run_as_the_attachment_was_made(node: FakeNode) -> None:
 def test_del_of_what_has_another_path_by_now_finds_it_there(node: FakeNode) -> None:
     _attached(node)
     (node.netns / "blue").rename(node.netns / "red")
-    assert node.ensure(node.wanted(netns=str(node.netns / "red")), present=False).action == "removed"
+    assert node.ensure(node.attachment(netns=str(node.netns / "red")), present=False).action == "removed"
     told = [call.attachment.netns for call in node.executor.calls if call.attachment and call.command == "DEL"]
     assert told == [str(node.netns / "red")] * 2
 
@@ -228,7 +228,7 @@ def test_a_broken_record_of_an_unknown_network_is_left_for_a_person(node: FakeNo
     (node.conf_dir / "10-net.conflist").unlink()
     for present in (True, False):
         before = node.files()
-        outcome = node.ensure(node.wanted(), present=present)
+        outcome = node.ensure(node.attachment(), present=present)
         assert outcome.error is not None
         assert (outcome.action, outcome.error.code) == ("failed", Code.DECODE_FAILURE)
         assert "restore it, or remove the record" in outcome.error.details
@@ -239,7 +239,7 @@ def test_a_missing_namespace_or_network_fails_and_nothing_is_run(node: FakeNode)
     _attached(node)
     node.drop_namespace()
     before = node.files()
-    gone, unknown = node.ensure(node.wanted(**ARGS)), node.ensure(node.wanted(network="nowhere"))
+    gone, unknown = node.ensure(node.attachment(**ARGS)), node.ensure(node.attachment(network="nowhere"))
     for outcome, text in ((gone, "does not exist"), (unknown, "no network 'nowhere'")):
         assert (outcome.action, outcome.changed) == ("failed", False)
         assert text in str(outcome.error)
@@ -250,16 +250,16 @@ def test_a_del_that_could_not_begin_has_changed_nothing(node: FakeNode) -> None:
     _attached(node)
     node.intent_file().parent.rmdir()
     node.intent_file().parent.touch()
-    outcome = node.ensure(node.wanted(), present=False)
+    outcome = node.ensure(node.attachment(), present=False)
     assert (outcome.action, outcome.changed, node.commands()) == ("failed", False, [])
 
 
 def test_check_mode_waits_for_what_another_task_may_be_about_to_make(node: FakeNode) -> None:
     _attached(node)
     node.drop_namespace()
-    gone = node.ensure(node.wanted(**ARGS), dry_run=True)
-    unknown = node.ensure(node.wanted(network="nowhere"), dry_run=True)
-    nothing = node.ensure(node.wanted("red"), dry_run=True)
+    gone = node.ensure(node.attachment(**ARGS), dry_run=True)
+    unknown = node.ensure(node.attachment(network="nowhere"), dry_run=True)
+    nothing = node.ensure(node.attachment("red"), dry_run=True)
     assert [outcome.action for outcome in (gone, unknown, nothing)] == ["recreated", "added", "added"]
     assert [outcome.error for outcome in (gone, unknown, nothing)] == [None] * 3
     for outcome, text in ((gone, "does not exist"), (unknown, "no network 'nowhere'"), (nothing, "does not exist")):
@@ -269,14 +269,14 @@ def test_check_mode_waits_for_what_another_task_may_be_about_to_make(node: FakeN
 def test_check_mode_says_which_plugin_is_missing(node: FakeNode) -> None:
     node.make_namespace()
     node.write(plugins=[{"type": "a", "ipam": {"type": "nowhere"}}])
-    outcome = node.ensure(node.wanted(), dry_run=True)
+    outcome = node.ensure(node.attachment(), dry_run=True)
     assert (outcome.action, outcome.error) == ("added", None)
     assert "plugin 'nowhere' is not installed" in str(outcome.missing_prerequisite)
 
 
 def test_check_mode_fails_where_the_run_is_bound_to(node: FakeNode) -> None:
     (node.netns / "blue").mkdir()
-    outcome = node.ensure(node.wanted(), dry_run=True)
+    outcome = node.ensure(node.attachment(), dry_run=True)
     assert (outcome.action, outcome.missing_prerequisite) == ("failed", None)
     assert "is not a network namespace" in str(outcome.error)
 
@@ -284,25 +284,25 @@ def test_check_mode_fails_where_the_run_is_bound_to(node: FakeNode) -> None:
 def test_check_is_forbidden_and_allowed_again_without_making_anything_anew(node: FakeNode) -> None:
     _attached(node)
     node.write(disableCheck=True)
-    assert (node.ensure(node.wanted(**ARGS)).action, node.commands()) == ("unchanged", [])
+    assert (node.ensure(node.attachment(**ARGS)).action, node.commands()) == ("unchanged", [])
     for dry_run in (True, False):
-        assert (node.ensure(node.wanted(**ARGS), dry_run=dry_run, check="never").action, node.commands()) == (
+        assert (node.ensure(node.attachment(**ARGS), dry_run=dry_run, check="never").action, node.commands()) == (
             "unchanged",
             [],
         )
     node.write()
-    assert (node.ensure(node.wanted(**ARGS)).action, node.commands()) == ("checked", ["CHECK"])
+    assert (node.ensure(node.attachment(**ARGS)).action, node.commands()) == ("checked", ["CHECK"])
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, True), (False, 0), (1, 1.0)])
 def test_another_type_of_value_is_a_change(node: FakeNode, before: object, after: object) -> None:
     node.make_namespace()
     node.write(plugins=[{"type": "a", "x": before}, {"type": "b"}])
-    assert node.ensure(node.wanted()).action == "added"
+    assert node.ensure(node.attachment()).action == "added"
     node.write(plugins=[{"type": "a", "x": after}, {"type": "b"}])
-    assert node.ensure(node.wanted()).reason == "the network's configuration has changed"
-    assert node.ensure(node.wanted(capability_args={"y": before})).action == "recreated"
-    assert node.ensure(node.wanted(capability_args={"y": after})).reason == "its capability arguments have changed"
+    assert node.ensure(node.attachment()).reason == "the network's configuration has changed"
+    assert node.ensure(node.attachment(capability_args={"y": before})).action == "recreated"
+    assert node.ensure(node.attachment(capability_args={"y": after})).reason == "its capability arguments have changed"
 
 
 def test_a_mapped_port_that_means_the_same_is_no_change(node: FakeNode) -> None:
@@ -310,7 +310,9 @@ def test_a_mapped_port_that_means_the_same_is_no_change(node: FakeNode) -> None:
     node.make_namespace()
     node.write(plugins=[{"type": "a", "capabilities": {"portMappings": True}}, {"type": "b"}])
     port = {"hostPort": 8080, "containerPort": 80}
-    assert node.ensure(node.wanted(capability_args={"portMappings": [{**port, "protocol": "TCP"}]})).action == "added"
+    assert (
+        node.ensure(node.attachment(capability_args={"portMappings": [{**port, "protocol": "TCP"}]})).action == "added"
+    )
     same, other = ({"portMappings": [{**port, "protocol": protocol}]} for protocol in ("tcp", "udp"))
-    assert node.ensure(node.wanted(capability_args=same)).action == "checked"
-    assert node.ensure(node.wanted(capability_args=other)).reason == "its capability arguments have changed"
+    assert node.ensure(node.attachment(capability_args=same)).action == "checked"
+    assert node.ensure(node.attachment(capability_args=other)).reason == "its capability arguments have changed"

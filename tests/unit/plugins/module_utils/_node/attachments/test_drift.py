@@ -46,7 +46,7 @@ CNI0 = Link(ifindex=3, name="cni0", mac="02:00:00:00:00:0a", mtu=1500, is_up=Tru
 VETH = Link(ifindex=7, name="veth7", mac="02:00:00:00:00:0b", mtu=1500, is_up=True, master=3, peer=2, kind="veth")
 
 
-class Kernel:
+class DriftedKernel:
     """What it would answer."""
 
     def __init__(self) -> None:
@@ -72,15 +72,15 @@ class Kernel:
 
 
 @pytest.fixture
-def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
-    made = Kernel()
+def kernel(monkeypatch: pytest.MonkeyPatch) -> DriftedKernel:
+    made = DriftedKernel()
     monkeypatch.setattr(rtnetlink, "snapshot", made.look)
     monkeypatch.setattr(rtnetlink, "link", made.link)
     monkeypatch.setattr(rtnetlink, "link_by_index", made.link_by_index)
     return made
 
 
-def test_what_is_as_it_was_made_has_not_drifted(kernel: Kernel) -> None:
+def test_what_is_as_it_was_made_has_not_drifted(kernel: DriftedKernel) -> None:
     assert kernel.find_drift() == ()
 
 
@@ -107,7 +107,7 @@ INSIDE_DRIFT = {
 
 
 @pytest.mark.parametrize(("inside", "said"), INSIDE_DRIFT.values(), ids=INSIDE_DRIFT)
-def test_what_is_missing_or_changed_inside_is_named(kernel: Kernel, inside: View, said: str) -> None:
+def test_what_is_missing_or_changed_inside_is_named(kernel: DriftedKernel, inside: View, said: str) -> None:
     kernel.inside = inside
     assert kernel.find_drift() == (said,)
 
@@ -124,7 +124,9 @@ NODE_DRIFT = {
 
 
 @pytest.mark.parametrize(("node", "said"), NODE_DRIFT.values(), ids=NODE_DRIFT)
-def test_what_is_missing_or_changed_on_the_node_is_named(kernel: Kernel, node: dict[str, Link], said: str) -> None:
+def test_what_is_missing_or_changed_on_the_node_is_named(
+    kernel: DriftedKernel, node: dict[str, Link], said: str
+) -> None:
     kernel.node = node
     assert kernel.find_drift() == (said,)
 
@@ -150,13 +152,13 @@ VLAN_DRIFT: dict[str, tuple[list[Link], list[str]]] = {
 
 @pytest.mark.parametrize(("links", "said"), VLAN_DRIFT.values(), ids=VLAN_DRIFT)
 def test_the_link_of_a_vlan_is_paired_with_a_port_of_the_bridge(
-    kernel: Kernel, links: list[Link], said: list[str]
+    kernel: DriftedKernel, links: list[Link], said: list[str]
 ) -> None:
     kernel.node.update({link.name: link for link in links})
     assert kernel.find_drift(VLAN_RESULT, {"type": "bridge", "vlan": 100, "isGateway": True}) == tuple(said)
 
 
-def test_all_that_has_drifted_is_named_at_once(kernel: Kernel) -> None:
+def test_all_that_has_drifted_is_named_at_once(kernel: DriftedKernel) -> None:
     kernel.inside = INSIDE._replace(links=(ETH0._replace(is_up=False),), routes=())
     kernel.node = {}
     assert len(kernel.find_drift() or ()) == 5
@@ -198,14 +200,14 @@ NOT_PROMISED = {
 
 @pytest.mark.parametrize(("result", "plugins", "inside", "node"), NOT_PROMISED.values(), ids=NOT_PROMISED)
 def test_what_the_result_does_not_promise_is_no_drift(
-    kernel: Kernel, result: Json, plugins: list[Json], inside: View, node: dict[str, Link]
+    kernel: DriftedKernel, result: Json, plugins: list[Json], inside: View, node: dict[str, Link]
 ) -> None:
     kernel.inside, kernel.node = inside, node
     assert kernel.find_drift(result, *plugins) == ()
 
 
 @pytest.mark.parametrize("mover", ["sbr", "vrf"])
-def test_what_check_cannot_see_in_another_table_is_looked_for_there(kernel: Kernel, mover: str) -> None:
+def test_what_check_cannot_see_in_another_table_is_looked_for_there(kernel: DriftedKernel, mover: str) -> None:
     moved = tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED))
     kernel.inside = INSIDE._replace(routes=moved[:-1])
     chain: list[Json] = [{"type": "bridge"}, {"type": mover}]
@@ -213,7 +215,7 @@ def test_what_check_cannot_see_in_another_table_is_looked_for_there(kernel: Kern
     assert kernel.find_drift({**RESULT, "routes": []}, *chain) == ("the route to fd00::/64 is missing",)
 
 
-def test_a_route_with_a_table_is_looked_for_in_that_table(kernel: Kernel) -> None:
+def test_a_route_with_a_table_is_looked_for_in_that_table(kernel: DriftedKernel) -> None:
     result = {**RESULT, "routes": [{"dst": "10.9.0.0/16", "gw": "10.1.0.1", "table": 200}]}
     assert kernel.find_drift(result) == ("the route to 10.9.0.0/16 via 10.1.0.1 in table 200 is missing",)
     kernel.inside = INSIDE._replace(routes=(INSIDE.routes[1]._replace(table=200),))
@@ -229,12 +231,12 @@ NOT_LOOKED_AT = {
 
 @pytest.mark.parametrize(("result", "plugins"), NOT_LOOKED_AT.values(), ids=NOT_LOOKED_AT)
 def test_what_cannot_be_told_from_the_result_is_not_looked_at(
-    kernel: Kernel, result: Json, plugins: list[Json]
+    kernel: DriftedKernel, result: Json, plugins: list[Json]
 ) -> None:
     assert kernel.find_drift(result, *plugins) is None
 
 
-def test_a_result_without_interfaces_promises_addresses_and_routes(kernel: Kernel) -> None:
+def test_a_result_without_interfaces_promises_addresses_and_routes(kernel: DriftedKernel) -> None:
     old = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.2/16", "routes": [{"dst": "0.0.0.0/0"}]}}
     assert kernel.find_drift(old) == ()
     kernel.inside = View((), (), ())
@@ -245,7 +247,7 @@ def test_a_result_without_interfaces_promises_addresses_and_routes(kernel: Kerne
 def drifted(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     """An attachment that has."""
     node.make_namespace()
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     monkeypatch.setattr(
         interface_drift,
         "drift",
@@ -265,7 +267,7 @@ DECIDED = {
 @pytest.mark.parametrize("check", ["always", "drift"])
 @pytest.mark.parametrize(("on_drift", "expected"), DECIDED.items())
 def test_what_drift_leads_to(drifted: FakeNode, check: str, on_drift: str, expected: tuple[str, bool, bool]) -> None:
-    outcome = drifted.ensure(drifted.wanted(), check=check, on_drift=on_drift, dry_run=True)
+    outcome = drifted.ensure(drifted.attachment(), check=check, on_drift=on_drift, dry_run=True)
     assert (outcome.action, outcome.changed, outcome.error is not None) == expected
     assert (outcome.reason.startswith(SAID), drifted.commands()) == (True, [])
 
@@ -285,19 +287,19 @@ def test_the_place_of_what_is_missing_is_named(
     drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, found: interface_drift.LinkDrift, said: str
 ) -> None:
     monkeypatch.setattr(interface_drift, "drift", lambda record, network: found)
-    outcome = drifted.ensure(drifted.wanted(), on_drift="fail")
-    netns = drifted.wanted().netns
+    outcome = drifted.ensure(drifted.attachment(), on_drift="fail")
+    netns = drifted.attachment().netns
     assert outcome.error is not None
     assert outcome.error.details == said.format(netns=netns)
 
 
 @pytest.mark.parametrize("check", ["changed", "never"])
 def test_drift_is_not_always_looked_for(drifted: FakeNode, check: str) -> None:
-    assert drifted.ensure(drifted.wanted(), check=check).action == "unchanged"
+    assert drifted.ensure(drifted.attachment(), check=check).action == "unchanged"
 
 
 def test_drift_right_after_add_is_not_made_anew_again_and_again(drifted: FakeNode) -> None:
-    outcome = drifted.ensure(drifted.wanted())
+    outcome = drifted.ensure(drifted.attachment())
     assert (outcome.action, drifted.commands()) == ("failed", ["DEL", "ADD"])
     assert f"right after ADD, so recreating it will not help: {SAID}" in str(outcome.error)
 
@@ -305,31 +307,31 @@ def test_drift_right_after_add_is_not_made_anew_again_and_again(drifted: FakeNod
 def test_looking_for_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interface_drift, "drift", lambda record, network: interface_drift.LinkDrift((), ()))
     node.make_namespace()
-    assert node.ensure(node.wanted(), check="drift").action == "added"
-    again = node.ensure(node.wanted(), check="drift")
+    assert node.ensure(node.attachment(), check="drift").action == "added"
+    again = node.ensure(node.attachment(), check="drift")
     assert (again.action, again.changed, again.result is not None) == ("checked", False, True)
     assert node.executor.calls == []
 
 
 def test_nothing_to_look_at_is_not_checked(node: FakeNode) -> None:
     node.make_namespace()
-    node.ensure(node.wanted(), check="drift")
-    assert node.ensure(node.wanted(), check="drift").action == "unchanged"
+    node.ensure(node.attachment(), check="drift")
+    assert node.ensure(node.attachment(), check="drift").action == "unchanged"
 
 
-def test_where_check_is_disabled_nothing_is_looked_for(kernel: Kernel) -> None:
+def test_where_check_is_disabled_nothing_is_looked_for(kernel: DriftedKernel) -> None:
     kernel.inside = View((), (), ())
     assert kernel.find_drift(RESULT, disableCheck=True) is None
 
 
-def test_what_a_result_says_of_other_namespaces_is_not_looked_for(kernel: Kernel) -> None:
+def test_what_a_result_says_of_other_namespaces_is_not_looked_for(kernel: DriftedKernel) -> None:
     machine = {"name": "eth0", "mac": "02:00:00:00:00:77", "sandbox": "vm-7"}
     elsewhere = [{"address": "10.1.0.3/16", "interface": 3}, {"address": "203.0.113.7/32"}]
     result = {**RESULT, "interfaces": [*RESULT["interfaces"], machine], "ips": [*RESULT["ips"], *elsewhere]}
     assert kernel.find_drift(result) == ()
 
 
-def test_a_namespace_that_has_another_path_by_now_is_still_the_containers(kernel: Kernel) -> None:
+def test_a_namespace_that_has_another_path_by_now_is_still_the_containers(kernel: DriftedKernel) -> None:
     interfaces = [{**one, "sandbox": "/proc/7/ns/net"} if "sandbox" in one else one for one in RESULT["interfaces"]]
     kernel.inside = INSIDE._replace(links=())
     assert kernel.find_drift({**RESULT, "interfaces": interfaces}) == ("interface eth0 is gone",)

@@ -74,12 +74,12 @@ def test_a_failed_check_of_what_is_there(
     node: FakeNode, plugin: Plugin, policy: tuple[str, str], expected: tuple[str, bool, bool]
 ) -> None:
     check, on_drift = policy
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     plugin.fails = {"CHECK"}
-    predicted = node.ensure(node.wanted(), check=check, on_drift=on_drift, dry_run=True)
+    predicted = node.ensure(node.attachment(), check=check, on_drift=on_drift, dry_run=True)
     assert node.commands() == (["CHECK"] if check == "always" else [])
     plugin.recovers = True
-    done = node.ensure(node.wanted(), check=check, on_drift=on_drift)
+    done = node.ensure(node.attachment(), check=check, on_drift=on_drift)
     for outcome in (predicted, done):
         assert (outcome.action, outcome.changed, outcome.error is not None) == expected
     assert predicted.reason == done.reason
@@ -93,10 +93,10 @@ def test_a_failed_check_of_what_is_there(
 def test_a_check_that_could_not_find_out_takes_nothing_away(
     node: FakeNode, plugin: Plugin, code: Code, dry_run: bool
 ) -> None:
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     plugin.fails, plugin.code = {"CHECK"}, code
     node.patience = 0
-    done = node.ensure(node.wanted(), dry_run=dry_run)
+    done = node.ensure(node.attachment(), dry_run=dry_run)
     assert (done.action, done.changed, done.after, node.commands()) == ("failed", False, AttachmentState(), ["CHECK"])
     assert "kept as it is, because this error is no evidence of drift" in str(done.error)
 
@@ -107,7 +107,7 @@ def test_a_failed_check_right_after_add(
 ) -> None:
     check, on_drift = policy
     plugin.fails = {"CHECK"}
-    done = node.ensure(node.wanted(), check=check, on_drift=on_drift)
+    done = node.ensure(node.attachment(), check=check, on_drift=on_drift)
     assert (done.action, done.changed, done.error is not None) == expected
     assert node.commands() == ["ADD"] + ["CHECK"] * (check != "never")
     assert node.record() is not None
@@ -119,14 +119,14 @@ def test_a_failed_check_right_after_add(
 def test_a_network_without_check_is_not_asked(node: FakeNode, plugin: Plugin, keys: dict[str, t.Any]) -> None:
     node.write(**keys)
     plugin.fails = {"CHECK"}
-    assert node.ensure(node.wanted()).action == "added"
-    again = node.ensure(node.wanted())
+    assert node.ensure(node.attachment()).action == "added"
+    again = node.ensure(node.attachment())
     assert (again.action, again.result is not None, node.commands()) == ("unchanged", True, [])
 
 
 def test_a_failed_add_is_undone_and_leaves_nothing(node: FakeNode, plugin: Plugin) -> None:
     plugin.fails = {"ADD"}
-    failed = node.ensure(node.wanted())
+    failed = node.ensure(node.attachment())
     assert (failed.action, failed.changed, node.commands()) == ("failed", False, ["ADD", "DEL"])
     assert "the DEL that followed succeeded; nothing is left behind" in str(failed.error)
     assert node.files() == {}
@@ -134,58 +134,58 @@ def test_a_failed_add_is_undone_and_leaves_nothing(node: FakeNode, plugin: Plugi
 
 def test_an_add_that_cannot_be_undone_is_undone_by_the_next_run(node: FakeNode, plugin: Plugin) -> None:
     plugin.fails = {"ADD", "DEL"}
-    failed = node.ensure(node.wanted())
+    failed = node.ensure(node.attachment())
     assert "the DEL that followed failed too and will be repeated by the next run: " in str(failed.error)
     plugin.fails.clear()
-    mended = node.ensure(node.wanted())
+    mended = node.ensure(node.attachment())
     assert (mended.action, mended.reason) == ("recreated", "an earlier run was interrupted at DEL")
     assert node.commands() == ["DEL", "ADD", "CHECK"]
 
 
 def test_what_cannot_be_deleted_is_not_added_again(node: FakeNode, plugin: Plugin) -> None:
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
     plugin.fails = {"DEL"}
-    failed = node.ensure(node.wanted())
+    failed = node.ensure(node.attachment())
     assert (failed.action, node.commands()) == ("failed", ["DEL"])
     assert "DEL of the attachment of blue (eth0) to network net" in str(failed.error)
     assert node.record() is not None
     plugin.fails.clear()
-    assert node.ensure(node.wanted()).reason == "an earlier run was interrupted at DEL"
+    assert node.ensure(node.attachment()).reason == "an earlier run was interrupted at DEL"
     assert node.commands() == ["DEL", "ADD", "CHECK"]
 
 
 def test_what_was_detached_has_changed_although_it_could_not_be_attached_again(node: FakeNode, plugin: Plugin) -> None:
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
     plugin.fails = {"ADD"}
-    failed = node.ensure(node.wanted())
+    failed = node.ensure(node.attachment())
     assert (failed.action, failed.changed) == ("failed", True)
     assert node.record() is None
 
 
 def test_what_drifted_and_could_not_be_attached_again_has_no_result(node: FakeNode, plugin: Plugin) -> None:
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     plugin.fails = {"CHECK", "ADD"}
-    failed = node.ensure(node.wanted())
+    failed = node.ensure(node.attachment())
     assert (failed.action, failed.after, failed.result) == ("failed", None, None)
 
 
 def test_a_removal_that_fails_keeps_the_record(node: FakeNode, plugin: Plugin) -> None:
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     plugin.fails = {"DEL"}
-    assert node.ensure(node.wanted(), present=False).action == "failed"
+    assert node.ensure(node.attachment(), present=False).action == "failed"
     # Every plugin has been asked all the same.
     assert node.executor.run("DEL") == [("DEL", "b"), ("DEL", "a")]
     plugin.fails.clear()
-    assert node.ensure(node.wanted(), present=False).action == "removed"
+    assert node.ensure(node.attachment(), present=False).action == "removed"
     assert node.files() == {}
 
 
 def test_the_result_is_that_of_add(node: FakeNode) -> None:
-    added, checked = node.ensure(node.wanted()), node.ensure(node.wanted())
-    unchecked = node.ensure(node.wanted(), check="never")
-    removed = node.ensure(node.wanted(), present=False)
+    added, checked = node.ensure(node.attachment()), node.ensure(node.attachment())
+    unchecked = node.ensure(node.attachment(), check="never")
+    removed = node.ensure(node.attachment(), present=False)
     assert added.result == checked.result == unchecked.result
     assert added.result is not None
     assert added.result["ips"] == [{"address": "10.1.0.2/16"}]
@@ -198,7 +198,7 @@ def test_what_fails_check_right_after_add_is_attached_and_comes_back_after_a_reb
 ) -> None:
     plugin.fails = {"CHECK"}
     restoration = Restoration(("/opt/cni/bin",), 60.0)
-    (outcome,) = node.converge(DesiredAttachment(node.wanted(), restoration=restoration))
+    (outcome,) = node.converge(DesiredAttachment(node.attachment(), restoration=restoration))
     record = node.record()
     assert record is not None
     assert (outcome.action, outcome.after) == ("failed", AttachmentState(record.restoration))

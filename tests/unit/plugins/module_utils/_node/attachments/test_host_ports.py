@@ -38,7 +38,7 @@ def mapping(node: FakeNode) -> FakeNode:
 
 
 def mapped(node: FakeNode, container: str, *mappings: Json, **keys: t.Any) -> Attachment:
-    return node.wanted(container, capability_args={"portMappings": list(mappings or (PORT,))}, **keys)
+    return node.attachment(container, capability_args={"portMappings": list(mappings or (PORT,))}, **keys)
 
 
 def ensure(node: FakeNode, attachment: Attachment, **policy: t.Any) -> AttachmentResult:
@@ -155,7 +155,7 @@ def test_a_record_of_another_runtime_whose_namespace_is_gone_holds_nothing(mappi
 )
 def test_mappings_that_cannot_be_read_hold_nothing(mapping: FakeNode, odd: t.Any) -> None:
     ensure(mapping, mapped(mapping, "blue"))
-    of_another_runtime(mapping, attachment=mapping.wanted(capability_args={"portMappings": odd}))
+    of_another_runtime(mapping, attachment=mapping.attachment(capability_args={"portMappings": odd}))
     assert ensure(mapping, mapped(mapping, "red")).action == "added"
 
 
@@ -176,10 +176,10 @@ def test_what_takes_the_place_of_another_network_may_have_its_port(mapping: Fake
 
 def test_what_cannot_be_replaced_for_a_port_stays(mapping: FakeNode) -> None:
     mapping.write("other", plugins=MAPS)
-    mapping.ensure(mapping.wanted())
+    mapping.ensure(mapping.attachment())
     ensure(mapping, mapped(mapping, "red"))
     joining = DesiredAttachment(mapped(mapping, "blue", network="other"))
-    for outcome in mapping.converge(joining, DesiredAttachment(mapping.wanted(), present=False), **ALLOWED):
+    for outcome in mapping.converge(joining, DesiredAttachment(mapping.attachment(), present=False), **ALLOWED):
         require_refused(outcome, "host port 8080/tcp is mapped by the attachment of red (eth0)")
     assert mapping.record() is not None
 
@@ -202,7 +202,7 @@ def test_what_is_as_wanted_looks_for_no_port(mapping: FakeNode, monkeypatch: pyt
     ensure(mapping, mapped(mapping, "blue"))
     monkeypatch.delattr(host_ports, "HostPorts")
     assert ensure(mapping, mapped(mapping, "blue")).action == "checked"
-    assert ensure(mapping, mapping.wanted("red")).action == "added"
+    assert ensure(mapping, mapping.attachment("red")).action == "added"
 
 
 def test_records_are_read_once_for_all(mapping: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +226,7 @@ def test_records_are_read_once_for_all(mapping: FakeNode, monkeypatch: pytest.Mo
 
 def test_a_text_of_records_is_looked_for_in_files_only(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
-    mapping.ensure(mapping.wanted("red"))
+    mapping.ensure(mapping.attachment("red"))
     found, broken = mapping.runtime().records.read_containing('"portMappings"')
     assert ([record.attachment.container_id for record in found], broken) == (["blue"], {})
     assert pathlib.Path(mapping.cache_dir, "results", "net-red-eth0").exists()

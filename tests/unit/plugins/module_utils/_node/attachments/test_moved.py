@@ -25,7 +25,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import (
     FakeNode,
     Json,
-    gives_an_address,
+    return_address,
 )
 
 NEW = [{"type": "a"}, {"type": "new"}]
@@ -34,9 +34,9 @@ NEW = [{"type": "a"}, {"type": "new"}]
 def _moved(node: FakeNode) -> AttachmentResult:
     """After the network has got another plugin."""
     node.make_namespace()
-    node.ensure(node.wanted(args={"K": "V"}), check="never")
+    node.ensure(node.attachment(args={"K": "V"}), check="never")
     node.write(plugins=NEW)
-    return node.ensure(node.wanted(args={"K": "V"}), check="never")
+    return node.ensure(node.attachment(args={"K": "V"}), check="never")
 
 
 def test_it_is_put_back_where_the_new_one_cannot_be_made(make_node: MakeNode) -> None:
@@ -57,7 +57,7 @@ def test_the_next_run_tries_again(make_node: MakeNode) -> None:
     node = make_node(new=fails_at("ADD"))
     _moved(node)
     node.executor.plugins["new"] = succeeds
-    again = node.ensure(node.wanted(args={"K": "V"}))
+    again = node.ensure(node.attachment(args={"K": "V"}))
     assert (again.action, again.reason) == ("recreated", "the network's configuration has changed")
 
 
@@ -68,7 +68,7 @@ def test_where_neither_can_be_made_both_errors_are_told(make_node: MakeNode) -> 
         calls.append(call.command)
         if call.command == "ADD" and calls.count("ADD") > 1:
             return CniError(100, "once is enough")
-        return gives_an_address(call)
+        return return_address(call)
 
     node = make_node(a=works_once, new=fails_at("ADD"))
     failed = _moved(node)
@@ -87,9 +87,9 @@ def test_one_that_is_made_anew_as_it_was_is_not_put_back(make_node: MakeNode) ->
     node = make_node(b=lambda call: CniError(100, "no") if call.command in fails else None)
     fails: set[str] = set()
     node.make_namespace()
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     fails |= {"CHECK", "ADD"}
-    failed = node.ensure(node.wanted())
+    failed = node.ensure(node.attachment())
     assert (failed.action, failed.after) == ("failed", None)
     assert node.commands() == ["CHECK", "DEL", "ADD", "DEL"]
 
@@ -98,9 +98,9 @@ def test_one_that_is_made_anew_as_it_was_is_not_put_back(make_node: MakeNode) ->
 def test_a_container_leaves_networks_before_it_joins_others(node: FakeNode, old_is_first: bool) -> None:
     """The interface is to have the same name."""
     node.make_namespace()
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     node.write("other")
-    wanted = [DesiredAttachment(node.wanted(), present=False), DesiredAttachment(node.wanted(network="other"))]
+    wanted = [DesiredAttachment(node.attachment(), present=False), DesiredAttachment(node.attachment(network="other"))]
     outcomes = node.converge(*(wanted if old_is_first else reversed(wanted)), check="never")
     assert sorted(outcome.action for outcome in outcomes) == ["added", "removed"]
     assert node.commands() == ["DEL", "ADD"]
@@ -109,10 +109,12 @@ def test_a_container_leaves_networks_before_it_joins_others(node: FakeNode, old_
 def _renamed(node: FakeNode, **policy: t.Any) -> list[AttachmentResult]:
     """After the network has got another name."""
     node.make_namespace()
-    node.ensure(node.wanted(args={"K": "V"}), check="never")
+    node.ensure(node.attachment(args={"K": "V"}), check="never")
     node.write("other", plugins=NEW)
     return node.converge(
-        DesiredAttachment(node.wanted(network="other")), DesiredAttachment(node.wanted(), present=False), **policy
+        DesiredAttachment(node.attachment(network="other")),
+        DesiredAttachment(node.attachment(), present=False),
+        **policy,
     )
 
 
@@ -145,10 +147,11 @@ def test_a_container_that_can_join_the_other_network_has_left(make_node: MakeNod
 def test_another_interface_of_the_container_is_nobody_s_place(make_node: MakeNode) -> None:
     node = make_node(new=fails_at("ADD"))
     node.make_namespace()
-    node.ensure(node.wanted(), check="never")
+    node.ensure(node.attachment(), check="never")
     node.write("other", plugins=NEW)
     joined, left = node.converge(
-        DesiredAttachment(node.wanted(network="other", ifname="eth1")), DesiredAttachment(node.wanted(), present=False)
+        DesiredAttachment(node.attachment(network="other", ifname="eth1")),
+        DesiredAttachment(node.attachment(), present=False),
     )
     assert (joined.action, left.action, node.record()) == ("failed", "removed", None)
 
@@ -160,11 +163,11 @@ def test_another_interface_of_the_container_is_nobody_s_place(make_node: MakeNod
 def test_a_network_is_not_left_for_what_is_asked_for_wrongly(make_node: MakeNode, wrong: Json, dry_run: bool) -> None:
     node = make_node(new=succeeds)
     node.make_namespace()
-    node.ensure(node.wanted(), check="never")
+    node.ensure(node.attachment(), check="never")
     node.write("other", plugins=NEW)
     joined, left = node.converge(
-        DesiredAttachment(node.wanted(network="other", **wrong)),
-        DesiredAttachment(node.wanted(), present=False),
+        DesiredAttachment(node.attachment(network="other", **wrong)),
+        DesiredAttachment(node.attachment(), present=False),
         dry_run=dry_run,
     )
     assert (joined.action, left.action, left.changed, node.commands()) == ("failed", "failed", False, [])

@@ -37,11 +37,11 @@ def _link(name: str, number: int, **keys: t.Any) -> Link:
     return Link(ifindex=number, name=name, **given)
 
 
-class Kernel:
+class RenamedLinkKernel:
     """Its answers; the link number 5 of the container has the address."""
 
     def __init__(self, node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._lab = node
+        self._node = node
         self.inside: list[Link] = []
         self.node: list[Link] = [_link(HOST_END, 7, peer=HAS_ADDRESS)]
         node.make_namespace()
@@ -49,7 +49,7 @@ class Kernel:
         monkeypatch.setattr(rtnetlink, "link", self._link)
 
     def _look(self, path: str, *, routes: bool) -> View:
-        assert (path, routes) == (str(self._lab.netns / "blue"), False)
+        assert (path, routes) == (str(self._node.netns / "blue"), False)
         address = Address(HAS_ADDRESS, ipaddress.ip_interface("10.1.0.2/16"))
         return View(tuple(self.inside), (address,), ())
 
@@ -57,7 +57,7 @@ class Kernel:
         return next((link for link in (self.inside if path else self.node) if link.name == name), None)
 
     def record(self, plugin: str = "bridge", result: Json | None = None) -> Record:
-        attachment = self._lab.wanted()
+        attachment = self._node.attachment()
         keys = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": plugin}]}
         return Record(
             attachment,
@@ -77,8 +77,8 @@ class Kernel:
 
 
 @pytest.fixture
-def kernel(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> Kernel:
-    return Kernel(node, monkeypatch)
+def kernel(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> RenamedLinkKernel:
+    return RenamedLinkKernel(node, monkeypatch)
 
 
 OURS = _link("foo", HAS_ADDRESS)
@@ -133,7 +133,7 @@ CASES: dict[str, tuple[list[Link], Json, Json, Json]] = {
 
 @pytest.mark.parametrize(("links", "by_pair", "by_mac", "by_address"), CASES.values(), ids=CASES)
 def test_the_link_is_told_from_others(
-    kernel: Kernel, links: list[Link], by_pair: Json, by_mac: Json, by_address: Json
+    kernel: RenamedLinkKernel, links: list[Link], by_pair: Json, by_mac: Json, by_address: Json
 ) -> None:
     kernel.inside = links
     assert kernel.prepared() == by_pair
@@ -142,7 +142,7 @@ def test_the_link_is_told_from_others(
     assert kernel.prepared() == by_mac
 
 
-def test_an_interface_of_many_with_one_mac_is_known_by_its_address(kernel: Kernel) -> None:
+def test_an_interface_of_many_with_one_mac_is_known_by_its_address(kernel: RenamedLinkKernel) -> None:
     links = [_link(name, number, kind="ipvlan") for name, number in (("a", 4), ("b", HAS_ADDRESS), ("c", 6))]
     kernel.inside = links
     assert kernel.prepared("ipvlan") == {"renamed": "b"}
@@ -150,25 +150,25 @@ def test_an_interface_of_many_with_one_mac_is_known_by_its_address(kernel: Kerne
     assert kernel.prepared("ipvlan") == {}
 
 
-def test_without_its_namespace_its_host_end_goes(kernel: Kernel, node: FakeNode) -> None:
+def test_without_its_namespace_its_host_end_goes(kernel: RenamedLinkKernel, node: FakeNode) -> None:
     record = kernel.record()
     node.make_namespace()  # which is another one
     assert prepare(record, is_name_needed=True) == Preparation(record, removed_host_end=kernel.node[0])
 
 
 @pytest.mark.parametrize("name", ["cni0", "veth0", "veth0123abcde"])
-def test_only_what_is_called_as_plugins_call_a_host_end_is_taken_for_one(kernel: Kernel, name: str) -> None:
+def test_only_what_is_called_as_plugins_call_a_host_end_is_taken_for_one(kernel: RenamedLinkKernel, name: str) -> None:
     kernel.node = [_link(name, 7)]
     result = {**NEW_RESULT, "interfaces": [{"name": name}, *NEW_RESULT["interfaces"][1:]]}
     assert kernel.prepared(result=result) == {}
 
 
-def test_a_host_end_is_a_veth(kernel: Kernel) -> None:
+def test_a_host_end_is_a_veth(kernel: RenamedLinkKernel) -> None:
     kernel.node = [_link(HOST_END, 7, kind="bridge")]
     assert kernel.prepared() == {}
 
 
-def test_of_a_plugin_that_is_not_known_only_the_name_is_put_back(kernel: Kernel) -> None:
+def test_of_a_plugin_that_is_not_known_only_the_name_is_put_back(kernel: RenamedLinkKernel) -> None:
     """It is unknown how DEL of this plugin finds its link."""
     kernel.inside = [_link("foo", HAS_ADDRESS, kind="odd")]
     assert kernel.prepared("odd") == {"renamed": "foo"}
@@ -180,7 +180,7 @@ def test_of_a_plugin_that_is_not_known_only_the_name_is_put_back(kernel: Kernel)
 
 
 @pytest.mark.parametrize("plugin", ["bridge", "host-device"])
-def test_no_other_link_loses_its_name(kernel: Kernel, plugin: str) -> None:
+def test_no_other_link_loses_its_name(kernel: RenamedLinkKernel, plugin: str) -> None:
     kernel.inside = [OURS, _link("eth0", 9, mac=OTHER_MAC)]
     with pytest.raises(
         CniError, match=r"its interface is now named foo, and another interface in .* is named eth0"
@@ -189,7 +189,7 @@ def test_no_other_link_loses_its_name(kernel: Kernel, plugin: str) -> None:
     assert raised.value.code == Code.INVALID_ENVIRONMENT
 
 
-def test_a_device_that_no_link_stands_for_is_left_to_its_plugin(kernel: Kernel) -> None:
+def test_a_device_that_no_link_stands_for_is_left_to_its_plugin(kernel: RenamedLinkKernel) -> None:
     result = {**NEW_RESULT, "interfaces": [{"name": "eth0", "mac": MAC, "sandbox": "/x", "pciID": "0000:00:01.0"}]}
     kernel.inside = [OURS]
     assert kernel.prepared("host-device", result) == {}

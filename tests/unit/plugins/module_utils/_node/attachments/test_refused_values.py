@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryCall, speaks_only
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryCall, supports_only
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
 
@@ -41,7 +41,7 @@ def node(make_node: MakeNode) -> FakeNode:
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_what_no_plugin_can_decode_is_sent_to_none(node: FakeNode, dry_run: bool) -> None:
-    outcome = node.ensure(node.wanted(capability_args=BAD_PORTS), dry_run=dry_run)
+    outcome = node.ensure(node.attachment(capability_args=BAD_PORTS), dry_run=dry_run)
     assert (outcome.action, outcome.changed, node.commands(), node.files()) == ("failed", False, [], {})
     assert outcome.error is not None
     assert (outcome.error.code, outcome.error.msg) == (Code.INVALID_CONFIG, WHAT)
@@ -49,16 +49,16 @@ def test_what_no_plugin_can_decode_is_sent_to_none(node: FakeNode, dry_run: bool
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_an_attachment_stays_where_its_new_values_cannot_be_decoded(node: FakeNode, dry_run: bool) -> None:
-    node.ensure(node.wanted(capability_args=PORTS))
+    node.ensure(node.attachment(capability_args=PORTS))
     before = node.files()
-    outcome = node.ensure(node.wanted(capability_args=BAD_PORTS), dry_run=dry_run)
+    outcome = node.ensure(node.attachment(capability_args=BAD_PORTS), dry_run=dry_run)
     assert (outcome.action, outcome.changed, node.commands(), node.files()) == ("failed", False, [], before)
 
 
 def test_a_container_stays_where_it_cannot_join_the_other_network_with_such_values(node: FakeNode) -> None:
     node.write("other", **CAPABLE)
-    node.ensure(node.wanted())
-    old, new = node.wanted(), node.wanted(network="other", capability_args=BAD_PORTS)
+    node.ensure(node.attachment())
+    old, new = node.attachment(), node.attachment(network="other", capability_args=BAD_PORTS)
     outcomes = node.converge(DesiredAttachment(old, present=False), DesiredAttachment(new))
     assert [outcome.action for outcome in outcomes] == ["failed", "failed"]
     assert all(WHAT in str(outcome.error) for outcome in outcomes)
@@ -66,14 +66,14 @@ def test_a_container_stays_where_it_cannot_join_the_other_network_with_such_valu
 
 
 def _spoiled(node: FakeNode) -> None:
-    outcome = node.ensure(node.wanted(capability_args=REFUSED))
+    outcome = node.ensure(node.attachment(capability_args=REFUSED))
     assert "the DEL that followed failed too" in str(outcome.error)
     assert node.intent() is not None
 
 
 def test_what_a_refused_value_has_spoiled_is_ended_with_the_one_given_now(node: FakeNode) -> None:
     _spoiled(node)
-    outcome = node.ensure(node.wanted(capability_args={"ips": ["10.1.0.9"]}))
+    outcome = node.ensure(node.attachment(capability_args={"ips": ["10.1.0.9"]}))
     assert (outcome.action, outcome.error, node.intent()) == ("recreated", None, None)
     asked = [request.get("runtimeConfig") for request in node.executor.requests("DEL")]
     assert asked == [REFUSED, None, {"ips": ["10.1.0.9"]}, None]
@@ -86,15 +86,15 @@ def test_what_refused_config_args_have_spoiled_is_ended_with_those_given_now(mak
 
     node = make_node(b=refuses)
     node.make_namespace()
-    outcome = node.ensure(node.wanted(config_args=REFUSED))
+    outcome = node.ensure(node.attachment(config_args=REFUSED))
     assert "the DEL that followed failed too" in str(outcome.error)
-    outcome = node.ensure(node.wanted(config_args={"ips": ["10.1.0.9"]}))
+    outcome = node.ensure(node.attachment(config_args={"ips": ["10.1.0.9"]}))
     assert (outcome.action, outcome.error, node.intent()) == ("recreated", None, None)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_config_args_that_no_plugin_can_decode_are_sent_to_none_and_not_shown(node: FakeNode, dry_run: bool) -> None:
-    outcome = node.ensure(node.wanted(config_args={"mac": 5577}), dry_run=dry_run)
+    outcome = node.ensure(node.attachment(config_args={"mac": 5577}), dry_run=dry_run)
     assert (outcome.action, outcome.changed, node.commands(), node.files()) == ("failed", False, [], {})
     assert str(outcome.error) == "config_args: /mac: found a number; expected: a string"
 
@@ -105,7 +105,7 @@ def test_it_is_removed_without_values_or_a_configuration(node: FakeNode, configu
     if not configured:
         (node.conf_dir / "10-net.conflist").unlink()
     # The item may still have the value, as an attachment that gc removes does.
-    outcome = node.ensure(node.wanted(capability_args=REFUSED), present=False)
+    outcome = node.ensure(node.attachment(capability_args=REFUSED), present=False)
     assert (outcome.action, outcome.error, node.files()) == ("removed", None, {})
 
 
@@ -115,19 +115,19 @@ def test_what_a_refused_configuration_has_spoiled_is_ended_with_the_one_that_rep
     )
     node.write(plugins=[{"type": "a"}, {"type": "b", "bad": True}])
     node.make_namespace()
-    assert "the DEL that followed failed too" in str(node.ensure(node.wanted()).error)
+    assert "the DEL that followed failed too" in str(node.ensure(node.attachment()).error)
     node.write()
-    assert node.ensure(node.wanted()).action == "recreated"
+    assert node.ensure(node.attachment()).action == "recreated"
 
 
 @pytest.mark.parametrize("other", ["b", "a"], ids=["one plugin", "every plugin"])
 def test_what_a_version_has_spoiled_is_ended_with_the_one_that_replaces_it(make_node: MakeNode, other: str) -> None:
-    node = make_node(**{"b": speaks_only("0.4.0", "1.0.0"), other: speaks_only("0.4.0", "1.0.0")})
+    node = make_node(**{"b": supports_only("0.4.0", "1.0.0"), other: supports_only("0.4.0", "1.0.0")})
     node.write(cniVersion="1.1.0")
     node.make_namespace()
-    assert "the DEL that followed failed too" in str(node.ensure(node.wanted()).error)
+    assert "the DEL that followed failed too" in str(node.ensure(node.attachment()).error)
     node.write(cniVersion="1.0.0")
-    outcome = node.ensure(node.wanted())
+    outcome = node.ensure(node.attachment())
     assert (outcome.action, outcome.error, node.intent()) == ("recreated", None, None)
 
 
@@ -140,7 +140,7 @@ def test_what_may_have_begun_is_not_ended_with_other_values(make_node: MakeNode)
     node.write(**CAPABLE)
     node.make_namespace()
     _spoiled(node)
-    error = node.ensure(node.wanted(), present=False).error
+    error = node.ensure(node.attachment(), present=False).error
     assert error is not None
     assert error.msg.endswith(BUSY.format("DEL"))
     assert f"{node.intent_file()} records the operation" in error.details
@@ -156,8 +156,8 @@ def test_an_error_says_that_the_values_given_now_are_refused_too(node: FakeNode)
 
 
 def test_a_finished_attachment_is_never_ended_with_other_values(node: FakeNode) -> None:
-    node.ensure(node.wanted(capability_args=PORTS))
+    node.ensure(node.attachment(capability_args=PORTS))
     node.executor.plugins["b"] = t.cast(t.Any, lambda call: CniError(999, SAID.format(call.command)))
-    node.ensure(node.wanted(capability_args=PORTS), present=False)
+    node.ensure(node.attachment(capability_args=PORTS), present=False)
     asked = [request.get("runtimeConfig") for request in node.executor.requests("DEL")]
     assert asked == [PORTS, None]

@@ -36,7 +36,7 @@ def node(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
 
 def attach(node: FakeNode, **keys: t.Any) -> Record:
     node.make_namespace()
-    (outcome,) = node.converge(DesiredAttachment(node.wanted(**keys), restoration=MEANS))
+    (outcome,) = node.converge(DesiredAttachment(node.attachment(**keys), restoration=MEANS))
     assert outcome.error is None
     record = node.record()
     assert record is not None
@@ -74,7 +74,9 @@ def test_what_another_run_has_changed_since_it_was_looked_up_is_left_to_that(nod
     old = attach(node)
     wanted = DesiredAttachment(old.attachment, restoration=MEANS)
     for present in (True, False):
-        node.converge(DesiredAttachment(node.wanted(args={"K": "W"}), present, restoration=MEANS if present else None))
+        node.converge(
+            DesiredAttachment(node.attachment(args={"K": "W"}), present, restoration=MEANS if present else None)
+        )
         before = node.files()
         node.make_namespace()
         node.executor.calls.clear()
@@ -93,7 +95,7 @@ def test_its_old_address_is_asked_for_and_nothing_of_that_is_recorded(node: Fake
     record = node.record()
     assert record is not None
     assert b"10.1.0.2" not in record.config
-    (outcome,) = node.converge(DesiredAttachment(node.wanted(), restoration=MEANS))
+    (outcome,) = node.converge(DesiredAttachment(node.attachment(), restoration=MEANS))
     assert (outcome.action, outcome.changed) == ("checked", False)
 
 
@@ -139,7 +141,7 @@ def test_another_runtimes_record_that_is_to_be_restored_is(node: FakeNode) -> No
     """It does not say which namespace it is about; ours does from then on."""
     made = attach(node)
     node.runtime().records.write(dataclasses.replace(made, version="", netns_identity="", restoration=None))
-    (outcome,) = node.converge(DesiredAttachment(node.wanted(), restoration=MEANS))
+    (outcome,) = node.converge(DesiredAttachment(node.attachment(), restoration=MEANS))
     assert (outcome.action, outcome.changed) == ("checked", True)
     node.make_namespace()
     assert restored(node).action == "recreated"

@@ -19,8 +19,8 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     wanted,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import (
-    Case,
     Corpus,
+    NodeCase,
     among,
     said,
 )
@@ -30,20 +30,20 @@ MULTUS: t.Final = network("multus-cni-network", {"type": "multus", "delegates": 
 YOUNG: t.Final = 5
 
 
-def shadowed(name: str, content: bytes, *words: str) -> Case:
+def shadowed(name: str, content: bytes, *words: str) -> NodeCase:
     return among({name: content}, said=[said("shadowed-network", "/name", name, "define network net", *words)])
 
 
-def first(name: str, network_name: str, content: bytes, priority: int = 10) -> Case:
+def first(name: str, network_name: str, content: bytes, priority: int = 10) -> NodeCase:
     expected = [said("other-file-first", "/name", f"the network {network_name} for pods", "lower priority", file=name)]
     return among({name: content}, wanted("net", priority=priority), said=expected)
 
 
-def broken(name: str, content: bytes | str, *words: str) -> Case:
+def broken(name: str, content: bytes | str, *words: str) -> NodeCase:
     return among({name: content}, said=[said("broken-file", "", *words, file=name)])
 
 
-def leftover(name: str, *words: str, content: bytes = b"", age: float = 3600) -> Case:
+def leftover(name: str, *words: str, content: bytes = b"", age: float = 3600) -> NodeCase:
     return among({name: content}, said=[said("leftover-file", "", *words, file=name)], age=age)
 
 

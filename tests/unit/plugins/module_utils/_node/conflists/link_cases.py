@@ -23,8 +23,8 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import wanted
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import (
-    Case,
     Corpus,
+    NodeCase,
     on,
     said,
 )
@@ -74,7 +74,7 @@ BROKEN: t.Final[Corpus] = {
                 said("missing-link", "/plugins/0/delegates/1/master", "'eth2'"),
             ],
         ),
-        "of a single plugin's configuration": Case(
+        "of a single plugin's configuration": NodeCase(
             [wanted("net", b'{"cniVersion": "0.4.0", "name": "net", "type": "macvlan", "master": "em1"}')],
             [said("missing-link", "/master", "'em1'", file="10-net.conf")],
         ),

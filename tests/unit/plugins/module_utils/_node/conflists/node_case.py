@@ -39,7 +39,7 @@ class Said(t.NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Case:
+class NodeCase:
     """Desired networks of a node, and the expected findings.
 
     Attributes:
@@ -67,23 +67,23 @@ class Case:
 
 
 # By code, and by what the case is about.
-Corpus = t.Mapping[str, t.Mapping[str, Case]]
+Corpus = t.Mapping[str, t.Mapping[str, NodeCase]]
 
 
 def said(code: str, path: str, *words: str, file: str = FILE) -> Said:
     return Said(code, file, path, words)
 
 
-def on(node: ExampleNode, *plugins: Json, said: t.Sequence[Said] = (), **keys: t.Any) -> Case:
+def on(node: ExampleNode, *plugins: Json, said: t.Sequence[Said] = (), **keys: t.Any) -> NodeCase:
     """Plugins of a network that is wanted on a node."""
-    return Case([wanted("net", network("net", *plugins))], said, node, **keys)
+    return NodeCase([wanted("net", network("net", *plugins))], said, node, **keys)
 
 
 def among(
     files: t.Mapping[str, bytes | str | None], *items: DesiredConflist, said: t.Sequence[Said] = (), **keys: t.Any
-) -> Case:
+) -> NodeCase:
     """Networks that are wanted beside files of others; without any, one that nothing is wrong with."""
-    return Case(items or [wanted("net")], said, files=files, **keys)
+    return NodeCase(items or [wanted("net")], said, files=files, **keys)
 
 
 def check(found: t.Iterable[Finding], expected: t.Iterable[Said]) -> None:

@@ -42,7 +42,7 @@ class PluginCase:
         return list(probe.findings(config.parse(self.content, FILE)))
 
 
-def speaks(*versions: str) -> Install:
+def supports(*versions: str) -> Install:
     return lambda directory, name: directory.write(name, versions=versions)
 
 
@@ -73,10 +73,10 @@ def missing(path: str, *words: str) -> list[Said]:
 
 
 # By the versions that releases of the reference plugins speak.
-V0_6: t.Final = speaks("0.1.0", "0.2.0", "0.3.0", "0.3.1")
-V0_9: t.Final = speaks("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0")
-V1_1: t.Final = speaks("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0")
-NEWEST: t.Final = speaks("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
+V0_6: t.Final = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1")
+V0_9: t.Final = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0")
+V1_1: t.Final = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0")
+NEWEST: t.Final = supports("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 USUAL: t.Final[t.Mapping[str, Install]] = {"bridge": V1_1, "host-local": V1_1}
 LIST: t.Final = bridge("10.1.0.0/16")
 TYPE: t.Final = "/plugins/0/type"
@@ -163,7 +163,7 @@ BROKEN: t.Final[t.Mapping[str, t.Mapping[str, PluginCase]]] = {
             version="1.1.0",
         ),
         "an older version than a plugin's": case(
-            {"lab": speaks("1.0.0", "1.1.0")},
+            {"lab": supports("1.0.0", "1.1.0")},
             {"type": "lab"},
             expected=[said("incompatible-plugin", TYPE, "lab supports 1.0.0, 1.1.0, but not 0.3.1")],
             version="0.3.1",
@@ -192,7 +192,7 @@ BROKEN: t.Final[t.Mapping[str, t.Mapping[str, PluginCase]]] = {
             version="0.4.0",
         ),
         "no version in common": PluginCase(
-            {"a": speaks("0.4.0"), "b": speaks("1.1.0")},
+            {"a": supports("0.4.0"), "b": supports("1.1.0")},
             OF_VERSIONS,
             [said("incompatible-plugin", "/cniVersions", "no version of 0.4.0, 1.1.0", "b supports 1.1.0")],
         ),
@@ -226,11 +226,11 @@ FINE: t.Final[t.Mapping[str, t.Mapping[str, PluginCase]]] = {
         ),
     },
     "incompatible-plugin": {
-        "a version that nobody here knows yet": case({"lab": speaks("1.0.0", "1.2.0", "2.0.0")}, {"type": "lab"}),
+        "a version that nobody here knows yet": case({"lab": supports("1.0.0", "1.2.0", "2.0.0")}, {"type": "lab"}),
         "an old release, spoken to as such": case({"lab": V0_9}, {"type": "lab"}, version="0.4.0"),
-        "one version in common": PluginCase({"a": speaks("0.4.0"), "b": V0_9}, OF_VERSIONS),
+        "one version in common": PluginCase({"a": supports("0.4.0"), "b": V0_9}, OF_VERSIONS),
         "Multus' own version, and that of what it runs": case(
-            {"multus": speaks("1.0.0"), "lab": V0_9},
+            {"multus": supports("1.0.0"), "lab": V0_9},
             {"type": "multus", "delegates": [{"cniVersion": "0.4.0", "type": "lab"}]},
         ),
     },

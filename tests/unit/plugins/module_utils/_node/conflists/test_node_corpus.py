@@ -22,7 +22,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     route_cases,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.access_cases import AccessCase
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Case, check
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import NodeCase, check
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.plugin_cases import PluginCase
 
 C = t.TypeVar("C")
@@ -37,13 +37,15 @@ def name_cases(tables: t.Mapping[str, t.Mapping[str, C]]) -> list[t.Any]:
 
 @pytest.mark.parametrize("case", name_cases(BROKEN))
 def test_what_is_wrong_on_a_node_has_exactly_these_findings(
-    case: Case, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    case: NodeCase, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check(case.findings(tmp_path / "net.d", monkeypatch), case.said)
 
 
 @pytest.mark.parametrize("case", name_cases(FINE))
-def test_what_only_looks_wrong_has_none(case: Case, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_only_looks_wrong_has_none(
+    case: NodeCase, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     check(case.findings(tmp_path / "net.d", monkeypatch), [])
 
 
@@ -60,12 +62,12 @@ def test_plugins_that_do_have_none(case: PluginCase | AccessCase, tmp_path: path
 
 
 def test_each_code_is_found_in_five_ways_and_two_only_look_like_it() -> None:
-    broken: dict[str, t.Mapping[str, Case | PluginCase | AccessCase]] = {
+    broken: dict[str, t.Mapping[str, NodeCase | PluginCase | AccessCase]] = {
         **BROKEN,
         **plugin_cases.BROKEN,
         **access_cases.BROKEN,
     }
-    fine: dict[str, t.Mapping[str, Case | PluginCase | AccessCase]] = {
+    fine: dict[str, t.Mapping[str, NodeCase | PluginCase | AccessCase]] = {
         **FINE,
         **plugin_cases.FINE,
         **access_cases.FINE,

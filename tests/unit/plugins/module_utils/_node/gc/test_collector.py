@@ -43,7 +43,7 @@ def test_a_locked_network_fails_and_the_others_are_collected(gc: GcFixture) -> N
     gc.attach("blue")
     gc.lease("10.1.9.1", "lost\r\neth0")
     gc.lease("10.1.9.2", "lost\r\neth0", network="other")
-    with gc.node.runtime().exclusion.lock_attachment(gc.node.wanted("blue")):
+    with gc.node.runtime().exclusion.lock_attachment(gc.node.attachment("blue")):
         found = gc.collect()
     assert {(leak.kind, leak.network): leak.action for leak in found} == {
         ("network", "net"): "failed",
@@ -189,7 +189,7 @@ def test_no_owner_loses_its_lease(
     gc: GcFixture, recorded: set[str], foreign: set[str], leased: set[str], young: set[str], lost: set[str]
 ) -> None:
     for container in CONTAINERS:
-        gc.node.ensure(gc.node.wanted(container), present=False)
+        gc.node.ensure(gc.node.attachment(container), present=False)
     gc.attach(*sorted(recorded))
     for container in recorded & foreign:
         record = gc.node.record_file().with_name(f"net-{container}-eth0")

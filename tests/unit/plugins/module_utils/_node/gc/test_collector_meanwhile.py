@@ -60,7 +60,7 @@ esac
 """
 
 
-class Tools:
+class ScriptedTools:
     """Fake programs. Each prints one text at first and another text later."""
 
     def __init__(self, directory: pathlib.Path) -> None:
@@ -83,11 +83,11 @@ class Tools:
 
 
 @pytest.fixture
-def tools(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+def tools(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedTools:
     monkeypatch.setattr(netns, "DIRECTORY", str(program_dir / "netns"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     monkeypatch.setattr(adds_in_progress, "reason", lambda: "")
-    made = Tools(program_dir)
+    made = ScriptedTools(program_dir)
     made.install("iptables-restore")
     return made
 
@@ -109,7 +109,7 @@ def masqueraded(container: str, address: str) -> str:
     return f":{chain} - [0:0]\n-A POSTROUTING -s {address}/32 {comment} -j {chain}\n"
 
 
-def test_an_iptables_rule_that_is_made_after_records_were_read_is_ignored(tools: Tools) -> None:
+def test_an_iptables_rule_that_is_made_after_records_were_read_is_ignored(tools: ScriptedTools) -> None:
     lost, new = masqueraded("lost", "10.1.0.9"), masqueraded("new", "10.1.0.8")
     again = masqueraded("lost", "10.1.0.7")
     tools.list_table("nat", first=lost, later=lost + new + again)
@@ -119,7 +119,7 @@ def test_an_iptables_rule_that_is_made_after_records_were_read_is_ignored(tools:
     assert ("10.1.0.9" in tools.done, "10.1.0.8" in tools.done, "10.1.0.7" in tools.done) == (True, False, False)
 
 
-def test_a_rule_that_has_gone_meanwhile_is_not_reported(tools: Tools) -> None:
+def test_a_rule_that_has_gone_meanwhile_is_not_reported(tools: ScriptedTools) -> None:
     tools.list_table("nat", first=masqueraded("lost", "10.1.0.9"), later=masqueraded("new", "10.1.0.8"))
     assert collect(IptablesRuleFinder(RUN)) == []
     assert tools.done == ""
@@ -134,14 +134,14 @@ def mapped(*containers: str) -> str:
     return json.dumps({"nftables": [{"rule": rule} for rule in rules]})
 
 
-def test_an_nftables_rule_that_is_made_after_records_were_read_is_ignored(tools: Tools) -> None:
+def test_an_nftables_rule_that_is_made_after_records_were_read_is_ignored(tools: ScriptedTools) -> None:
     tables = json.dumps({"nftables": [{"table": {"family": "ip", "name": "cni_hostport"}}]})
     tools.install("nft", first=mapped("lost"), later=mapped("lost", "new"), tables=tables)
     assert subjects(collect(NftPortMappingFinder(RUN))) == ["nft ip cni_hostport: lost"]
     assert tools.done == "nft delete rule ip cni_hostport hostports handle 1\n"
 
 
-def test_a_chain_that_is_made_meanwhile_is_ignored(tools: Tools) -> None:
+def test_a_chain_that_is_made_meanwhile_is_ignored(tools: ScriptedTools) -> None:
     lost, new = (firewall_names.masquerade_chain("net", name) for name in ("lost", "new"))
     tools.list_table("nat", first=f":{lost} - [0:0]\n", later=f":{lost} - [0:0]\n:{new} - [0:0]\n")
     assert subjects(collect(OrphanChainFinder(RUN))) == [f"iptables nat {lost}"]
@@ -153,7 +153,7 @@ def let_pass(address: str) -> str:
     return f"-A CNI-FORWARD -d {address}/32 {state} -j ACCEPT\n-A CNI-FORWARD -s {address}/32 -j ACCEPT\n"
 
 
-def test_a_rule_of_the_plugin_firewall_that_is_made_after_records_were_read_is_ignored(tools: Tools) -> None:
+def test_a_rule_of_the_plugin_firewall_that_is_made_after_records_were_read_is_ignored(tools: ScriptedTools) -> None:
     lost, gone, new = map(let_pass, ("10.1.0.9", "10.1.0.8", "10.1.0.7"))
     tools.list_table("filter", first=lost + gone, later=lost + new)
     assert subjects(collect(FirewallRuleFinder(RUN))) == ["iptables filter CNI-FORWARD: 10.1.0.9"]
@@ -162,7 +162,7 @@ def test_a_rule_of_the_plugin_firewall_that_is_made_after_records_were_read_is_i
 
 @pytest.mark.usefixtures("state_dir")
 def test_the_firewall_is_listed_before_records_are_read(
-    node: FakeNode, monkeypatch: pytest.MonkeyPatch, tools: Tools
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, tools: ScriptedTools
 ) -> None:
     read_owners = RecordCollector.read_owners
 
@@ -197,7 +197,7 @@ BRIDGED = config.parse(b'{"cniVersion": "0.4.0", "name": "net", "type": "bridge"
 
 
 def test_a_port_is_kept_if_a_namespace_cannot_be_inspected_for_its_other_end(
-    tools: Tools, monkeypatch: pytest.MonkeyPatch
+    tools: ScriptedTools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = "/proc/self/ns/net"
     tools.install("ip")
@@ -235,7 +235,7 @@ class Ports:
         return PORT
 
 
-def test_an_interface_of_a_result_may_have_no_name(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interface_of_a_result_may_have_no_name(tools: ScriptedTools, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "if_nameindex", lambda: [(3, PORT_NAME)])
     result = Result("1.0.0", {"interfaces": [{"mac": "02:00:00:00:00:01"}, {"name": PORT_NAME}]})
     record = Record(Attachment("net", "blue", "eth0"), b"", result)

@@ -58,7 +58,7 @@ def collect(finder: Finder[t.Any], known: Owners) -> list[Leak]:
     return list(collect_leaks(finder, items, known, lambda: (again, NodeSnapshot()), DRY))
 
 
-class Tools:
+class PrintingTools:
     """Fake programs that print a given text."""
 
     def __init__(self, directory: pathlib.Path) -> None:
@@ -75,11 +75,11 @@ class Tools:
 
 
 @pytest.fixture
-def tools(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Tools:
+def tools(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> PrintingTools:
     monkeypatch.setattr(netns, "DIRECTORY", str(program_dir / "netns"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     monkeypatch.setattr(adds_in_progress, "reason", lambda: "")
-    return Tools(program_dir)
+    return PrintingTools(program_dir)
 
 
 def actions(leaks: t.Iterable[Leak]) -> dict[str, str]:
@@ -90,12 +90,12 @@ LOST = firewall_names.masquerade_chain("net", "lost")
 NOT_THE_PLUGINS = ("CNI-ADMIN", "CNI-HOSTPORT-DNAT", "KUBE-SVC-0a1b", LOST[:-1], LOST + "0", LOST.upper(), f"X{LOST}")
 
 
-def test_only_chains_with_names_of_the_plugins_are_leaks(tools: Tools) -> None:
+def test_only_chains_with_names_of_the_plugins_are_leaks(tools: PrintingTools) -> None:
     tools.print_table("nat", *(f":{name} - [0:0]" for name in (*NOT_THE_PLUGINS, LOST)))
     assert actions(collect(OrphanChainFinder(RUN), owners())) == {LOST: "removed"}
 
 
-def test_a_chain_with_a_jump_or_an_owner_is_no_leak(tools: Tools) -> None:
+def test_a_chain_with_a_jump_or_an_owner_is_no_leak(tools: PrintingTools) -> None:
     ports = firewall_names.ports_chain("net", "blue")
     tools.print_table("nat", f":{LOST} - [0:0]", f"-A POSTROUTING -s 10.1.0.9/32 -j {LOST}", f":{ports} - [0:0]")
     assert actions(collect(OrphanChainFinder(RUN), owners("blue"))) == {}
@@ -103,13 +103,13 @@ def test_a_chain_with_a_jump_or_an_owner_is_no_leak(tools: Tools) -> None:
     assert actions(collect(OrphanChainFinder(RUN), owners("red"))) == {ports: "removed"}
 
 
-def test_an_unrecorded_valid_attachment_owns_its_chain(tools: Tools) -> None:
+def test_an_unrecorded_valid_attachment_owns_its_chain(tools: PrintingTools) -> None:
     tools.print_table("nat", f":{LOST} - [0:0]")
     valid = Owners(live=frozenset([("lost", "eth0")]))
     assert actions(collect(OrphanChainFinder(RUN), valid)) == {}
 
 
-def test_a_comment_names_the_network_of_a_chain_only_if_the_chains_name_proves_it(tools: Tools) -> None:
+def test_a_comment_names_the_network_of_a_chain_only_if_the_chains_name_proves_it(tools: PrintingTools) -> None:
     comment = '-m comment --comment "name: \\"{}\\" id: \\"{}\\""'
     liar = firewall_names.masquerade_chain("other", "blue")
     true = f"-A {LOST} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
@@ -119,14 +119,14 @@ def test_a_comment_names_the_network_of_a_chain_only_if_the_chains_name_proves_i
     assert [(leak.network, leak.subject) for leak in found] == [("net", f"iptables nat {LOST}")]
 
 
-def test_a_foreign_rule_in_a_chain_does_not_hide_its_owner(tools: Tools) -> None:
+def test_a_foreign_rule_in_a_chain_does_not_hide_its_owner(tools: PrintingTools) -> None:
     own = f'-A {LOST} -m comment --comment "name: \\"net\\" id: \\"lost\\"" -j ACCEPT'
     tools.print_table("nat", f"-A {LOST} -o it's -j ACCEPT", f'-A {LOST} -m comment --comment "a\nb" -j ACCEPT', own)
     assert actions(collect(OrphanChainFinder(ONE_NETWORK), owners())) == {LOST: "removed"}
 
 
 def test_an_unreadable_record_or_an_add_in_progress_keeps_a_chain(
-    tools: Tools, monkeypatch: pytest.MonkeyPatch
+    tools: PrintingTools, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools.print_table("nat", f":{LOST} - [0:0]")
     assert actions(collect(OrphanChainFinder(RUN), owners(broken=["x"]))) == {LOST: "kept"}
@@ -148,12 +148,14 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize("rules", BY_HAND.values(), ids=BY_HAND)
-def test_a_rule_that_the_plugin_firewall_does_not_write_is_no_leak(tools: Tools, rules: tuple[str, ...]) -> None:
+def test_a_rule_that_the_plugin_firewall_does_not_write_is_no_leak(
+    tools: PrintingTools, rules: tuple[str, ...]
+) -> None:
     tools.print_table("filter", *rules)
     assert collect(FirewallRuleFinder(RUN), owners()) == []
 
 
-def test_the_rules_of_an_address_are_a_leak_if_no_record_has_it(tools: Tools) -> None:
+def test_the_rules_of_an_address_are_a_leak_if_no_record_has_it(tools: PrintingTools) -> None:
     tools.print_table("filter", *PAIR)
     assert actions(collect(FirewallRuleFinder(RUN), owners("blue"))) == {"10.1.0.9": "removed"}
     names = [f"c{number}" for number in range(8)]
@@ -161,7 +163,7 @@ def test_the_rules_of_an_address_are_a_leak_if_no_record_has_it(tools: Tools) ->
     assert collect(FirewallRuleFinder(RUN), owners(pending=names)) == []
 
 
-def test_an_attachment_without_a_result_may_have_any_address(tools: Tools) -> None:
+def test_an_attachment_without_a_result_may_have_any_address(tools: PrintingTools) -> None:
     tools.print_table("filter", *PAIR)
     (leak,) = collect(FirewallRuleFinder(RUN), owners("blue", result=False))
     assert (leak.action, "whose ADD has not finished, may have it" in leak.evidence) == ("kept", True)
@@ -173,7 +175,7 @@ Links = t.Callable[..., None]
 
 
 @pytest.fixture
-def links(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Links:
+def links(tools: PrintingTools, monkeypatch: pytest.MonkeyPatch) -> Links:
     """Return a function that gives the node intermediate functional blocks."""
 
     def make(*names: str) -> None:
@@ -184,7 +186,7 @@ def links(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> Links:
     return make
 
 
-def test_a_link_is_a_leak_if_no_attachment_owns_it_and_no_link_sends_to_it(tools: Tools, links: Links) -> None:
+def test_a_link_is_a_leak_if_no_attachment_owns_it_and_no_link_sends_to_it(tools: PrintingTools, links: Links) -> None:
     links(LINK, "ifb0", "bwp0", f"{LINK[:-1]}X")
     assert actions(collect(IfbLinkFinder(RUN), owners("lost"))) == {}
     (leak,) = collect(IfbLinkFinder(RUN), owners())
@@ -194,7 +196,7 @@ def test_a_link_is_a_leak_if_no_attachment_owns_it_and_no_link_sends_to_it(tools
 
 
 def test_links_are_not_listed_if_no_unowned_link_has_such_a_name(
-    tools: Tools, links: Links, monkeypatch: pytest.MonkeyPatch
+    tools: PrintingTools, links: Links, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     links("eth0", "ifb0", LINK)
     monkeypatch.setattr(rtnetlink, "links", None)

@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.info.address_pools 
 Json = dict[str, t.Any]
 
 
-class Place:
+class LeaseDirectory:
     def __init__(self, directory: pathlib.Path) -> None:
         self.conf_dir, self.leases = directory / "net.d", directory / "networks" / "net"
         self.conf_dir.mkdir()
@@ -39,8 +39,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: pathlib.Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: pathlib.Path) -> LeaseDirectory:
+    return LeaseDirectory(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def place(tmp_path: pathlib.Path) -> Place:
         ({"subnet": "10.1.0.0/24", "gateway": "10.2.0.1"}, 254),
     ],
 )
-def test_gateway_and_broadcast_address_are_kept_back(place: Place, written: Json, size: int) -> None:
+def test_gateway_and_broadcast_address_are_kept_back(place: LeaseDirectory, written: Json, size: int) -> None:
     for ipam in (written, {"ranges": [[written]]}):
         (pool,) = place.pools(**ipam)
         assert (pool.size, pool.taken, pool.free) == (size, 0, size)
 
 
-def test_each_set_counts_for_itself_and_its_ranges_together(place: Place) -> None:
+def test_each_set_counts_for_itself_and_its_ranges_together(place: LeaseDirectory) -> None:
     place.give("10.1.0.2", 3)
     place.give("10.2.0.2", 1)
     place.give("fd00::2", 2)
@@ -76,13 +76,13 @@ def test_each_set_counts_for_itself_and_its_ranges_together(place: Place) -> Non
 @pytest.mark.parametrize(
     ("taken", "words"), [(240, ""), (241, "only 12 of 253 addresses are left"), (253, "no address of 253 is left")]
 )
-def test_what_runs_out_is_said(place: Place, taken: int, words: str) -> None:
+def test_what_runs_out_is_said(place: LeaseDirectory, taken: int, words: str) -> None:
     place.give("10.1.0.2", taken)
     (pool,) = place.pools(subnet="10.1.0.0/24")
     assert (words in pool.warning, bool(pool.warning)) == (True, bool(words))
 
 
-def test_what_is_full_comes_first(place: Place) -> None:
+def test_what_is_full_comes_first(place: LeaseDirectory) -> None:
     place.give("10.1.0.2", 250)
     place.give("10.3.0.2", 5)
     found = place.pools(
@@ -108,11 +108,11 @@ def test_what_is_full_comes_first(place: Place) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_told_is_left_out(place: Place, ipam: Json) -> None:
+def test_what_cannot_be_told_is_left_out(place: LeaseDirectory, ipam: Json) -> None:
     assert place.pools(**ipam) == []
 
 
-def test_no_lease_is_read(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_lease_is_read(place: LeaseDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     place.give("10.1.0.2", 20000)
     read, seen = durable.read, []
 

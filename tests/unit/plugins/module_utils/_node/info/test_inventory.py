@@ -67,7 +67,7 @@ def _read_attachments(node: FakeNode) -> dict[str, dict[str, object]]:
 def test_attachments_say_what_has_become_of_namespace_and_network(node: FakeNode) -> None:
     for name in ("same", "moved", "dropped"):
         node.make_namespace(name)
-        assert node.ensure(node.wanted(name)).action == "added"
+        assert node.ensure(node.attachment(name)).action == "added"
     node.make_namespace("moved")
     node.drop_namespace("dropped")
     assert {name: one["netns_state"] for name, one in _read_attachments(node).items()} == {
@@ -90,7 +90,7 @@ def test_what_was_begun_and_not_finished_is_there_once(
     node: FakeNode, command: str, recorded: bool, expected: str | None
 ) -> None:
     node.make_namespace()
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     intent = json.loads(node.record_file().read_text(encoding="utf-8"))
     intent["cni.node"]["command"] = command
     node.intent_file().write_text(json.dumps(intent), encoding="utf-8")
@@ -102,7 +102,7 @@ def test_what_was_begun_and_not_finished_is_there_once(
 
 def test_foreign_and_broken_records_are_there_too(node: FakeNode) -> None:
     node.make_namespace()
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     foreign = json.loads(node.record_file().read_text(encoding="utf-8"))
     del foreign["cni.node"]
     foreign["config"] = "e30="
@@ -119,7 +119,7 @@ def test_foreign_and_broken_records_are_there_too(node: FakeNode) -> None:
 def test_a_record_that_tells_no_namespace_says_nothing_of_its_fate(node: FakeNode) -> None:
     """The reference runtime, and so podman, CRI-O and others, did not record it before libcni 1.2."""
     node.make_namespace()
-    node.ensure(node.wanted())
+    node.ensure(node.attachment())
     foreign = json.loads(node.record_file().read_text(encoding="utf-8"))
     del foreign["cni.node"], foreign["netns"]
     node.record_file().write_text(json.dumps(foreign), encoding="utf-8")

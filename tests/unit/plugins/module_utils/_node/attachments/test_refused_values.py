@@ -150,7 +150,7 @@ def test_what_may_have_begun_is_not_ended_with_other_values(make_node: MakeNode)
 def test_an_error_says_that_the_values_given_now_are_refused_too(node: FakeNode) -> None:
     _spoiled(node)
     node.executor.plugins["b"] = t.cast(t.Any, lambda call: CniError(999, SAID.format(call.command)))
-    error = node.ensure(node.wanted()).error
+    error = node.ensure(node.attachment()).error
     assert "DEL with the current configuration and arguments failed too: " in str(error)
     assert f"{node.intent_file()} records the operation" in str(error)
 

@@ -127,7 +127,7 @@ def _plugin_directory(network: NetworkConfiguration, path: str) -> list[PluginCo
 def _read(path: str) -> bytes:
     content = durable.read(path)
     if content is None:
-        raise CniError(Code.IO_FAILURE, f"cannot read {path}: it no longer exists")
+        raise CniError(Code.IO_FAILURE, f"cannot read {path}, which no longer exists")
     return content
 
 

@@ -116,7 +116,9 @@ BROKEN: t.Final[Corpus] = {
         "a single plugin's since 1.0.0": broken(
             "20-lab.conf", b'{"cniVersion": "1.0.0", "name": "lab", "type": "a"}', "/type", "a single plugin's"
         ),
-        "a link to nothing": broken("10-lab.conflist", "/opt/cni/conf/gone.conflist", "no longer exists", "sorts first"),
+        "a link to nothing": broken(
+            "10-lab.conflist", "/opt/cni/conf/gone.conflist", "no longer exists", "sorts first"
+        ),
         "in Latin-1": broken("20-lab.conflist", text("lab").replace(b'"a"', b'"\xe9"'), "fix or remove it"),
     },
     "leftover-file": {

@@ -46,7 +46,7 @@ def begun(
 
 
 @contextlib.contextmanager
-def held(
+def hold_in_other_process(
     node: ConformanceNode, command: str, container: str = "blue", network: str = "net", plugin: str = "a"
 ) -> t.Iterator[subprocess.Popen[str]]:
     """A process that is in the middle of an operation; it ends after the block, unless it was killed there."""

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
-from ansible_collections.cni.node.tests.conformance.other_process import begun, held
+from ansible_collections.cni.node.tests.conformance.other_process import begun, hold_in_other_process
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import let_go
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
@@ -49,7 +49,7 @@ def find_refusal(
 def test_gc_is_not_run_while_an_operation_on_its_network_is_differs_from_libcni(
     node: ConformanceNode, impatient: Runtime, command: str
 ) -> None:
-    with held(node, command, "red" if command == "ADD" else "blue"):
+    with hold_in_other_process(node, command, "red" if command == "ADD" else "blue"):
         error = find_refusal(node, impatient, "GC")
     assert (error.code, "network net is in use" in error.msg) == (Code.TRY_AGAIN, True)
     impatient.gc(node.network("a", "b"))
@@ -59,7 +59,7 @@ def test_gc_is_not_run_while_an_operation_on_its_network_is_differs_from_libcni(
 def test_no_operation_on_a_network_is_run_while_its_gc_is_differs_from_libcni(
     node: ConformanceNode, impatient: Runtime, command: str
 ) -> None:
-    with held(node, "GC"):
+    with hold_in_other_process(node, "GC"):
         error = find_refusal(node, impatient, command, "red" if command == "ADD" else "blue")
     assert (error.code, "network net is in use" in error.msg) == (Code.TRY_AGAIN, True)
 
@@ -67,7 +67,7 @@ def test_no_operation_on_a_network_is_run_while_its_gc_is_differs_from_libcni(
 def test_an_add_waits_for_gc_to_complete_differs_from_libcni(node: ConformanceNode) -> None:
     node.network("a", "b")
     with contextlib.ExitStack() as processes:
-        with held(node, "GC"):
+        with hold_in_other_process(node, "GC"):
             adder = processes.enter_context(begun(node, "ADD", "red"))
         assert let_go(adder) == "done"
     ended = [call.ended for call in node.calls("GC")]
@@ -75,7 +75,7 @@ def test_an_add_waits_for_gc_to_complete_differs_from_libcni(node: ConformanceNo
 
 
 def test_gc_of_one_network_holds_up_no_other(node: ConformanceNode, impatient: Runtime) -> None:
-    with held(node, "GC"):
+    with hold_in_other_process(node, "GC"):
         impatient.add(node.network("a", "b", name="other"), node.attachment("red", network="other"))
 
 
@@ -83,7 +83,7 @@ def test_gc_of_one_network_holds_up_no_other(node: ConformanceNode, impatient: R
 def test_operations_on_one_container_are_not_run_in_parallel_differs_from_libcni(
     node: ConformanceNode, impatient: Runtime, command: str
 ) -> None:
-    with held(node, "CHECK"):
+    with hold_in_other_process(node, "CHECK"):
         network = "other" if command != "ADD" else "third"
         error = find_refusal(node, impatient, command, network=network)
     assert (error.code, "container blue is in use" in error.msg) == (Code.TRY_AGAIN, True)
@@ -92,14 +92,14 @@ def test_operations_on_one_container_are_not_run_in_parallel_differs_from_libcni
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
 def test_operations_on_different_containers_are(node: ConformanceNode, impatient: Runtime, command: str) -> None:
     node.added(node.network("a", "b"), node.attachment("green"))
-    with held(node, command, "red" if command == "ADD" else "green"):
+    with hold_in_other_process(node, command, "red" if command == "ADD" else "green"):
         if command == "CHECK":
             node.write("a")
         impatient.check(node.record())
 
 
 def test_a_killed_process_holds_up_nobody(node: ConformanceNode, impatient: Runtime) -> None:
-    with held(node, "CHECK") as process:
+    with hold_in_other_process(node, "CHECK") as process:
         process.kill()
         process.wait()
         node.write("a")

@@ -10,14 +10,14 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
-from ansible_collections.cni.node.tests.conformance.other_process import begun, held
+from ansible_collections.cni.node.tests.conformance.other_process import begun, hold_in_other_process
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import wait_until_dead
 
 
 def killed_at(node: ConformanceNode, command: str, plugin: str) -> None:
     """Another process is killed while a plugin of its operation runs."""
-    with held(node, command, plugin=plugin) as process:
+    with hold_in_other_process(node, command, plugin=plugin) as process:
         process.kill()
         process.wait()
     for call in node.calls():  # a plugin does not end with its runtime

@@ -34,7 +34,7 @@ def broken() -> dict[str, Case]:
     return {f"{file.stem}: {case['name']}": case for file in files for case in _cases(file)}
 
 
-def found_in(case: Case, directory: pathlib.Path) -> list[Finding]:
+def find_in(case: Case, directory: pathlib.Path) -> list[Finding]:
     levels = case.get("levels", CONTROLLER_LEVELS)
     if "make" in case:
         return inputs.findings([str(_MAKERS[case["make"]](directory))], levels, files=True)

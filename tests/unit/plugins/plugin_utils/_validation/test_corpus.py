@@ -38,7 +38,7 @@ def test_the_line_ends_of_windows_pass(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("case", BROKEN.values(), ids=BROKEN)
 def test_what_is_broken_has_exactly_these_findings(case: corpus.Case, tmp_path: pathlib.Path) -> None:
-    found = corpus.found_in(case, tmp_path)
+    found = corpus.find_in(case, tmp_path)
     assert sorted(f"{one.code} {one.path}".strip() for one in found) == sorted(case["findings"])
     for key in ("message", "hint"):
         assert any(case.get(key, "") in getattr(one, key) for one in found)

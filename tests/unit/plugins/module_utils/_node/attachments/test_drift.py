@@ -47,7 +47,7 @@ VETH = Link(ifindex=7, name="veth7", mac="02:00:00:00:00:0b", mtu=1500, is_up=Tr
 
 
 class DriftedKernel:
-    """What it would answer."""
+    """Answers of the kernel."""
 
     def __init__(self) -> None:
         self.inside = INSIDE

@@ -105,7 +105,7 @@ class BinDir:
         names = [name for name in sorted(os.listdir(self.path)) if not durable.is_temporary(name)]
         return {name: (self.path / name).read_bytes() for name in names}
 
-    def left_over(self) -> list[str]:
+    def list_left_over(self) -> list[str]:
         """Return temporary files, and kept files that no release lists."""
         listed = {self.store.file(one, name) for one in self.manifest.releases for name in one.files}
         listed |= {self.store.set_aside(name) for name, file in self.manifest.set_aside.items() if not file.link}

@@ -90,7 +90,7 @@ def test_as_many_releases_are_kept_as_wanted(bin_dir: BinDir) -> None:
         bin_dir.present(release("1", "bridge"), has_source=False)
     fewer = bin_dir.present(release("4", "bridge"), keep=0, has_source=False)
     assert (fewer.kept, fewer.changed) == ([], True)
-    assert bin_dir.left_over() == []
+    assert bin_dir.list_left_over() == []
     assert "no version before 4 is kept" in str(error_of(bin_dir.roll_back))
 
 
@@ -138,7 +138,7 @@ def test_drift_is_repaired_from_what_is_kept(bin_dir: BinDir) -> None:
 def test_only_some_are_installed_and_the_others_pruned(bin_dir: BinDir) -> None:
     assert actions(bin_dir.present(OLD, ["bridge", "ptp"])) == {"bridge": "installed", "ptp": "installed"}
     assert actions(bin_dir.present(OLD, ["ptp"], has_source=False)) == {"ptp": "unchanged", "bridge": "removed"}
-    assert bin_dir.left_over() == []
+    assert bin_dir.list_left_over() == []
     assert actions(bin_dir.present(OLD)) == {"bridge": "installed", "flannel": "installed", "ptp": "unchanged"}
     unknown = error_of(bin_dir.present, OLD, ["bridge", "brigde"])
     assert str(unknown) == "only: the release has no plugin brigde; it has bridge, flannel, ptp"
@@ -240,7 +240,7 @@ def test_what_was_set_aside_is_kept_as_long_as_another_file_has_its_place(
         assert predicted == left
         assert (left.left, left.set_aside, left.changed) == (["bridge"], {"bridge": str(aside)}, changed)
         assert (foreign.read_bytes(), aside.read_bytes()) == (b"from a package", b"foreign")
-    assert bin_dir.left_over() == []
+    assert bin_dir.list_left_over() == []
     foreign.unlink()
     assert actions(leave(bin_dir))["bridge"] == "restored"
     assert (foreign.read_bytes(), stat.S_IMODE(foreign.stat().st_mode)) == (b"foreign", 0o750)

@@ -84,7 +84,7 @@ def test_the_next_run_finishes_it(tmp_path: pathlib.Path, name: str) -> None:
         _check_between(bin_dir)
         RUNS[name](bin_dir)
         assert bin_dir.files() == AFTER[name]
-        assert name == "absent" or bin_dir.left_over() == []
+        assert name == "absent" or bin_dir.list_left_over() == []
         bin_dir.absent()
         assert bin_dir.files() == FOREIGN
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Section 3, "Adding an attachment", and what becomes of one that fails."""
+"""Section 3, "Adding an attachment", and the clean-up after a failure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_failed_add_is_followed_by_del_of_the_whole_list_differs_from_libcni(n
     assert node.leftovers() == ([], [])
 
 
-def test_both_outcomes_are_told_where_that_del_fails_too_differs_from_libcni(node: ConformanceNode) -> None:
+def test_the_error_has_both_failures_if_that_del_fails_differs_from_libcni(node: ConformanceNode) -> None:
     node.write("a", DEL=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
     node.write("b", ADD=ScriptedAnswer(error=NO_LEASE), DEL=ScriptedAnswer(exit=3))
     error = error_of(node.runtime.add, node.network("a", "b"), node.attachment())
@@ -99,7 +99,7 @@ def test_no_plugin_is_run_where_a_delegated_one_is_missing_differs_from_libcni(n
     assert node.ran() == []
 
 
-def test_a_plugin_that_is_not_executable_is_told_by_its_path_differs_from_libcni(node: ConformanceNode) -> None:
+def test_the_error_for_a_non_executable_plugin_has_its_path_differs_from_libcni(node: ConformanceNode) -> None:
     network = node.network("a")
     (node.plugins.path / "a").chmod(0o644)
     assert (

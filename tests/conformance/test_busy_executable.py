@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A plugin whose file is being written cannot be run (ETXTBSY): it is tried anew with a fresh process, within bounds."""
+"""A plugin whose file is open for writing cannot run (ETXTBSY); it is retried within a time limit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def free_later(path: pathlib.Path) -> threading.Timer:
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_one_that_gets_free_is_run_once_differs_from_libcni(node: ConformanceNode, command: str) -> None:
+def test_an_executable_that_becomes_free_runs_once_differs_from_libcni(node: ConformanceNode, command: str) -> None:
     network = node.network("a")
     if command != "ADD":
         node.added(network)
@@ -64,7 +64,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
-def test_one_that_stays_busy_is_an_error_at_add_and_nothing_is_recorded(node: ConformanceNode) -> None:
+def test_an_executable_that_stays_busy_fails_add_and_nothing_is_recorded(node: ConformanceNode) -> None:
     network, runtime = node.network("a"), node.new_runtime()
     with busy(node.plugins.path / "a"):
         error = error_of(runtime.add, network, node.attachment())
@@ -76,7 +76,7 @@ def test_one_that_stays_busy_is_an_error_at_add_and_nothing_is_recorded(node: Co
 
 
 @pytest.mark.usefixtures("hasty")
-def test_one_that_stays_busy_is_an_error_at_del_and_the_attachment_stays_known_differs_from_libcni(
+def test_an_executable_that_stays_busy_fails_del_and_the_record_stays_differs_from_libcni(
     node: ConformanceNode,
 ) -> None:
     record = node.added(node.network("a", "b"))

@@ -36,7 +36,7 @@ def test_a_failing_plugin_does_not_keep_the_others_from_del_differs_from_libcni(
     assert (error.code, "no disk" in error.msg) == (5, True)
 
 
-def test_every_failure_is_told_differs_from_libcni(node: ConformanceNode) -> None:
+def test_the_error_lists_every_failure_differs_from_libcni(node: ConformanceNode) -> None:
     node.write("a", DEL=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
     node.write("c", DEL=ScriptedAnswer(exit=3, stderr="a complaint"))
     error = error_of(node.runtime.delete, node.added(node.network("a", "b", "c")))

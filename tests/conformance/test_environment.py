@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Section 2, "Parameters", and what the reference plugins insist on."""
+"""Section 2, "Parameters", and the variables that the reference plugins require."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_version_has_placeholders_for_plugins_that_look_at_them_first(environmen
         ("VERSION", set()),
     ],
 )
-def test_what_plugins_insist_on_is_there_and_not_empty(
+def test_variables_that_plugins_require_are_set_and_not_empty(
     environments: dict[str, dict[str, str]], command: str, required: set[str]
 ) -> None:
     assert {key for key, value in environments[command].items() if value} >= required | {"CNI_COMMAND"}
@@ -88,7 +88,7 @@ def test_plugin_directories_are_joined_in_their_order(node: ConformanceNode) -> 
     assert node.calls("ADD")[0].env["CNI_PATH"].split(":") == directories
 
 
-def test_what_every_user_can_replace_is_not_run_differs_from_libcni(node: ConformanceNode) -> None:
+def test_a_world_writable_plugin_is_not_run_differs_from_libcni(node: ConformanceNode) -> None:
     node.network("a")
     node.plugins.path.chmod(0o777)
     try:
@@ -134,9 +134,7 @@ def test_the_systems_directories_are_in_path_differs_from_libcni(
 
 
 @pytest.mark.parametrize("args", [{"K;X": "V"}, {"K": "V;W"}, {"K=X": "V"}, {"K": "V=W"}, {"": "V"}])
-def test_arguments_that_could_not_be_told_apart_again_are_refused_differs_from_libcni(
-    node: ConformanceNode, args: dict[str, str]
-) -> None:
+def test_arguments_with_separators_are_refused_differs_from_libcni(node: ConformanceNode, args: dict[str, str]) -> None:
     network = node.network("a")
     assert error_of(node.runtime.add, network, node.attachment(args=args)).code == Code.INVALID_ENVIRONMENT
     assert node.ran() == []

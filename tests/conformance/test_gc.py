@@ -32,7 +32,7 @@ def list_valid(request: Json) -> tuple[list[str], list[str]]:
     return first, second
 
 
-def test_plugins_are_told_what_is_valid_by_container_and_interface(
+def test_plugins_get_valid_attachments_by_container_and_interface(
     node: ConformanceNode, network: NetworkConfiguration
 ) -> None:
     node.runtime.gc(network, [("blue", "eth0"), ("red", "eth0"), ("foreign", "net1")])
@@ -58,7 +58,7 @@ def test_the_list_is_there_without_being_asked_for_differs_from_libcni(
     assert node.ran("DEL") == []
 
 
-def test_what_is_not_valid_gets_its_del_first(node: ConformanceNode, network: NetworkConfiguration) -> None:
+def test_invalid_attachments_are_deleted_first(node: ConformanceNode, network: NetworkConfiguration) -> None:
     node.runtime.gc(network, [("red", "eth0")])
     assert node.ran() == [("DEL", "b"), ("DEL", "a"), ("GC", "a"), ("GC", "b")]
     assert {call.env["CNI_CONTAINERID"] for call in node.calls("DEL")} == {"blue"}

@@ -41,23 +41,23 @@ def run_refused(
 
 
 @pytest.mark.parametrize("container_id", CONTAINER_IDS)
-def test_a_container_id_that_is_none_is_refused_at_add(node: ConformanceNode, container_id: str) -> None:
+def test_an_invalid_container_id_is_refused_at_add(node: ConformanceNode, container_id: str) -> None:
     assert run_refused(node, "add", Attachment("net", container_id, "eth0")) == (Code.INVALID_ENVIRONMENT, [], True)
 
 
 @pytest.mark.parametrize("ifname", IFNAMES)
-def test_an_interface_name_that_is_none_is_refused_at_add(node: ConformanceNode, ifname: str) -> None:
+def test_an_invalid_interface_name_is_refused_at_add(node: ConformanceNode, ifname: str) -> None:
     assert run_refused(node, "add", Attachment("net", "blue", ifname)) == (Code.INVALID_ENVIRONMENT, [], True)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_network_name_that_is_none_is_refused_at_add(node: ConformanceNode, name: str) -> None:
+def test_an_invalid_network_name_is_refused_at_add(node: ConformanceNode, name: str) -> None:
     assert run_refused(node, "add", Attachment(name, "blue", "eth0")) == (Code.INVALID_CONFIG, [], True)
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
 @pytest.mark.parametrize("container_id", CONTAINER_IDS)
-def test_a_container_id_that_is_none_is_refused_differs_from_libcni(
+def test_an_invalid_container_id_is_refused_differs_from_libcni(
     node: ConformanceNode, operation: str, container_id: str
 ) -> None:
     assert run_refused(node, operation, Attachment("net", container_id, "eth0")) == (Code.INVALID_ENVIRONMENT, [], True)
@@ -65,7 +65,7 @@ def test_a_container_id_that_is_none_is_refused_differs_from_libcni(
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
 @pytest.mark.parametrize("ifname", IFNAMES)
-def test_an_interface_name_that_is_none_is_refused_differs_from_libcni(
+def test_an_invalid_interface_name_is_refused_differs_from_libcni(
     node: ConformanceNode, operation: str, ifname: str
 ) -> None:
     assert run_refused(node, operation, Attachment("net", "blue", ifname)) == (Code.INVALID_ENVIRONMENT, [], True)
@@ -73,14 +73,14 @@ def test_an_interface_name_that_is_none_is_refused_differs_from_libcni(
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_network_name_that_is_none_is_refused_differs_from_libcni(
+def test_an_invalid_network_name_is_refused_differs_from_libcni(
     node: ConformanceNode, operation: str, name: str
 ) -> None:
     assert run_refused(node, operation, Attachment(name, "blue", "eth0")) == (Code.INVALID_CONFIG, [], True)
 
 
 @pytest.mark.parametrize("names", [("../x", "eth0"), ("", "eth0"), ("blue", "a/b"), ("blue", "")])
-def test_a_valid_attachment_that_cannot_be_one_is_refused_at_gc_differs_from_libcni(
+def test_an_impossible_valid_attachment_is_refused_at_gc_differs_from_libcni(
     node: ConformanceNode, names: tuple[str, str]
 ) -> None:
     network = node.network("a")
@@ -90,7 +90,9 @@ def test_a_valid_attachment_that_cannot_be_one_is_refused_at_gc_differs_from_lib
 
 @pytest.mark.parametrize("container_id", ["a", "0", "A_b.c-d", "a" * 64])
 @pytest.mark.parametrize("ifname", ["eth0", "...", "a" * 15, "é" * 7, "wlan0.1@x"])
-def test_what_the_grammar_allows_is_used_as_it_is(node: ConformanceNode, container_id: str, ifname: str) -> None:
+def test_identifiers_that_the_grammar_allows_are_unchanged(
+    node: ConformanceNode, container_id: str, ifname: str
+) -> None:
     attachment = node.attachment(container_id, ifname=ifname)
     node.added(node.network("a"), attachment)
     node.runtime.check(node.record(attachment))

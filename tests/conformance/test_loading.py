@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Section 1, "Configuration format", and how runtimes look it up."""
+"""Section 1, "Configuration format", and the lookup order of runtimes."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def test_directories_are_not_descended_into(tmp_path: pathlib.Path) -> None:
     assert load(tmp_path, {"below.conflist/10-a.conflist": listed("n", "a")}).networks == {}
 
 
-def test_a_network_that_is_not_there_is_an_error_that_names_it_and_the_directory(tmp_path: pathlib.Path) -> None:
+def test_a_missing_network_is_an_error_that_names_it_and_the_directory(tmp_path: pathlib.Path) -> None:
     error = error_of(load(tmp_path, {"10-a.conflist": listed("m", "a")}).get, "n")
     assert error.msg == f"no network 'n' in {tmp_path}"
 
 
-def test_a_broken_file_before_the_one_looked_for_is_no_obstacle_differs_from_libcni(tmp_path: pathlib.Path) -> None:
+def test_a_broken_file_does_not_hide_later_files_differs_from_libcni(tmp_path: pathlib.Path) -> None:
     found = load(tmp_path, {"00-broken.conflist": "{", "10-a.conflist": listed("n", "a")})
     assert (found.get("n").plugin_types, list(found.broken)) == (("a",), [str(tmp_path / "00-broken.conflist")])
 
@@ -129,7 +129,7 @@ def test_a_key_given_twice_is_refused_differs_from_libcni() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "../n", "a b"])
-def test_a_name_that_is_none_is_refused_at_once_differs_from_libcni(name: str) -> None:
+def test_an_invalid_name_is_refused_at_once_differs_from_libcni(name: str) -> None:
     assert error_of(parse, {"name": name, "plugins": [{"type": "a"}]}).code == Code.INVALID_CONFIG
 
 

@@ -46,26 +46,26 @@ def test_an_error_is_one_whatever_version_it_names(node: ConformanceNode, versio
 
 
 @pytest.mark.parametrize("status", [1, 3, 255])
-def test_a_plugin_that_says_nothing_is_told_by_its_exit_status_and_path(node: ConformanceNode, status: int) -> None:
+def test_the_error_of_a_silent_plugin_has_exit_status_and_path(node: ConformanceNode, status: int) -> None:
     error = find_check_error(node, ScriptedAnswer(exit=status))
     assert (error.code, error.msg) == (Code.UNKNOWN, f"plugin a failed (CHECK): exit status {status}")
     assert error.details == f"CHECK by {node.plugins.path}/a: exit status {status}"
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT])
-def test_a_signal_is_told_by_its_name(node: ConformanceNode, number: signal.Signals) -> None:
+def test_a_signal_is_shown_by_name(node: ConformanceNode, number: signal.Signals) -> None:
     assert (
         find_check_error(node, ScriptedAnswer(signal=number)).msg == f"plugin a failed (CHECK): killed by {number.name}"
     )
 
 
-def test_complaints_are_told_with_the_exit_status(node: ConformanceNode) -> None:
+def test_the_error_has_stderr_and_the_exit_status(node: ConformanceNode) -> None:
     error = find_check_error(node, ScriptedAnswer(exit=4, stderr="first\noops\n"))
     assert error.msg == "plugin a failed (CHECK): exit status 4"
     assert error.details.endswith("stderr (last lines): first\noops")
 
 
-def test_complaints_are_told_beside_the_plugins_own_error_differs_from_libcni(node: ConformanceNode) -> None:
+def test_the_error_has_stderr_beside_the_plugins_error_differs_from_libcni(node: ConformanceNode) -> None:
     error = find_check_error(node, ScriptedAnswer(error={"code": 7, "msg": "no", "details": "because"}, stderr="oops"))
     assert error.details.splitlines() == [
         "because",
@@ -89,7 +89,7 @@ def test_a_code_that_is_no_number_does_not_hide_the_message_differs_from_libcni(
 
 
 @pytest.mark.parametrize("said", [{"code": 7}, {"msg": "no"}, {"code": 7, "msg": 5, "details": []}])
-def test_what_an_error_lacks_is_made_up_for(node: ConformanceNode, said: Json) -> None:
+def test_missing_keys_of_an_error_get_defaults(node: ConformanceNode, said: Json) -> None:
     error = find_check_error(node, ScriptedAnswer(error=said))
     assert (error.code, "no" in error.msg or "exit status 1" in error.msg) == (said.get("code", 0), True)
 
@@ -97,7 +97,7 @@ def test_what_an_error_lacks_is_made_up_for(node: ConformanceNode, said: Json) -
 @pytest.mark.parametrize(
     "said", [{"code": True, "msg": "no"}, {"code": 0, "msg": "no", "details": {"why": 1}}], ids=str
 )
-def test_what_of_an_error_is_of_another_type_is_shown_as_it_is(node: ConformanceNode, said: Json) -> None:
+def test_an_error_with_keys_of_other_types_is_shown_raw(node: ConformanceNode, said: Json) -> None:
     error = find_check_error(node, ScriptedAnswer(error=said))
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): no")
     assert "stdout (not a CNI error): " in error.details

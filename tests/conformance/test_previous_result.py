@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which result a plugin is given as "prevResult" (section 3)."""
+"""The result that a plugin gets as "prevResult" (section 3)."""
 
 from __future__ import annotations
 

@@ -142,7 +142,9 @@ def test_a_record_of_another_kind_is_no_record_differs_from_libcni(node: Conform
     assert "the key 'kind' is missing" in error_of(node.runtime.records.read, ("net", "blue", "eth0")).msg
 
 
-def test_names_that_join_to_the_same_file_are_told_apart_differs_from_libcni(node: ConformanceNode) -> None:
+def test_attachments_whose_names_join_to_one_file_name_are_kept_apart_differs_from_libcni(
+    node: ConformanceNode,
+) -> None:
     one, other = node.attachment("c", network="a-b"), node.attachment("b-c", network="a")
     for attachment in (one, other):
         node.runtime.add(node.network("a", name=attachment.network), attachment)

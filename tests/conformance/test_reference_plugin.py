@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The reference plugin library is content with what the engine sends (its test double runs in every case here)."""
+"""The reference plugin library accepts the requests of the engine; each test runs its test double."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_add_check_and_del_satisfy_it_at_every_version(double: Noop, version: st
 
 
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_it_was_told_all_parameters(double: Noop, command: str) -> None:
+def test_it_gets_all_parameters(double: Noop, command: str) -> None:
     attachment = double.node.attachment(args={"IgnoreUnknown": "1", "K": "V"})
     double.node.runtime.add(double.network("1.0.0"), attachment)
     if command != "ADD":
@@ -142,7 +142,7 @@ def test_it_takes_a_del_without_a_namespace(double: Noop) -> None:
     assert double.node.leftovers() == ([], [])
 
 
-def test_a_version_that_it_does_not_speak_is_refused_in_its_words(double: Noop) -> None:
+def test_an_unsupported_version_gives_the_plugins_error(double: Noop) -> None:
     double.know(*SPOKEN)
     error = error_of(double.add, "1.1.0")
     assert (error.code, "incompatible CNI versions" in error.msg) == (Code.INCOMPATIBLE_VERSION, True)

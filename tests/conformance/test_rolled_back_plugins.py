@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Section 1, "Version considerations", where plugins were exchanged for older ones after ADD."""
+"""Section 1, "Version considerations", with plugins replaced by older ones after ADD."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_version_before_0_4_0_has_no_previous_result_at_del_and_no_check(node:
     assert [request.get("prevResult") is None for request in node.requests("DEL")] == [False, False, True]
 
 
-def test_what_a_delegated_plugin_refuses_is_asked_for_in_its_version(node: ConformanceNode) -> None:
+def test_a_version_refused_by_a_delegated_plugin_is_renegotiated(node: ConformanceNode) -> None:
     node.write("ipam")
     record = _added(node, {"type": "a", "ipam": {"type": "ipam"}})
     _roll_back(node, "a", *CHOICE)
@@ -81,7 +81,7 @@ def test_what_a_delegated_plugin_refuses_is_asked_for_in_its_version(node: Confo
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
-def test_plugins_that_take_the_version_are_not_asked_what_they_speak(node: ConformanceNode, operation: str) -> None:
+def test_plugins_that_accept_the_version_are_not_asked_for_versions(node: ConformanceNode, operation: str) -> None:
     record = _added(node, "a", "b")
     getattr(node.new_runtime(), operation)(record)
     assert node.calls("VERSION") == []
@@ -106,7 +106,7 @@ def test_without_a_version_in_common_the_error_says_what_each_speaks(node: Confo
     assert node.record() == record
 
 
-def test_a_plugin_that_refuses_what_it_says_to_speak_is_not_asked_again(node: ConformanceNode) -> None:
+def test_a_plugin_that_refuses_its_own_version_is_not_run_again(node: ConformanceNode) -> None:
     record = _added(node, "a")
     _roll_back(node, "a", *CHOICE)
     assert error_of(node.runtime.check, record).code == Code.INCOMPATIBLE_VERSION

@@ -20,14 +20,14 @@ def test_every_plugin_is_asked_in_the_order_of_the_list(node: ConformanceNode) -
 
 
 @pytest.mark.parametrize("code", [Code.NOT_AVAILABLE, Code.LIMITED_CONNECTIVITY, Code.TRY_AGAIN])
-def test_one_that_is_not_ready_says_so_with_its_own_code(node: ConformanceNode, code: Code) -> None:
+def test_an_unready_plugin_has_its_own_error_code(node: ConformanceNode, code: Code) -> None:
     node.write("b", STATUS=ScriptedAnswer(error={"code": code, "msg": "daemon is down"}))
     error = error_of(node.runtime.status, node.network("a", "b", "c"))
     assert (error.code, error.msg) == (code, "plugin b failed (STATUS): daemon is down")
     assert node.ran() == [("STATUS", "a"), ("STATUS", "b")]
 
 
-def test_one_that_is_not_ready_is_asked_to_add_all_the_same(node: ConformanceNode) -> None:
+def test_add_runs_without_asking_for_status(node: ConformanceNode) -> None:
     node.write("a", STATUS=ScriptedAnswer(error={"code": 50, "msg": "no"}))
     network = node.network("a")
     error_of(node.runtime.status, network)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A plugin has a time limit, and all of it ends there."""
+"""A plugin is killed with its children after a time limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def hasty(tmp_path: pathlib.Path) -> ConformanceNode:
 
 
 @pytest.mark.parametrize("hang", ["yes", "deaf"])
-def test_a_plugin_that_hangs_is_killed_and_the_limit_is_told(
+def test_a_plugin_that_hangs_is_killed_and_the_error_has_the_limit(
     hasty: ConformanceNode, hang: t.Literal["yes", "deaf"]
 ) -> None:
     hasty.write("a", STATUS=ScriptedAnswer(hang=hang, stderr="waiting for the daemon"))
@@ -40,7 +40,7 @@ def test_a_plugin_that_hangs_is_killed_and_the_limit_is_told(
     wait_until_dead(hasty.calls()[0].pid)
 
 
-def test_what_the_plugin_has_started_is_killed_with_it_differs_from_libcni(hasty: ConformanceNode) -> None:
+def test_children_of_a_plugin_are_killed_with_it_differs_from_libcni(hasty: ConformanceNode) -> None:
     hasty.write("a", STATUS=ScriptedAnswer(hang="yes", grandchild="same group"))
     error_of(hasty.runtime.status, hasty.network("a"))
     (call,) = hasty.calls()
@@ -70,7 +70,7 @@ def test_the_limit_is_each_plugins_own(hasty: ConformanceNode) -> None:
     assert [call.plugin for call in hasty.calls("DEL") if call.ended] == ["c", "a"]
 
 
-def test_what_a_killed_plugin_has_printed_is_not_taken_for_its_result(hasty: ConformanceNode) -> None:
+def test_output_of_a_killed_plugin_is_not_its_result(hasty: ConformanceNode) -> None:
     hasty.write("a", ADD=ScriptedAnswer(result={"dns": {}}, hang="yes"))
     assert "ran out of time" in error_of(hasty.runtime.add, hasty.network("a"), hasty.attachment()).msg
     assert hasty.leftovers() == ([], [])

@@ -27,7 +27,7 @@ def find_writable(path: pathlib.Path, root: pathlib.Path) -> dict[str, bool]:
     return {os.path.relpath(one.path, root): one.is_world_writable for one in below}
 
 
-def test_what_only_root_can_write_is_no_exposure(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_a_file_that_only_root_can_write_is_no_exposure(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
     assert find_writable(plugin, tmp_path) == {}
 
 
@@ -55,7 +55,7 @@ def test_in_a_sticky_plugin_directory_others_can_add_files(plugin: pathlib.Path,
     assert find_writable(plugin.parent, tmp_path) == {"bin": False}
 
 
-def test_what_a_link_leads_through_counts(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_directories_behind_a_link_are_checked(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "real").write_text("")
@@ -69,7 +69,7 @@ def test_a_link_to_itself_ends(tmp_path: pathlib.Path) -> None:
     assert find_writable(tmp_path / "loop", tmp_path) == {}
 
 
-def test_what_is_missing_is_passed_over(tmp_path: pathlib.Path) -> None:
+def test_a_missing_path_has_no_exposures(tmp_path: pathlib.Path) -> None:
     assert find_writable(tmp_path / "missing" / "plugin", tmp_path) == {}
 
 

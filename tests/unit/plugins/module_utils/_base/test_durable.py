@@ -56,7 +56,7 @@ def file(tmp_path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def test_what_was_written_is_read(tmp_path: pathlib.Path) -> None:
+def test_a_written_file_is_read(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "new")
     durable.write(path, b"content")
     assert durable.read(path, limit=100) == b"content"

@@ -79,9 +79,7 @@ def test_an_error_of_the_system_without_a_number_keeps_its_text() -> None:
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM])
 @pytest.mark.parametrize("user", [0, 1000])
-def test_whoever_is_not_root_is_told_so_where_that_is_the_reason(
-    monkeypatch: pytest.MonkeyPatch, number: int, user: int
-) -> None:
+def test_an_error_for_lack_of_root_says_so(monkeypatch: pytest.MonkeyPatch, number: int, user: int) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
     error = io_error("open", "/x", OSError(number, os.strerror(number)))
     assert ("become: true" in error.details) is (user != 0)

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import files
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
 
-def test_a_directory_that_is_not_there_has_no_names_and_a_file_is_none(tmp_path: pathlib.Path) -> None:
+def test_a_missing_directory_has_no_names(tmp_path: pathlib.Path) -> None:
     for name in ("b", "a"):
         (tmp_path / name).touch()
     assert files.list_directory(str(tmp_path)) == ["a", "b"]

@@ -120,7 +120,7 @@ def test_an_exception_frees_the_lock(path: pathlib.Path) -> None:
     take(path, "exclusive")
 
 
-def test_one_who_waits_gets_the_lock_once_it_is_free(path: pathlib.Path) -> None:
+def test_a_waiting_process_gets_the_lock_once_it_is_free(path: pathlib.Path) -> None:
     got = threading.Event()
 
     def wait() -> None:
@@ -142,7 +142,7 @@ def test_waiting_has_an_end(path: pathlib.Path) -> None:
         assert 0.2 <= time.monotonic() - start < 5
 
 
-def test_nobody_comes_between_reading_and_writing(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
+def test_no_other_process_writes_between_reading_and_writing(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     counter = tmp_path / "counter"
     counter.write_text("0", encoding="ascii")
     with contextlib.ExitStack() as stack:
@@ -174,7 +174,7 @@ def test_a_lock_that_cannot_be_made_is_an_error(tmp_path: pathlib.Path) -> None:
     assert error_of(take, tmp_path / "lock", "exclusive").code == Code.IO_FAILURE
 
 
-def test_a_lock_that_is_kept_leaves_its_file_to_those_who_wait_for_it(path: pathlib.Path) -> None:
+def test_keep_leaves_the_lock_file(path: pathlib.Path) -> None:
     with hold_lock(str(path), exclusive=True, timeout=0, what="it", keep=True):
         before = path.stat().st_ino
     assert path.stat().st_ino == before

@@ -33,7 +33,7 @@ SEVERAL = "first\n\tsecond"
 
 
 @pytest.mark.parametrize(("unsafe", "shown"), UNSAFE.items(), ids=UNSAFE.values())
-def test_what_is_not_safe_becomes_a_visible_escape(unsafe: str, shown: str) -> None:
+def test_unsafe_characters_become_visible_escapes(unsafe: str, shown: str) -> None:
     for show in (printable.line, printable.lines):
         assert show(f"a{unsafe}b{unsafe}") == f"a{shown}b{shown}"
 
@@ -76,7 +76,7 @@ VALUES: st.SearchStrategy[t.Any] = st.recursive(
 
 
 @given(VALUES)
-def test_whatever_it_is_it_can_be_sent_and_nothing_is_left_to_do(value: t.Any) -> None:
+def test_any_value_becomes_safe_to_send_in_one_step(value: t.Any) -> None:
     shown = printable.everything(value)
     json.dumps(shown, ensure_ascii=False).encode("utf-8")
     assert printable.everything(shown) == shown

@@ -104,9 +104,7 @@ class TestEnd:
         outcome = run(script("echo done"), timeout=1e300)
         assert (outcome.status, outcome.stdout) == (0, b"done\n")
 
-    def test_one_that_ended_while_we_stood_still_has_not_run_out_of_time(
-        self, script: Script, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_process_that_ended_in_time_is_no_timeout(self, script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
         until_exit = process._Process._until_exit
 
         def stand_still(ended: process._Process, descriptor: int | None, dummy: float) -> str:
@@ -141,7 +139,7 @@ class TestInput:
         assert run("/bin/cat", content[:1000]).stdout == content[:1000]
 
     @pytest.mark.parametrize("body", ["exit 0", "exec <&-; exit 0", "head -c 1 >/dev/null"])
-    def test_one_that_does_not_read_blocks_nobody(self, script: Script, body: str) -> None:
+    def test_a_process_that_does_not_read_stdin_does_not_block(self, script: Script, body: str) -> None:
         assert run(script(body), b"x" * 10 * MIB).status == 0
 
 
@@ -158,11 +156,11 @@ class TestSurroundings:
         assert pid == group != str(os.getpgrp()).encode()
 
     @pytest.mark.parametrize("number", [signal.SIGPIPE, signal.SIGXFSZ])
-    def test_what_python_ignores_for_itself_is_not_ignored_there(self, script: Script, number: signal.Signals) -> None:
+    def test_signals_that_python_ignores_are_reset(self, script: Script, number: signal.Signals) -> None:
         assert signal.getsignal(number) == signal.SIG_IGN
         assert run(script(f"kill -{int(number)} $$")).status == -number
 
-    def test_it_inherits_none_of_our_descriptors(self, script: Script, tmp_path: pathlib.Path) -> None:
+    def test_a_child_inherits_no_descriptors(self, script: Script, tmp_path: pathlib.Path) -> None:
         with hold_lock(str(tmp_path / "lock"), exclusive=True, timeout=0, what="it"), open("/dev/null", "rb") as ours:
             assert run(script(f"test ! -e /proc/$$/fd/{ours.fileno()}")).status == 0
             opened = {
@@ -192,29 +190,27 @@ class TestOutput:
         assert outcome.stderr.endswith(b"\0last\n")
         assert len(outcome.stderr) <= 16 * 1024
 
-    def test_both_outputs_at_once_block_nobody(self, script: Script) -> None:
+    def test_stdout_and_stderr_together_do_not_block(self, script: Script) -> None:
         outcome = run(script("head -c 900000 /dev/zero & head -c 900000 /dev/zero >&2; wait"))
         assert (outcome.status, len(outcome.stdout)) == (0, 900000)
 
 
 class TestStart:
-    def test_one_that_is_not_there_is_an_error(self) -> None:
+    def test_a_missing_plugin_is_an_error(self) -> None:
         with pytest.raises(FileNotFoundError):
             run("/nowhere/at/all")
 
-    def test_one_that_is_not_executable_is_an_error(self, tmp_path: pathlib.Path) -> None:
+    def test_a_non_executable_plugin_is_an_error(self, tmp_path: pathlib.Path) -> None:
         (tmp_path / "plugin").touch(mode=0o644)
         with pytest.raises(PermissionError):
             run(str(tmp_path / "plugin"))
 
-    def test_one_that_is_no_program_is_an_error(self, tmp_path: pathlib.Path) -> None:
+    def test_a_file_that_is_no_program_is_an_error(self, tmp_path: pathlib.Path) -> None:
         (tmp_path / "plugin").touch(mode=0o755)
         with pytest.raises(OSError, match="Exec format error"):
             run(str(tmp_path / "plugin"))
 
-    def test_a_busy_one_is_tried_again_until_it_is_free_and_run_once(
-        self, script: Script, tmp_path: pathlib.Path
-    ) -> None:
+    def test_a_busy_executable_is_retried_and_runs_once(self, script: Script, tmp_path: pathlib.Path) -> None:
         path = script(f"echo ran >> {tmp_path}/log")
         start, writer = time.monotonic(), os.open(path, os.O_WRONLY)
         release = threading.Timer(0.2, os.close, [writer])
@@ -223,7 +219,7 @@ class TestStart:
         assert time.monotonic() - start >= 0.2
         assert (tmp_path / "log").read_text(encoding="ascii") == "ran\n"
 
-    def test_a_busy_one_is_tried_once_more_when_time_is_over(
+    def test_a_busy_executable_is_retried_once_after_the_deadline(
         self, script: Script, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         spawn = os.posix_spawn
@@ -240,7 +236,7 @@ class TestStart:
         assert run(script("exit 0")).status == 0
 
     @pytest.mark.parametrize(("timeout", "limit"), [(0.2, 60), (60, 0.2)])
-    def test_one_that_stays_busy_is_an_error_in_time(
+    def test_an_executable_that_stays_busy_is_an_error(
         self, script: Script, monkeypatch: pytest.MonkeyPatch, timeout: float, limit: float
     ) -> None:
         monkeypatch.setattr(process, "_BUSY_LIMIT", limit)

@@ -20,7 +20,7 @@ VALID = Attachment("net", "blue", "eth0", "/run/netns/blue", {"K": "V"}, {"mac":
 
 
 @given(attachments())
-def test_an_attachment_is_told_from_others_by_network_container_and_interface(attachment: Attachment) -> None:
+def test_network_container_and_interface_identify_an_attachment(attachment: Attachment) -> None:
     assert attachment.key == (attachment.network, attachment.container_id, attachment.ifname)
 
 

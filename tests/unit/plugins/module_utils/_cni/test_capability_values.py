@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A node refuses values that plugins cannot decode, and none that they can."""
+"""A node refuses exactly the values that plugins cannot decode."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ NETWORK = _network(*KNOWN, "vendor")
 
 
 @pytest.mark.parametrize(("values", "what", "expected"), REFUSED.values(), ids=REFUSED)
-def test_what_no_plugin_can_decode_is_refused(values: dict[str, t.Any], what: str, expected: str) -> None:
+def test_values_that_no_plugin_can_decode_are_refused(values: dict[str, t.Any], what: str, expected: str) -> None:
     with pytest.raises(CniError) as caught:
         check_values(NETWORK, values)
     assert caught.value.code == Code.INVALID_CONFIG
@@ -84,7 +84,7 @@ def test_what_no_plugin_can_decode_is_refused(values: dict[str, t.Any], what: st
 
 
 @pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
-def test_what_plugins_take_is_let_through(values: dict[str, t.Any]) -> None:
+def test_values_that_plugins_accept_pass(values: dict[str, t.Any]) -> None:
     check_values(NETWORK, values)
 
 
@@ -124,14 +124,14 @@ COMPLETED: dict[str, tuple[t.Any, t.Any]] = {
 
 
 @pytest.mark.parametrize(("written", "completed"), COMPLETED.values(), ids=COMPLETED)
-def test_what_people_write_is_completed(written: dict[str, t.Any], completed: dict[str, t.Any]) -> None:
+def test_written_values_are_normalized(written: dict[str, t.Any], completed: dict[str, t.Any]) -> None:
     before = json.dumps(written)
     assert normalize_capability_args(written) == completed
     assert normalize_capability_args(completed) == completed
     assert json.dumps(written) == before
 
 
-def test_what_is_completed_passes_validation() -> None:
+def test_normalized_values_pass_validation() -> None:
     for name in ("no protocol", "a protocol in capitals", "ports as text", "rates as text", "JSON as text"):
         found = schema_findings((), [{"network": "n", "capability_args": COMPLETED[name][0]}])
         assert [one.code for one in found if one.code != "key-case"] == [], name

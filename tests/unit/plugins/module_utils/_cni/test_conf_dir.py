@@ -72,7 +72,7 @@ def test_other_files_are_not_read(tmp_path: pathlib.Path, name: str) -> None:
     assert conf_dir.load(str(tmp_path)).broken == {}
 
 
-def test_what_a_killed_writer_left_is_not_read(tmp_path: pathlib.Path) -> None:
+def test_a_temporary_file_is_not_read(tmp_path: pathlib.Path) -> None:
     (tmp_path / f"{durable.TEMPORARY_PREFIX}x{durable.TEMPORARY_SUFFIX}").write_text("{", encoding="utf-8")
     assert conf_dir.list_files(str(tmp_path)) == []
 
@@ -96,7 +96,7 @@ def test_broken_files_are_reported_and_do_not_hide_the_others(tmp_path: pathlib.
     assert found.get("n").plugin_types == ("a",)
 
 
-def test_a_network_that_is_not_there_is_told_with_what_is_and_what_cannot_be_read(tmp_path: pathlib.Path) -> None:
+def test_the_error_for_a_missing_network_lists_networks_and_unreadable_files(tmp_path: pathlib.Path) -> None:
     put(tmp_path, {"10-a.conflist": listed("a", "a"), "20-b.conflist": "{"})
     error = error_of(conf_dir.load(str(tmp_path)).get, "b")
     assert error.code == Code.INVALID_CONFIG

@@ -234,7 +234,7 @@ def test_keys_that_the_specification_does_not_name_are_kept(keys: dict[str, t.An
     assert parse(with_plugin(**unknown)).plugins[0].keys == {"type": "noop", **unknown}
 
 
-def test_what_can_just_be_read_can_be_written_into_a_list() -> None:
+def test_the_deepest_readable_plugin_can_be_written_into_a_list() -> None:
     nested = b"[" * 189 + b"]" * 189
     network = config.parse(b'{"name":"n","type":"t","x":' + nested + b"}", SOURCE)
     assert nested in network.content

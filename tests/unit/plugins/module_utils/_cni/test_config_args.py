@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Values for args.cni: what plugins can decode, in a form that they take, and no value in an error."""
+"""Values for args.cni are normalized and checked; errors do not show them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TAKEN: dict[str, Json] = {
 
 
 @pytest.mark.parametrize(("values", "what", "expected"), REFUSED.values(), ids=REFUSED)
-def test_what_no_plugin_can_decode_is_refused_and_not_shown(values: Json, what: str, expected: str) -> None:
+def test_values_that_no_plugin_can_decode_are_refused_and_not_shown(values: Json, what: str, expected: str) -> None:
     with pytest.raises(CniError) as caught:
         check_config_args(values)
     assert caught.value.code == Code.INVALID_CONFIG
@@ -45,7 +45,7 @@ def test_what_no_plugin_can_decode_is_refused_and_not_shown(values: Json, what: 
 
 
 @pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
-def test_what_plugins_take_is_let_through(values: Json) -> None:
+def test_values_that_plugins_accept_pass(values: Json) -> None:
     check_config_args(values)
     assert schema_findings([{"config_args": normalize_config_args(values)}]) == []
 
@@ -62,7 +62,7 @@ COMPLETED: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize(("written", "completed"), COMPLETED.values(), ids=COMPLETED)
-def test_what_people_write_is_completed(written: Json, completed: Json) -> None:
+def test_written_values_are_normalized(written: Json, completed: Json) -> None:
     assert normalize_config_args(written) == completed
     assert normalize_config_args(completed) == completed
 
@@ -75,7 +75,7 @@ def test_validation_finds_the_same_on_the_controller_and_shows_no_value(values: 
     assert "77" not in str(found[0].as_dict())
 
 
-def test_an_address_that_is_none_is_found_on_the_controller_and_not_shown() -> None:
+def test_an_invalid_address_is_found_on_the_controller_and_not_shown() -> None:
     (found,) = schema_findings([{"config_args": {"ips": ["10.1.0.777"]}}])
     assert (found.code, found.path) == ("malformed-value", "/config_args/ips/0")
     assert "777" not in str(found.as_dict())

@@ -114,7 +114,7 @@ def test_the_error_says_what_is_in_use(directory: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize(("outer", "inner"), [(BLUE, BLUE), (("net",), BLUE), (("net",), ("net",))])
-def test_a_thread_that_holds_a_lock_may_ask_for_it_again(directory: pathlib.Path, outer: What, inner: What) -> None:
+def test_a_thread_may_take_a_lock_again_that_it_holds(directory: pathlib.Path, outer: What, inner: What) -> None:
     exclusion = Exclusion(str(directory), 0)
     with take_lock(exclusion, outer):
         take(exclusion, inner)

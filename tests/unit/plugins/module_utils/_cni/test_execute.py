@@ -47,7 +47,7 @@ class TestLookUp:
             put(directory, "plugin", "")
         assert ProcessExecutor([*map(str, directories)], 1).require("plugin") == str(tmp_path / "a" / "plugin")
 
-    def test_what_is_no_file_is_passed_over(self, tmp_path: pathlib.Path) -> None:
+    def test_a_directory_of_the_plugins_name_is_ignored(self, tmp_path: pathlib.Path) -> None:
         for name in "abcd":
             (tmp_path / name).mkdir()
         (tmp_path / "a" / "plugin").mkdir()
@@ -65,7 +65,7 @@ class TestLookUp:
         error = error_of(ProcessExecutor([str(tmp_path)], 1).require, "plugin")
         assert (error.code, error.msg) == (Code.INVALID_CONFIG, f"plugin {path} is not executable")
 
-    def test_one_that_is_nowhere_is_an_error_with_the_places_looked_at(self) -> None:
+    def test_the_error_for_a_missing_plugin_lists_the_directories(self) -> None:
         error = error_of(ProcessExecutor(["/nowhere", "/at/all"], 1).require, "plugin")
         assert (error.code, error.msg) == (Code.INVALID_CONFIG, "plugin 'plugin' is not installed")
         assert "/nowhere, /at/all" in error.details
@@ -195,13 +195,13 @@ class TestFailure:
             ("", 0, "exit status 1"),
         ],
     )
-    def test_what_can_be_used_of_an_error_is_used(
+    def test_valid_keys_of_an_error_are_used(
         self, fail: t.Callable[..., CniError], printed: str, code: int, msg: str
     ) -> None:
         error = fail(f"echo '{printed}'; exit 1")
         assert (error.code, error.msg) == (code, f"plugin plugin failed (DEL): {msg}")
 
-    def test_what_is_no_error_of_the_specification_is_shown(self, fail: t.Callable[..., CniError]) -> None:
+    def test_other_output_of_a_failed_plugin_is_shown(self, fail: t.Callable[..., CniError]) -> None:
         assert "stdout (not a CNI error): hello" in fail("echo hello; exit 1").details
 
     @pytest.mark.parametrize(("number", "name"), [(9, "SIGKILL"), (11, "SIGSEGV"), (40, "signal 40")])
@@ -233,7 +233,7 @@ class TestFailure:
         assert f"printed more than {OUTPUT_LIMIT} bytes" in error.msg
         assert len(str(error)) < 10_000
 
-    def test_one_that_cannot_be_started_is_an_error_of_input_and_output(
+    def test_a_plugin_that_cannot_be_started_is_an_io_failure(
         self, fail: t.Callable[..., CniError], tmp_path: pathlib.Path
     ) -> None:
         (tmp_path / "plugin").touch(mode=0o755)

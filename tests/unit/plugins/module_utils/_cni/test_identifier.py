@@ -134,7 +134,7 @@ def test_a_plugin_type_never_leaves_its_directory(value: object) -> None:
 
 
 @pytest.mark.parametrize("args", [{}, {"K": ""}, {"IP": "10.1.0.9/24"}, {"a": "ä"}])
-def test_arguments_that_can_be_told_apart_are_accepted(args: dict[str, str]) -> None:
+def test_arguments_without_separators_are_accepted(args: dict[str, str]) -> None:
     identifier.check_args(args)
 
 
@@ -159,7 +159,7 @@ def test_arguments_that_the_variable_cannot_carry_are_refused(key: str, value: o
     assert error.msg == (invalid_key if key != "a" else "CNI_ARGS: the value of 'a' is not valid")
 
 
-def test_arguments_are_no_more_than_a_program_can_be_given() -> None:
+def test_arguments_have_the_length_limit_of_one_variable() -> None:
     most = 128 * 1024 - len("CNI_ARGS=K=") - 1
     identifier.check_args({"K": "v" * most})
     assert "expected: at most 131063 bytes" in error_of(identifier.check_args, {"K": "v" * (most + 1)}).details

@@ -24,7 +24,7 @@ def decoded(text: str) -> t.Any:
 
 
 @given(json_values)
-def test_what_was_written_is_read_again(value: object) -> None:
+def test_written_values_are_read_again(value: object) -> None:
     assert json_text.decode(json_text.encode(value), "x", unique_keys=True) == value
 
 
@@ -111,7 +111,7 @@ def test_nesting_has_a_limit_that_leaves_room_around_it(depth: int, taken: bool,
 
 
 @pytest.mark.parametrize("value", [{"a": "\udcff"}, ["\ud800"]])
-def test_what_could_not_be_read_again_is_not_written(value: object) -> None:
+def test_unreadable_values_are_not_written(value: object) -> None:
     text = json.dumps(value)
     for error in (error_of(json_text.encode, value), error_of(decoded, text)):
         assert "unpaired surrogate escape" in error.msg
@@ -119,7 +119,7 @@ def test_what_could_not_be_read_again_is_not_written(value: object) -> None:
 
 
 @pytest.mark.parametrize("container", [lambda inner: {"a": inner}, lambda inner: [inner], lambda inner: (inner,)])
-def test_what_is_written_can_be_read_again(container: t.Callable[[object], object]) -> None:
+def test_every_written_value_can_be_read(container: t.Callable[[object], object]) -> None:
     value: object = 0
     for dummy in range(200):
         value = container(value)
@@ -140,7 +140,7 @@ def test_bottomless_nesting_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, b"x", object()])
-def test_what_json_cannot_say_is_a_cni_error(value: object) -> None:
+def test_values_without_a_json_form_are_an_error(value: object) -> None:
     assert isinstance(error_of(json_text.encode, {"key": value}), CniError)
 
 
@@ -160,6 +160,6 @@ def test_kinds_have_jsons_names(value: object, name: str) -> None:
     assert json_text.kind(value) == name
 
 
-def test_an_object_is_told_from_everything_else() -> None:
+def test_only_an_object_is_an_object() -> None:
     assert json_text.as_object({}, "x") == {}
     assert "expected an object, found a list" in error_of(json_text.as_object, [], "x").msg

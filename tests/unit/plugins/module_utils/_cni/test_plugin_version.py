@@ -131,7 +131,7 @@ def test_an_answer_is_read(answer: object, versions: tuple[str, ...]) -> None:
         {"supportedVersions": [1]},
     ],
 )
-def test_what_is_no_answer_is_refused(answer: object) -> None:
+def test_an_invalid_version_result_is_refused(answer: object) -> None:
     error = error_of(plugin_version.decode, encoded(answer), "the answer of plugin a to VERSION")
     assert error.code == Code.DECODE_FAILURE
     assert error.msg.startswith("the answer of plugin a to VERSION")

@@ -38,7 +38,7 @@ def decode(document: object) -> Record:
 
 
 @given(records())
-def test_what_was_written_is_read_again(original: Record) -> None:
+def test_written_values_are_read_again(original: Record) -> None:
     again = record.decode(original.encode(), SOURCE)
     assert again == original
     assert list(again.attachment.args) == list(original.attachment.args)
@@ -97,7 +97,7 @@ def test_a_record_without_arguments_is_read() -> None:
     assert (read.attachment.args, read.attachment.capability_args, read.result) == ({}, {}, None)
 
 
-def test_keys_that_nobody_knows_are_no_harm() -> None:
+def test_unknown_keys_are_ignored() -> None:
     assert decode({**OWN_RECORD, "future": {"a": 1}}) == decode(OWN_RECORD)
 
 
@@ -161,7 +161,7 @@ def test_a_missing_key_is_refused_by_name(key: str) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 100, b"[]", b'"x"', b"null", encoded(LIBCNI_RECORD)[:200]])
-def test_what_a_loss_of_power_leaves_is_refused(content: bytes) -> None:
+def test_a_truncated_record_is_refused(content: bytes) -> None:
     error = error_of(record.decode, content, SOURCE)
     assert error.code == Code.DECODE_FAILURE
     assert SOURCE in error.msg
@@ -184,7 +184,7 @@ def test_a_recorded_single_plugins_configuration_is_run_at_any_version(own: str)
     ("own", "result_version", "spoken"),
     [("1.0.0", "0.4.0", "1.0.0"), ("", "0.4.0", "0.4.0"), ("", "0.2.0", "1.1.0"), ("", None, "1.1.0")],
 )
-def test_it_is_told_which_version_was_spoken_at_add(own: str, result_version: str | None, spoken: str) -> None:
+def test_it_gets_the_version_of_add(own: str, result_version: str | None, spoken: str) -> None:
     result = Result(result_version, {"cniVersion": result_version}) if result_version else None
     read = Record(ATTACHMENT, encoded(LIST), result, own)
     assert read.negotiated_version(read.network()) == spoken

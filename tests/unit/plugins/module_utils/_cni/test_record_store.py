@@ -57,7 +57,7 @@ def test_records_are_for_their_owner_alone(store: RecordStore) -> None:
     assert [entry.stat().st_mode & 0o777 for entry in (path, path / "a-b-c-eth0")] == [0o700, 0o600]
 
 
-def test_a_record_is_read_written_anew_and_forgotten(store: RecordStore) -> None:
+def test_a_record_is_written_read_replaced_and_removed(store: RecordStore) -> None:
     changed = Record(ONE.attachment, b"[]", version="1.1.0")
     store.write(ONE)
     store.write(changed)
@@ -103,7 +103,7 @@ def test_two_that_share_a_name_are_forgotten_one_by_one(store: RecordStore, firs
     assert names(store) == []
 
 
-def test_one_of_two_that_shared_a_name_is_written_anew_in_its_place(store: RecordStore) -> None:
+def test_a_record_that_shares_a_name_is_replaced_in_place(store: RecordStore) -> None:
     changed = Record(OTHER.attachment, b"[]", version="1.1.0")
     store.write(ONE)
     store.write(OTHER)
@@ -131,14 +131,14 @@ def test_an_interface_name_that_looks_like_the_other_file_name_is_not_confused(
     assert store.read_all() == ([odd], {})
 
 
-def test_a_record_beside_its_namesakes_broken_one_is_still_read(store: RecordStore) -> None:
+def test_a_record_is_read_beside_a_broken_one_of_the_same_name(store: RecordStore) -> None:
     store.write(ONE)
     store.write(OTHER)
     put(store, "a-b-c-eth0", b"")
     assert store.read(OTHER.attachment.key) == OTHER
 
 
-def test_a_record_beside_its_namesakes_broken_one_is_still_forgotten(store: RecordStore) -> None:
+def test_a_record_is_removed_beside_a_broken_one_of_the_same_name(store: RecordStore) -> None:
     store.write(ONE)
     store.write(OTHER)
     put(store, "a-b-c-eth0", b"")
@@ -175,7 +175,7 @@ def test_libcnis_records_are_among_ours(store: RecordStore) -> None:
     assert not found.is_own
 
 
-def test_what_a_killed_writer_left_is_no_record(store: RecordStore) -> None:
+def test_a_temporary_file_is_no_record(store: RecordStore) -> None:
     put(store, f"{durable.TEMPORARY_PREFIX}x{durable.TEMPORARY_SUFFIX}", b"")
     assert store.read_all() == ([], {})
 

@@ -100,7 +100,7 @@ def test_an_attachments_config_args_are_placed_in_args_cni(plugin: Json, expecte
 
 
 @pytest.mark.parametrize("key", ["capabilities", "runtimeConfig", "prevResult", "cni.dev/attachments", "cni.dev/x"])
-def test_what_the_runtime_generates_is_not_taken_from_the_file(key: str) -> None:
+def test_keys_generated_by_the_runtime_are_not_taken_from_the_file(key: str) -> None:
     assert key not in derived(network(**{key: {}}))
 
 

@@ -106,12 +106,12 @@ def test_an_empty_gateway_is_none(empty: object) -> None:
 
 
 @pytest.mark.parametrize("key", ["interfaces", "ips", "routes", "dns"])
-def test_what_a_plugin_leaves_empty_is_taken_so(key: str) -> None:
+def test_empty_keys_of_a_result_are_accepted(key: str) -> None:
     assert result.from_keys({key: None}, "1.0.0", "x").to("0.4.0").version == "0.4.0"
 
 
 @pytest.mark.parametrize("key", ["mtu", "socketPath", "pciID"])
-def test_what_a_version_does_not_name_may_be_anything_there(key: str) -> None:
+def test_keys_unknown_to_a_version_may_have_any_value(key: str) -> None:
     document = {"interfaces": [{"name": "eth0", key: [key]}]}
     assert result.from_keys(document, "0.4.0", "x").keys["interfaces"] == document["interfaces"]
 
@@ -131,7 +131,7 @@ def test_keys_of_another_versions_form_are_left_out(own: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["mtu", "socketPath", "pciID"])
-def test_what_a_version_does_not_name_reaches_no_version_that_does(key: str) -> None:
+def test_keys_unknown_to_a_version_are_dropped_in_versions_that_know_them(key: str) -> None:
     document = {"interfaces": [{"name": "eth0", key: [key]}]}
     assert result.from_keys(document, "0.4.0", "x").to("1.1.0").keys["interfaces"] == [{"name": "eth0"}]
 

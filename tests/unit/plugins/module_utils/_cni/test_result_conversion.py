@@ -39,7 +39,7 @@ def test_a_detour_through_a_version_that_can_say_as_much_loses_nothing(
 
 
 @given(results(), versions, versions)
-def test_what_an_older_form_cannot_say_is_lost_once(original: Result, older: str, newer: str) -> None:
+def test_conversion_to_an_older_form_loses_data_once(original: Result, older: str, newer: str) -> None:
     assume(form(newer) >= form(older) and not isinstance(outcome(lambda: original.to(older)), int))
     once = original.to(older)
     assert once.to(newer).to(older) == once
@@ -143,6 +143,6 @@ def test_before_1_0_0_an_interface_has_no_mtu_socket_or_pci_device() -> None:
 
 
 @pytest.mark.parametrize("version", ["0.2.0", "0.4.0", "1.0.0"])
-def test_addresses_are_told_of_a_result_in_any_version(version: str) -> None:
+def test_a_result_in_any_version_has_its_addresses(version: str) -> None:
     result = Result("1.0.0", {"ips": [{"address": "10.1.0.2/16"}, {"address": "fd00:0::2/64"}]}).to(version)
     assert result.addresses == ("10.1.0.2", "fd00::2")

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Code 11 is an answer that asks for the same again: with pauses that grow, and within a time limit."""
+"""Operations that return code 11 are retried with growing pauses, within a time limit."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_pauses_grow() -> None:
 
 
 @pytest.mark.parametrize("error", [CniError(5, "broken"), AddNotUndone(11, "not now"), CniError(11, "not now")])
-def test_what_is_not_repeated_is_raised_as_it_is(error: CniError) -> None:
+def test_errors_that_are_not_retried_are_raised_unchanged(error: CniError) -> None:
     def fails() -> None:
         raise error
 

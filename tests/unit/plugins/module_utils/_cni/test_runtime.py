@@ -170,7 +170,7 @@ def test_check_stops_at_the_first_fault(tmp_path: pathlib.Path) -> None:
     assert node.record is not None
 
 
-def test_an_excused_fault_is_told_and_the_others_are_asked(tmp_path: pathlib.Path) -> None:
+def test_an_excused_fault_is_returned_and_the_other_plugins_run(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, a=fails_at("CHECK"))
     checked = node.runtime.check(node.added(), lambda record, plugin, error: plugin.type == "a")
     assert [error.msg for error in checked.excused] == ["a fails at CHECK"]
@@ -193,7 +193,7 @@ def test_del_goes_on_past_failures_reports_all_and_keeps_the_record(tmp_path: pa
     assert (node.record is not None, node.intent and node.intent.command) == (True, "DEL")
 
 
-def test_where_what_del_leaves_cannot_be_removed_either_both_are_told(tmp_path: pathlib.Path) -> None:
+def test_the_error_has_both_failures_if_cleaning_up_fails(tmp_path: pathlib.Path) -> None:
     def cleans_up(error: CniError | None) -> bool:
         raise CniError(Code.IO_FAILURE, "the rules cannot be listed")
 
@@ -227,7 +227,7 @@ def test_del_of_an_intent_has_no_previous_result(tmp_path: pathlib.Path) -> None
 RESTORATION = Restoration(("/opt/cni/bin",), 60.0, ("10.1.0.2",))
 
 
-def test_what_is_to_be_restored_is_on_disk_at_every_moment_until_it_is(tmp_path: pathlib.Path) -> None:
+def test_a_restoration_is_on_disk_at_every_moment(tmp_path: pathlib.Path) -> None:
     """Between DEL and ADD, and after an ADD that failed: nothing but the disk knows of it."""
     marks: list[bool] = []
 
@@ -260,7 +260,7 @@ def test_an_add_that_fails_again_is_still_to_be_restored(tmp_path: pathlib.Path)
 
 
 @pytest.mark.parametrize("restoration", [None, RESTORATION])
-def test_what_is_restored_is_gone_for_good_when_its_removal_returns(
+def test_removal_of_a_restored_attachment_is_durable(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, restoration: Restoration | None
 ) -> None:
     node = AttachedRuntime(tmp_path)
@@ -272,7 +272,7 @@ def test_what_is_restored_is_gone_for_good_when_its_removal_returns(
     assert synced == (stores if restoration else [])
 
 
-def test_an_error_that_nobody_foresaw_is_followed_by_del_too(tmp_path: pathlib.Path) -> None:
+def test_an_unexpected_error_is_followed_by_del(tmp_path: pathlib.Path) -> None:
     def breaks(call: MemoryCall) -> None:
         if call.command == "ADD":
             raise OverflowError("too large")
@@ -284,7 +284,7 @@ def test_an_error_that_nobody_foresaw_is_followed_by_del_too(tmp_path: pathlib.P
 
 
 @pytest.mark.parametrize("deep", ["result", "arguments"])
-def test_what_could_not_be_read_again_is_not_recorded(tmp_path: pathlib.Path, deep: str) -> None:
+def test_an_unreadable_result_is_not_recorded(tmp_path: pathlib.Path, deep: str) -> None:
     nested: t.Any = 0
     for dummy in range(198 if deep == "arguments" else 189):
         nested = [nested]
@@ -318,7 +318,7 @@ def test_a_del_for_good_is_for_good_at_once(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("fate", ["gone", "replaced"])
-def test_del_names_no_namespace_where_the_one_of_add_is_not_there_any_more(tmp_path: pathlib.Path, fate: str) -> None:
+def test_del_has_no_netns_if_that_of_add_is_gone(tmp_path: pathlib.Path, fate: str) -> None:
     node = AttachedRuntime(tmp_path)
     record = node.added()
     (tmp_path / "new").touch()

@@ -72,14 +72,14 @@ def test_without_a_list_every_recorded_attachment_of_the_network_is_valid(tmp_pa
     assert all(call.attachment is None for call in node.executor.calls)
 
 
-def test_what_is_not_valid_is_deleted_before_plugins_collect(tmp_path: pathlib.Path) -> None:
+def test_invalid_attachments_are_deleted_before_plugins_collect(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
     node.runtime.gc(network(), [("red", "eth0")])
     assert node.executor.run() == [("DEL", "b"), ("DEL", "a"), ("GC", "a"), ("GC", "b")]
     assert (node.deleted(), node.valid(), node.recorded()) == ({"blue"}, [["red"]] * 2, ["green", "red"])
 
 
-def test_a_valid_attachment_that_is_not_recorded_is_told_to_plugins(tmp_path: pathlib.Path) -> None:
+def test_plugins_get_valid_attachments_without_a_record(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
     node.runtime.gc(network(), [("foreign", "net1"), ("blue", "eth0"), ("red", "eth0")])
     assert node.valid() == [["blue", "foreign", "red"]] * 2
@@ -98,21 +98,21 @@ def test_another_runtimes_attachment_is_never_deleted_and_always_valid(tmp_path:
     assert (node.deleted(), node.valid(), node.recorded()) == ({"blue"}, [["red"]] * 2, ["green", "red"])
 
 
-def test_what_only_collects_deletes_nothing_and_keeps_all_that_is_recorded(tmp_path: pathlib.Path) -> None:
+def test_collect_deletes_nothing_and_keeps_recorded_attachments(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
     assert node.runtime.collect(network(), [("foreign", "net1"), ("red", "eth0")]) is True
     assert node.executor.run() == [("GC", "a"), ("GC", "b")]
     assert (node.valid(), node.recorded()) == ([["blue", "foreign", "red"]] * 2, ["blue", "green", "red"])
 
 
-def test_what_only_collects_leaves_a_network_without_gc_alone(tmp_path: pathlib.Path) -> None:
+def test_collect_does_nothing_in_a_network_without_gc(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path, "1.0.0")
     assert node.runtime.collect(network(own="1.0.0"), []) is False
     assert node.runtime.collect(network(disableGC=True), []) is False
     assert (node.executor.calls, node.recorded()) == ([], ["blue", "green", "red"])
 
 
-def test_every_plugin_collects_and_every_failure_is_told(tmp_path: pathlib.Path) -> None:
+def test_every_plugin_collects_and_the_error_lists_every_failure(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path, a=fails_at("DEL", "GC"), b=fails_at("GC"))
     error = error_of(node.runtime.gc, network(), [("red", "eth0")])
     assert node.executor.run("GC") == [("GC", "a"), ("GC", "b")]
@@ -156,7 +156,7 @@ def test_nothing_is_done_while_a_record_is_broken(tmp_path: pathlib.Path, valid:
 
 
 @pytest.mark.parametrize("names", [("", "eth0"), ("../x", "eth0"), ("blue", "a/b"), ("blue", "")])
-def test_a_valid_attachment_that_cannot_be_one_is_refused(tmp_path: pathlib.Path, names: tuple[str, str]) -> None:
+def test_an_impossible_valid_attachment_is_refused(tmp_path: pathlib.Path, names: tuple[str, str]) -> None:
     node = PopulatedRuntime(tmp_path)
     assert error_of(node.runtime.gc, network(), [("red", "eth0"), names]).code == Code.INVALID_ENVIRONMENT
     assert node.executor.calls == []

@@ -45,14 +45,14 @@ def test_each_call_is_kept_with_its_attachment(plugins: ScriptedPlugins) -> None
     assert (log.entries(("net", "none", "eth0")), log.omitted) == ([], 0)
 
 
-def test_what_failed_is_in_the_error_and_not_here(plugins: ScriptedPlugins) -> None:
+def test_output_of_a_failed_plugin_is_only_in_its_error(plugins: ScriptedPlugins) -> None:
     plugins.write("lab", ADD=ScriptedAnswer(stderr="why\n", exit=1))
     log = StderrLog()
     error = error_of(executor(plugins, log).execute, "lab", REQUEST, Parameters("ADD", BLUE))
     assert ("why" in error.details, log.entries(BLUE.key)) == (True, [])
 
 
-def test_a_chatty_plugin_is_cut_and_so_are_many(plugins: ScriptedPlugins) -> None:
+def test_the_output_of_a_plugin_and_of_many_is_cut(plugins: ScriptedPlugins) -> None:
     plugins.write("lab", ADD=ScriptedAnswer(stderr_bytes=1024 * 1024))
     log = StderrLog(40 * 1024)
     for dummy in range(4):
@@ -62,6 +62,6 @@ def test_a_chatty_plugin_is_cut_and_so_are_many(plugins: ScriptedPlugins) -> Non
     assert log.omitted == 2
 
 
-def test_nobody_has_to_listen(plugins: ScriptedPlugins) -> None:
+def test_stderr_is_dropped_without_a_listener(plugins: ScriptedPlugins) -> None:
     plugins.write("lab", ADD=ScriptedAnswer(stderr="no IPv6\n"))
     executor(plugins, None).execute("lab", REQUEST, Parameters("ADD", BLUE))

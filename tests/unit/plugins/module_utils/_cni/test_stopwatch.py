@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An executor that is looked at with a watch in hand."""
+"""An executor that records the duration of each call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 )
 
 
-def test_each_call_is_remembered_with_what_it_took_be_it_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_call_is_timed_even_if_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([1.0, 1.25, 2.0, 4.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(now))
     watch = Stopwatch(MemoryExecutor(a=succeeds, b=fails_at("ADD")))
@@ -32,7 +32,7 @@ def test_each_call_is_remembered_with_what_it_took_be_it_a_failure(monkeypatch: 
     assert watch.calls == [PluginCall("a", "VERSION", 0.25, None), PluginCall("b", "ADD", 2.0, attachment.key)]
 
 
-def test_what_is_not_installed_is_not_there_either() -> None:
+def test_a_missing_plugin_is_missing_through_the_stopwatch() -> None:
     watch = Stopwatch(MemoryExecutor(a=succeeds))
     assert watch.require("a") == "memory:a"
     with pytest.raises(CniError):

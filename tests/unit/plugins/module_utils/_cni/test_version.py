@@ -44,7 +44,7 @@ def test_versions_are_compared_in_the_order_of_their_release() -> None:
     )
 
 
-def test_ascending_drops_what_is_unknown_and_what_is_double() -> None:
+def test_sort_known_drops_unknown_versions_and_duplicates() -> None:
     assert version.sort_known(["1.1.0", "0.4.0", "2.0.0", "1.1.0", "0.3.1"]) == ("0.3.1", "0.4.0", "1.1.0")
 
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""An echo on a machine that stands still. That addresses answer is in tests/integration."""
+"""ICMP echo on a busy machine. tests/integration has echo requests to real addresses."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_answer_is_read_where_the_time_passes(connections: list[Connection], 
     assert connections == []
 
 
-def test_one_that_cannot_be_reached_is_asked_until_the_time_is_over_and_once_more(
+def test_an_unreachable_address_is_asked_until_the_timeout_and_once_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = []

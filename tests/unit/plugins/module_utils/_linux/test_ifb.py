@@ -40,7 +40,7 @@ def tc(directory: pathlib.Path, now: list[str], later: list[str]) -> None:
     (directory / "tc").chmod(0o755)
 
 
-def test_a_link_that_goes_while_it_is_looked_at_sends_nowhere(tmp_path: pathlib.Path) -> None:
+def test_a_link_that_disappears_meanwhile_has_no_targets(tmp_path: pathlib.Path) -> None:
     tc(tmp_path, ["veth0", "veth1"], later=["veth0"])
     assert ifb.targets() == {"bwp0"}
 

@@ -28,7 +28,7 @@ COMMIT
 """
 
 
-def test_a_table_tells_rules_and_what_leads_to_each_chain() -> None:
+def test_a_table_has_rules_and_jumps_by_chain() -> None:
     table = iptables.parse(SAVED)["nat"]
     assert {chain: len(rules) for chain, rules in table.rules.items()} == {"POSTROUTING": 2, "CNI-1": 2, "CNI-2": 0}
     assert {chain: [rule.split()[1] for rule in table.jumps.get(chain, ())] for chain in ("CNI-1", "CNI-2")} == {
@@ -63,7 +63,7 @@ NO_SPACES = st.text(st.characters(min_codepoint=33), min_size=1, max_size=15)
 
 
 @given(st.text(), NO_SPACES.filter(lambda name: not name.startswith('"')))
-def test_whatever_one_rule_says_all_are_read(comment: str, interface: str) -> None:
+def test_an_odd_rule_does_not_hide_the_others(comment: str, interface: str) -> None:
     odd = f"-A POSTROUTING -o {interface} -m comment --comment {printed(comment)} -j ACCEPT"
     last = '-A POSTROUTING -m comment --comment "name: \\"net\\" id: \\"blue\\"" -j CNI-1'
     table = iptables.parse(f"*nat\n{odd}\n{last}\nCOMMIT\n")["nat"]
@@ -74,7 +74,7 @@ def test_whatever_one_rule_says_all_are_read(comment: str, interface: str) -> No
     assert iptables.value(iptables.words(last), "--comment") == 'name: "net" id: "blue"'
 
 
-def test_what_an_option_has_is_the_next_word_or_nothing() -> None:
+def test_the_value_of_an_option_is_the_next_word() -> None:
     words = ("-o", "-s", "a", "-j")
     assert [iptables.value(words, option) for option in ("-s", "-o", "-j", "-d")] == ["a", "-s", "", ""]
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where the kernel has a module, and why it does not."""
+"""The state of a kernel module, and the reasons why it is unavailable."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 
 
-def test_a_module_that_is_loaded_is_told_from_one_that_is_built_in(kernel: ToyKernel) -> None:
+def test_a_loaded_module_differs_from_a_built_in_one(kernel: ToyKernel) -> None:
     kernel.write("sys/module/bridge/initstate", "live\n")
     kernel.write("sys/module/ipv6/parameters/disable", "0\n")
     assert kernel_module.state("bridge") is State.PRESENT
@@ -26,7 +26,7 @@ def test_a_module_that_is_loaded_is_told_from_one_that_is_built_in(kernel: ToyKe
     assert kernel.calls() == []
 
 
-def test_what_is_built_in_and_leaves_no_trace_in_sys_is_in_the_list(kernel: ToyKernel) -> None:
+def test_a_built_in_module_absent_from_sys_is_listed(kernel: ToyKernel) -> None:
     kernel.has_built_in("veth", "sch-tbf")
     assert {kernel_module.state(name) for name in ("veth", "sch_tbf")} == {State.BUILT_IN}
     assert kernel.calls() == []
@@ -73,7 +73,7 @@ def test_the_configuration_may_lie_in_boot_and_a_module_of_it_is_not_built_in(ke
     assert "boot the installed kernel" in error_of(kernel_module.state, "dummy").msg
 
 
-def test_what_is_on_disk_is_loaded_once(kernel: ToyKernel) -> None:
+def test_a_module_on_disk_is_loadable(kernel: ToyKernel) -> None:
     kernel.has_on_disk("ifb")
     assert kernel_module.state("ifb") is State.LOADABLE
     assert kernel.loaded() == []
@@ -91,7 +91,7 @@ def test_an_alias_is_what_it_stands_for(kernel: ToyKernel) -> None:
     assert kernel_module.state("old_name") is State.BUILT_IN
 
 
-def test_what_stands_in_the_way_is_named(kernel: ToyKernel) -> None:
+def test_the_error_names_the_obstacle(kernel: ToyKernel) -> None:
     missing = error_of(kernel_module.state, "nowhere").msg
     assert missing.startswith("the running kernel does not have it: modprobe: FATAL: Module nowhere not found")
     assert "kernel-modules-extra" in missing
@@ -122,7 +122,7 @@ def test_a_load_that_fails_gives_modprobes_own_words(kernel: ToyKernel) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "../x", "-r --force", "a b", "é", "a\n", "x;y"])
-def test_a_name_that_is_none_is_refused(name: str) -> None:
+def test_an_invalid_name_is_refused(name: str) -> None:
     error = error_of(kernel_module.canonical, name)
     assert error.code == Code.INVALID_CONFIG
 

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which sockets take what comes in for a port, by what the kernel shows."""
+"""Listening sockets, parsed from the kernel's files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_socket_is_found_with_its_address(kind: int, address: str, expected: t
         assert find_socket(one) == [expected]
 
 
-def test_what_is_connected_takes_nothing_of_others() -> None:
+def test_connected_sockets_are_no_listeners() -> None:
     with (
         listening(socket.SOCK_DGRAM, "127.0.0.1") as server,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,

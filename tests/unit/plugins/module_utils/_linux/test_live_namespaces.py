@@ -96,7 +96,7 @@ def test_a_namespace_whose_process_ends_is_looked_into_by_another(paths: Paths) 
     assert paths.look() == [other]
 
 
-def test_a_file_that_is_left_where_a_namespace_was_mounted_is_none(paths: Paths) -> None:
+def test_a_file_that_a_removed_namespace_left_is_no_namespace(paths: Paths) -> None:
     left = paths.make("left")
     paths.listings = [{inode(left) + 1: left}] * 2
     paths.failures = {left: OSError(errno.EINVAL, "Invalid argument")}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Rules as the tools print them. That the kernel takes them away is in tests/integration."""
+"""Rules as the tools print them. tests/integration removes real rules."""
 
 from __future__ import annotations
 

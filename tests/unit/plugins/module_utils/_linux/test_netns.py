@@ -37,7 +37,7 @@ def test_a_name_is_a_file_of_the_directory(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "-x", "a/b", "/run/netns/a", "a b", "a\n", "a\0b", "a\x7f", "a\u2028b"]
 )
-def test_a_name_that_is_none_is_refused(name: str) -> None:
+def test_an_invalid_name_is_refused(name: str) -> None:
     for operation in (netns.path_of, netns.create, netns.delete):
         error = error_of(operation, name)
         assert (error.code, error.msg) == (Code.INVALID_ENVIRONMENT, f"{name!r} is not a network namespace name")
@@ -67,7 +67,7 @@ NONE: dict[str, t.Callable[[pathlib.Path], object]] = {
 
 
 @pytest.mark.parametrize("make", NONE.values(), ids=NONE)
-def test_what_is_no_namespace_is_none(tmp_path: pathlib.Path, make: t.Callable[[pathlib.Path], object]) -> None:
+def test_other_files_are_no_namespaces(tmp_path: pathlib.Path, make: t.Callable[[pathlib.Path], object]) -> None:
     path = tmp_path / "x"
     make(path)
     assert netns.is_namespace(str(path)) is False
@@ -94,20 +94,20 @@ def test_a_node_without_the_directory_has_none(directory: pathlib.Path) -> None:
     assert netns.names() == []
 
 
-def test_a_directory_that_is_none_is_an_error(directory: pathlib.Path) -> None:
+def test_a_file_in_place_of_a_directory_is_an_error(directory: pathlib.Path) -> None:
     directory.rmdir()
     directory.touch()
     assert error_of(netns.names).code == Code.IO_FAILURE
 
 
-def test_what_is_left_of_a_namespace_is_removed(directory: pathlib.Path) -> None:
+def test_the_file_of_a_removed_namespace_is_removed(directory: pathlib.Path) -> None:
     (directory / "left-behind").touch()
     assert netns.delete("left-behind") is True
     assert netns.delete("left-behind") is False
     assert list(directory.iterdir()) == []
 
 
-def test_what_cannot_be_removed_is_an_error(directory: pathlib.Path) -> None:
+def test_a_file_that_cannot_be_removed_is_an_error(directory: pathlib.Path) -> None:
     (directory / "x").mkdir()
     error = error_of(netns.delete, "x")
     assert (error.code, error.msg) == (Code.INVALID_ENVIRONMENT, f"{directory}/x is a directory")
@@ -136,7 +136,7 @@ def test_no_lock_is_left(directory: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     "error", [OSError(5, "it is so"), CniError(11, "later"), UnicodeDecodeError("ascii", b"\xe9", 0, 1, "no")]
 )
-def test_what_is_raised_in_another_thread_arrives_as_it_was(error: Exception) -> None:
+def test_exceptions_of_the_other_thread_arrive_unchanged(error: Exception) -> None:
     def fail() -> None:
         raise error
 

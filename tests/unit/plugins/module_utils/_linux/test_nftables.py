@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Rules as nft prints them. That the kernel takes them away is in tests/integration."""
+"""Rules as nft prints them. tests/integration removes real rules."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_node_without_the_tool_has_no_rules(prints: t.Callable[..., None]) -> 
     assert nftables.rules("hosts") == []
 
 
-def test_what_is_not_json_is_an_error(prints: t.Callable[..., None]) -> None:
+def test_output_that_is_not_json_is_an_error(prints: t.Callable[..., None]) -> None:
     prints("nft", **{"-j_list_tables": "no json here"})
     error = error_of(nftables.rules, "hosts")
     assert (error.code, "is not JSON" in error.msg) == (Code.DECODE_FAILURE, True)

@@ -52,7 +52,7 @@ def start(tmp_path: pathlib.Path) -> t.Iterator[t.Callable[..., Sleeper]]:
         one.process.communicate()
 
 
-def test_one_that_does_not_end_is_ended_when_its_time_is_over(start: t.Callable[..., Sleeper]) -> None:
+def test_a_process_that_does_not_end_is_killed_after_the_timeout(start: t.Callable[..., Sleeper]) -> None:
     mine, others = start(**WANTED), start(**{**WANTED, "CNI_MORE": "eth1"})
     process_table.wait_or_kill(WANTED, ["sleeper"], 0.2)
     assert mine.status == -9
@@ -80,16 +80,14 @@ def late(monkeypatch: pytest.MonkeyPatch) -> t.Callable[..., None]:
     return stand_still
 
 
-def test_a_look_that_takes_longer_than_all_its_time_does_not_keep_one_from_being_ended(
-    start: t.Callable[..., Sleeper], late: t.Callable[..., None]
-) -> None:
+def test_a_slow_listing_does_not_prevent_the_kill(start: t.Callable[..., Sleeper], late: t.Callable[..., None]) -> None:
     mine = start(**WANTED)
     late(1)
     process_table.wait_or_kill(WANTED, ["sleeper"], 1)
     assert mine.status == -9
 
 
-def test_one_that_does_not_end_though_it_was_killed_is_an_error(
+def test_a_process_that_survives_the_kill_is_an_error(
     start: t.Callable[..., Sleeper], late: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine, killed = start(**WANTED), []
@@ -100,13 +98,13 @@ def test_one_that_does_not_end_though_it_was_killed_is_an_error(
     assert (caught.value.code, killed) == (Code.TRY_AGAIN, [mine.process.pid])
 
 
-def test_one_of_another_program_is_left_alone(start: t.Callable[..., Sleeper]) -> None:
+def test_a_process_of_another_program_is_not_killed(start: t.Callable[..., Sleeper]) -> None:
     other = start(**WANTED)
     process_table.wait_or_kill(WANTED, ["bridge"], 0.2)
     assert other.process.poll() is None
 
 
-def test_one_that_has_ended_and_is_not_collected_is_not_waited_for(start: t.Callable[..., Sleeper]) -> None:
+def test_a_zombie_is_not_waited_for(start: t.Callable[..., Sleeper]) -> None:
     ended = start(**WANTED)
     ended.process.stdin.close()  # type: ignore[union-attr]
     os.waitid(os.P_PID, ended.process.pid, os.WEXITED | os.WNOWAIT)
@@ -115,7 +113,7 @@ def test_one_that_has_ended_and_is_not_collected_is_not_waited_for(start: t.Call
 
 
 @pytest.mark.parametrize("slow_looks", [0, 1])
-def test_one_whose_program_is_being_loaded_is_seen_as_soon_as_it_has_its_variables(
+def test_a_process_is_found_as_soon_as_its_program_is_loaded(
     start: t.Callable[..., Sleeper], late: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch, slow_looks: int
 ) -> None:
     mine, read = start(**WANTED), process_table._strings
@@ -132,7 +130,7 @@ def test_one_whose_program_is_being_loaded_is_seen_as_soon_as_it_has_its_variabl
     assert process_table.find_by_environment(WANTED) == [mine.process.pid]
 
 
-def test_one_that_never_has_any_variables_is_nobodys() -> None:
+def test_a_process_without_variables_is_ignored() -> None:
     with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env={}) as process:
         assert process.pid not in process_table.find_by_environment(WANTED)
         process.communicate()

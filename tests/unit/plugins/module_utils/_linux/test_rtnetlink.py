@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whatever arrives where the kernel's answers do, it is an answer or an error. The kernel's own are in tests/integration."""
+"""Replies of the kernel, malformed and unrelated ones included. tests/integration reads real replies."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ RIGHT = Datagram(link(b"eth0"))
         Datagram(link(b"evil", port=99)),
     ],
 )
-def test_what_is_no_answer_of_the_kernel_is_passed_over(stray: Datagram) -> None:
+def test_messages_from_other_senders_are_ignored(stray: Datagram) -> None:
     found = ask_link(stray, RIGHT)
     assert found is not None
     assert found.name == "eth0"
@@ -105,7 +105,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("datagram", "said"), BROKEN.values(), ids=BROKEN)
-def test_what_is_no_whole_answer_is_an_error(datagram: Datagram, said: str) -> None:
+def test_an_incomplete_answer_is_an_error(datagram: Datagram, said: str) -> None:
     error = error_of(ask_link, datagram, RIGHT)
     assert (error.code, error.msg.startswith("cannot ask the kernel for the link eth0: ")) == (Code.IO_FAILURE, True)
     assert said in error.msg
@@ -115,7 +115,7 @@ def test_a_kernel_that_does_not_answer_is_an_error() -> None:
     assert error_of(ask_link).msg == "cannot ask the kernel for the link eth0: the kernel has not answered within 30 s"
 
 
-def test_nobody_can_keep_it_listening_for_ever() -> None:
+def test_unrelated_messages_do_not_block_for_ever() -> None:
     assert "too many unrelated messages" in error_of(ask_link, *[Datagram(b"x", sender=99)] * 2000).msg
 
 

@@ -60,7 +60,7 @@ def test_no_key_leaves_proc_sys(key: str) -> None:
     ["", "net", "../x", "net/../kernel/x", "net..ipv4", "/net/ipv4/ip_forward", ".net.x", "net.ipv4.", "a/./b", "a.b c", "a.b\n",
      "net.*.x", "a.//.b"],
 )  # fmt: skip
-def test_a_key_that_is_none_is_refused(key: str) -> None:
+def test_an_invalid_key_is_refused(key: str) -> None:
     error = error_of(sysctl.canonical, key)
     assert (error.code, error.msg) == (Code.INVALID_CONFIG, f"{key!r} is not a kernel setting")
 
@@ -74,7 +74,7 @@ def test_a_value_has_the_kernels_own_form(given: object, value: str) -> None:
 
 
 @pytest.mark.parametrize("given", [True, None, 1.5, "", " ", "1\n2", "a\0", [1], {"a": 1}])
-def test_a_value_that_is_none_is_refused(given: object) -> None:
+def test_an_invalid_value_is_refused(given: object) -> None:
     error = error_of(sysctl.normal, given)
     assert (error.code, error.msg) == (Code.INVALID_CONFIG, f"{given!r} is not a value of a kernel setting")
 
@@ -87,6 +87,6 @@ def test_a_setting_is_read_in_that_form_and_written_as_it_is(kernel: ToyKernel) 
 
 
 @pytest.mark.parametrize("key", ["net.ipv4.nothing", "net.ipv4", "net.ipv4.tcp_rmem.more"])
-def test_what_is_no_setting_has_no_value(kernel: ToyKernel, key: str) -> None:
+def test_a_missing_setting_has_no_value(kernel: ToyKernel, key: str) -> None:
     kernel.has_settings(ipv4__tcp_rmem="1")
     assert sysctl.read(key) is None

@@ -40,7 +40,7 @@ class Prerequisites:
     _reading_ports: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
     def look_up_replacement(self, replacement: DesiredAttachment) -> DesiredAttachment:
-        """Return what replaces another attachment with its network; None as its network only in a dry run.
+        """Return a replacement with its network; the network is None only in a dry run.
 
         Raises:
             CniError: It cannot be added.

@@ -49,7 +49,7 @@ def restore(cache_dir: str, workers: int) -> tuple[list[AttachmentResult], list[
     for restoration in dict.fromkeys(record.restoration for record in records.values()):
         if restoration is not None:
             wanted = [
-                _desired(record, key not in removals)
+                _prepare_desired(record, key not in removals)
                 for key, record in records.items()
                 if record.restoration == restoration
             ]
@@ -78,7 +78,8 @@ def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[Cni
     return records_by_key, removals, list(broken.values())
 
 
-def _desired(record: Record, present: bool) -> DesiredAttachment:
+def _prepare_desired(record: Record, present: bool) -> DesiredAttachment:
+    """Return the attachment to restore, or to remove; create its network namespace where that is gone."""
     if not present or record.restoration is None:
         return DesiredAttachment(record.attachment, present=False)
     has = record.addresses

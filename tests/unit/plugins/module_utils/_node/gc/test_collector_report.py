@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+import pathlib
 import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._node.gc.all_finders import FINDERS
-from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
 from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
@@ -50,6 +51,21 @@ def failures(leaks: t.Iterable[Leak]) -> dict[str, str]:
 
 
 UNEXPECTED = "unexpected RuntimeError: nothing is prepared for this"
+
+
+def test_a_firewall_that_cannot_be_listed_is_reported_and_the_rest_is_collected(
+    gc: GcFixture, program_dir: pathlib.Path
+) -> None:
+    for tool in ("iptables-save", "nft"):
+        (program_dir / tool).write_text("#!/bin/sh\nexit 1\n", encoding="ascii")
+        (program_dir / tool).chmod(0o755)
+    gc.lease("10.1.9.1", "lost\r\neth0")
+    leaks = gc.collect("net")
+    assert [(leak.kind, leak.subject, leak.action) for leak in leaks[:2]] == [
+        (Kind.CHAIN, "iptables", "kept"),
+        (Kind.CHAIN, "nft", "kept"),
+    ]
+    assert actions(leaks[2:]) == {"lease 10.1.9.1": "removed"}
 
 
 @pytest.mark.parametrize(("finder", "method"), METHODS)

@@ -21,12 +21,14 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
     netns,
     rtnetlink,
 )
+from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
 from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot
 from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLinkFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
+from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import NftMasqueradeFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import OrphanChainFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
@@ -161,6 +163,30 @@ def test_the_rules_of_an_address_are_a_leak_if_no_record_has_it(tools: PrintingT
     names = [f"c{number}" for number in range(8)]
     assert collect(FirewallRuleFinder(RUN), owners(*names)) == []
     assert collect(FirewallRuleFinder(RUN), owners(pending=names)) == []
+
+
+def test_an_add_that_begins_after_the_second_look_keeps_the_rules_of_an_address(
+    tools: PrintingTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools.print_table("filter", *PAIR)
+    reasons = iter(["", "an ADD is in progress"])
+    monkeypatch.setattr(adds_in_progress, "reason", lambda: next(reasons))
+    assert actions(collect(FirewallRuleFinder(RUN), owners("blue"))) == {"10.1.0.9": "kept"}
+
+
+def masquerade(network: str, container_id: str) -> NftRule:
+    comment = f"{firewall_names.instance(network, container_id, 'eth0')}, net: {network}, if: eth0, id: {container_id}"
+    return NftRule("inet", firewall_names.MASQUERADE_TABLE, "masq_checks", 1, comment, (), frozenset())
+
+
+def test_nftables_rules_of_other_networks_and_of_owners_are_no_leaks() -> None:
+    rules = {
+        number: masquerade(*names) for number, names in enumerate((("net", "lost"), ("net", "blue"), ("x", "lost")))
+    }
+    known = dataclasses.replace(owners("blue"), network="net")
+    (suspect,) = NftMasqueradeFinder(RUN).find(rules, known)
+    assert (suspect.items, suspect.container_id) == ((rules[0],), "lost")
+    assert list(NftMasqueradeFinder(RUN).find(rules, dataclasses.replace(known, network="y"))) == []
 
 
 def test_an_attachment_without_a_result_may_have_any_address(tools: PrintingTools) -> None:

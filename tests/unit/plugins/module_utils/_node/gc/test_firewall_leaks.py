@@ -180,7 +180,7 @@ def masquerade(network: str, container_id: str) -> NftRule:
 
 
 def test_nftables_rules_of_other_networks_and_of_owners_are_no_leaks() -> None:
-    rules = {
+    rules: dict[t.Hashable, NftRule] = {
         number: masquerade(*names) for number, names in enumerate((("net", "lost"), ("net", "blue"), ("x", "lost")))
     }
     known = dataclasses.replace(owners("blue"), network="net")

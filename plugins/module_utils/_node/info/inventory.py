@@ -51,7 +51,7 @@ def plugins(
         for directory in plugin_dirs
     ]
 
-    def answered() -> list[JsonObject]:
+    def list_answers() -> list[JsonObject]:
         found: list[JsonObject] = []
         for one in answers:
             taken = {facts["type"] for facts in found}
@@ -59,7 +59,7 @@ def plugins(
         pool.shutdown()
         return found
 
-    return answered
+    return list_answers
 
 
 def releases(cache_dir: str) -> list[JsonObject]:

@@ -19,9 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
     ProcessExecutor,
 )
 from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import Stopwatch
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
-_HOST_DEVICE: t.Final = "host-device"
-_SBR: t.Final = "sbr"
 _NO_INTERFACE: t.Final = re.compile(r"failed to find .*Link not found")
 
 
@@ -56,17 +55,18 @@ class DefectTolerance:
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
         attachment = parameters.attachment if parameters.command == "DEL" else None
-        if attachment is not None and plugin_type == _SBR and not attachment.netns:
+        known = catalogue.row(plugin_type)
+        if attachment is not None and known.del_needs_netns and not attachment.netns:
             return b""  # the kernel removed its rules with the namespace
-        if attachment is not None and plugin_type == _HOST_DEVICE:
-            return self._return_device(request, parameters, attachment.netns)
+        if attachment is not None and known.del_skips_ipam:
+            return self._return_device(plugin_type, request, parameters, attachment.netns)
         return self._executor.execute(plugin_type, request, parameters)
 
-    def _return_device(self, request: bytes, parameters: Parameters, netns: str) -> bytes:
-        """Run DEL of host-device, and DEL of its IPAM plugin where host-device fails before it gets there."""
+    def _return_device(self, plugin_type: str, request: bytes, parameters: Parameters, netns: str) -> bytes:
+        """Run DEL of a plugin, and DEL of its IPAM plugin where the plugin fails before it gets there."""
         try:
             if netns:
-                return self._executor.execute(_HOST_DEVICE, request, parameters)
+                return self._executor.execute(plugin_type, request, parameters)
         except CniError as exc:
             if not _NO_INTERFACE.search(exc.msg):
                 raise

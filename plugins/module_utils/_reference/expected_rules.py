@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
@@ -23,11 +23,7 @@ if t.TYPE_CHECKING:
 
 _Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 
-_MASQUERADES: t.Final = frozenset(("bridge", "ptp"))
-_MAPS_PORTS: t.Final = "portmap"
 _PORTS: t.Final = "portMappings"
-_CHECKS_MACS: t.Final = "bridge"
-_SETS_MAC: t.Final = "tuning"
 _NODE_ITSELF: t.Final = "127.0.0.1"
 _IPV6: t.Final = 6
 # nft shows a protocol by its number where the node does not name it.
@@ -198,9 +194,13 @@ def promises(record: Record, network: NetworkConfiguration) -> list[Promise]:
     Raises:
         CniError: The result cannot be used.
     """
-    masquerading = [one for one in network.plugins if one.type in _MASQUERADES and one.keys.get("ipMasq") is True]
-    mapping = [one for one in network.plugins if one.type == _MAPS_PORTS and _PORTS in one.capabilities]
-    checking = any(one.type == _CHECKS_MACS and one.keys.get("macspoofchk") is True for one in network.plugins)
+    masquerading = [
+        one for one in network.plugins if catalogue.row(one.type).masquerades and one.keys.get("ipMasq") is True
+    ]
+    mapping = [one for one in network.plugins if catalogue.row(one.type).maps_ports and _PORTS in one.capabilities]
+    checking = any(
+        catalogue.row(one.type).checks_macs and one.keys.get("macspoofchk") is True for one in network.plugins
+    )
     ports = record.attachment.capability_args.get(_PORTS)
     if record.result is None or not (masquerading or checking or (mapping and ports)):
         return []
@@ -222,7 +222,7 @@ def _spoof_checking(record: Record, result: t.Mapping[str, t.Any], network: Netw
     interfaces = result.get("interfaces") or ()
     ports = frozenset(one["name"] for one in interfaces if one.get("name") and not one.get("sandbox"))
     own = [one for one in interfaces if one.get("sandbox") and one.get("name") == record.attachment.ifname]
-    is_final = not any(plugin.type == _SETS_MAC for plugin in network.plugins)
+    is_final = not any(catalogue.row(plugin.type).tunes_interface for plugin in network.plugins)
     return SpoofChecking(record, ports, str(own[0].get("mac") or "").lower() if own and is_final else "")
 
 

@@ -16,19 +16,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route, View
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 
-# What these have on the node are veths, and a bridge that they are ports of.
-_HAVE_VETHS: t.Final = frozenset(("bridge", "flannel", "ptp"))
-# They fail where the container has an interface of that name.
-MAKE_INTERFACES: t.Final = _HAVE_VETHS | {"dummy", "host-device", "ipvlan", "macvlan", "tap", "vlan"}
-# They return what they have made. Of others that is not known.
-_KEEP_THEIR_WORD: t.Final = MAKE_INTERFACES | {"loopback"}
-# It changes the MTU of an interface, and not the result.
-_SETS_MTU: t.Final = "tuning"
-# They move the routes of an interface to a table of their own, those to its networks included.
-_MOVE_ROUTES: t.Final = frozenset(("sbr", "vrf"))
-# With this key, bridge leaves the interface down for somebody else.
-_LEAVES_DOWN: t.Final = "disableContainerInterface"
+_LEAVES_DOWN: t.Final = tuple(row.leaves_down_key for row in catalogue.CATALOGUE.values() if row.leaves_down_key)
 
 
 class LinkDrift(t.NamedTuple):
@@ -55,21 +46,21 @@ def drift(record: Record, network: NetworkConfiguration) -> LinkDrift | None:
     Raises:
         CniError: ``IO_FAILURE``; ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
     """
-    first = network.plugins[0].type
-    if record.result is None or network.disable_check or first not in _KEEP_THEIR_WORD:
+    first = catalogue.row(network.plugins[0].type)
+    if record.result is None or network.disable_check or not first.result_is_complete:
         return None
     result = record.result.to("1.1.0").keys
     if any(map(_is_no_link, result.get("interfaces") or ())):
         return None
     view = rtnetlink.snapshot(record.attachment.netns, routes=moves_routes(network) or bool(result.get("routes")))
     inside = _Inside(view, network, _sandbox(result, record.attachment)).compared(result)
-    on_node = _on_the_node(_interfaces(result, "")) if first in _HAVE_VETHS else []
+    on_node = _on_the_node(_interfaces(result, "")) if first.link_kind == VETH else []
     return LinkDrift(tuple(inside), tuple(on_node))
 
 
 def moves_routes(network: NetworkConfiguration) -> bool:
     """Return whether the routes of an interface are not in the main table, where plugins look for them."""
-    return any(plugin.type in _MOVE_ROUTES for plugin in network.plugins)
+    return any(catalogue.row(plugin.type).moves_routes for plugin in network.plugins)
 
 
 class _Inside:
@@ -79,8 +70,8 @@ class _Inside:
         self._view = view
         self._sandbox = sandbox
         self._links = {link.name: link for link in view.links}
-        self._knows_mtu = all(plugin.type != _SETS_MTU for plugin in network.plugins)
-        self._is_to_be_up = not any(plugin.keys.get(_LEAVES_DOWN) for plugin in network.plugins)
+        self._knows_mtu = not any(catalogue.row(plugin.type).tunes_interface for plugin in network.plugins)
+        self._is_to_be_up = not any(plugin.keys.get(key) for plugin in network.plugins for key in _LEAVES_DOWN)
         # The plugins' own CHECK does not find those that were moved.
         self._are_routes_moved = moves_routes(network)
 
@@ -134,7 +125,7 @@ def _faults_on_the_node(name: str, link: Link | None, bridge: Link | None) -> li
     if link is None:
         return [f"interface {name} of the node is gone"]
     found = [] if link.is_up else [f"interface {name} of the node is down"]
-    if link.kind != "veth" or bridge is None:
+    if link.kind != VETH or bridge is None:
         return found
     if name.startswith(f"{bridge.name}."):
         if not _leads_to_port(link, bridge):
@@ -193,4 +184,4 @@ def _network(text: str) -> rtnetlink.IpNetwork:
     return ipaddress.ip_network(text, strict=False)
 
 
-__all__ = ("MAKE_INTERFACES", "LinkDrift", "drift", "moves_routes")
+__all__ = ("LinkDrift", "drift", "moves_routes")

@@ -10,6 +10,8 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+
 Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 Interface = t.Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
 Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
@@ -55,9 +57,10 @@ def ipam_range_sets(ipam: object) -> list[list[Range]]:
     """Return the sets of ranges of an IPAM configuration that can be told; each address of static is one."""
     if not isinstance(ipam, dict):
         return []
-    if ipam.get("type") == "static":
+    known = catalogue.row(ipam.get("type"))
+    if known.has_addresses:
         return [[one] for one in static_addresses(ipam)]
-    return range_sets(ipam) if ipam.get("type") == "host-local" else []
+    return range_sets(ipam) if known.has_ranges else []
 
 
 def bridge_address(one: Range) -> Interface:

@@ -9,28 +9,32 @@ from __future__ import annotations
 
 import typing as t
 
-DEFAULT_BRIDGE: t.Final = "cni0"
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import DEFAULT_BRIDGE
 
 Segment = tuple[t.Any, ...]
 
-# Every container of ptp has a link to the node of its own.
-OF_ONE: t.Final[Segment] = ("ptp",)
+# Each container has a link to the node of its own.
+POINT_TO_POINT: t.Final[Segment] = ("point-to-point", "", 0)
 
 
 def segment_of(plugin_type: str, keys: t.Mapping[str, t.Any]) -> Segment | None:
-    """Return what tells the link that the containers of a plugin share from others, None for a plugin without one."""
-    if plugin_type == "bridge":
-        return "bridge", keys.get("bridge") or DEFAULT_BRIDGE, keys.get("vlan") or 0
-    if plugin_type in ("macvlan", "ipvlan"):
-        return "master", keys.get("master") or "", 0
-    if plugin_type == "vlan":
-        return "master", keys.get("master"), keys.get("vlanId") or 0
-    return OF_ONE if plugin_type == "ptp" else None
+    """Return an identifier of the l2 segment that the containers of a plugin share, None for a plugin without one."""
+    l2 = catalogue.row(plugin_type).l2
+    if l2 is None:
+        return None
+    link = keys.get(l2.key)
+    return l2.kind, link if l2.default is None else link or l2.default, keys.get(l2.vlan_key) or 0
+
+
+def bridge_name(keys: t.Mapping[str, t.Any]) -> str:
+    """Return the bridge that a configuration of a bridge plugin names, or the default one."""
+    return str(keys.get("bridge") or DEFAULT_BRIDGE)
 
 
 def is_routed(plugin_type: str, keys: t.Mapping[str, t.Any]) -> bool:
-    """Tell whether the node routes to what a plugin attaches."""
-    return plugin_type == "ptp" or any(keys.get(key) is True for key in ("isGateway", "isDefaultGateway"))
+    """Return whether the node routes to the containers of a plugin."""
+    return catalogue.row(plugin_type).routes or any(keys.get(key) is True for key in ("isGateway", "isDefaultGateway"))
 
 
-__all__ = ("DEFAULT_BRIDGE", "OF_ONE", "Segment", "is_routed", "segment_of")
+__all__ = ("POINT_TO_POINT", "Segment", "bridge_name", "is_routed", "segment_of")

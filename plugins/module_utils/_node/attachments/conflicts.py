@@ -13,7 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import RecordedState
-from ansible_collections.cni.node.plugins.module_utils._reference.interface_drift import MAKE_INTERFACES
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 
 def require_interface_free(state: RecordedState, network: NetworkConfiguration, attachment: Attachment) -> None:
@@ -30,7 +30,7 @@ def require_interface_free(state: RecordedState, network: NetworkConfiguration, 
         begun = f", whose {other.command} was not completed" if other.command else ""
         what = f"{attachment}: it is the interface of the {other.attachment}{begun}"
         raise _conflict(what, "or remove that one first")
-    if network.plugins[0].type in MAKE_INTERFACES and rtnetlink.link(attachment.ifname, attachment.netns):
+    if catalogue.row(network.plugins[0].type).makes_interface and rtnetlink.link(attachment.ifname, attachment.netns):
         what = f"{attachment}: {attachment.netns} already has an interface of that name, and no record of it"
         raise _conflict(what, "or remove the interface if it is not in use")
 

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
     Check,
     DesiredAttachment,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_to_be_repeated, with_advice
+from ansible_collections.cni.node.plugins.module_utils._reference.quirks import should_repeat_add, with_advice
 
 _REPETITIONS: t.Final = 3
 
@@ -43,7 +43,7 @@ class Execution(Transition):
             try:
                 return self._add_once(network, again)
             except CniError as exc:
-                if not is_to_be_repeated(exc):
+                if not should_repeat_add(exc):
                     raise with_advice(exc) from None
         return self._add_once(network, again)
 

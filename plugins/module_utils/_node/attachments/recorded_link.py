@@ -24,21 +24,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import netns_for_delete
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 
-_PAIR: t.Final = "veth"
-# The kind of link that each plugin makes and its DEL removes.
-_KINDS: t.Final[t.Mapping[str, str]] = {
-    "bridge": _PAIR,
-    "dummy": "dummy",
-    "flannel": _PAIR,
-    "ipvlan": "ipvlan",
-    "macvlan": "macvlan",
-    "ptp": _PAIR,
-    "tap": "tun",
-    "vlan": "vlan",
-}
-# This plugin's link is a device of the node, of any kind, and is returned to the node.
-_LENDS_A_DEVICE: t.Final = "host-device"
 # The name that the reference plugins give to the node's end of a veth pair.
 _HOST_END: t.Final = re.compile(r"veth[0-9a-f]{8}")
 
@@ -139,18 +127,18 @@ class _RecordedLink(t.NamedTuple):
         own = (one for one in interfaces if one.get("name") == record.attachment.ifname and one.get("sandbox"))
         mac = next((str(one.get("mac") or "") for one in own), "")
         on_node = (str(one.get("name")) for one in interfaces if not one.get("sandbox"))
-        host_ends = tuple(filter(_HOST_END.fullmatch, on_node)) if _KINDS.get(plugin_type) == _PAIR else ()
+        host_ends = tuple(filter(_HOST_END.fullmatch, on_node)) if catalogue.row(plugin_type).link_kind == VETH else ()
         return cls(plugin_type, mac.lower(), frozenset(record.addresses), host_ends)
 
     @property
     def is_foreign(self) -> bool:
         """Return whether it is unknown what the plugin makes and how its DEL finds it."""
-        return not self.is_removable and self.plugin_type != _LENDS_A_DEVICE
+        return not catalogue.row(self.plugin_type).makes_interface
 
     @property
     def is_removable(self) -> bool:
         """Return whether DEL removes the link and does nothing else with it."""
-        return self.plugin_type in _KINDS
+        return bool(catalogue.row(self.plugin_type).link_kind)
 
     @property
     def is_enough(self) -> bool:
@@ -188,14 +176,14 @@ class _RecordedLink(t.NamedTuple):
     def host_end(self) -> Link | None:
         """Return the node's end of the pair, where there is one and the record has its name."""
         ends = (rtnetlink.link(name) for name in self.host_ends)
-        return next((end for end in ends if end is not None and end.kind == _PAIR), None)
+        return next((end for end in ends if end is not None and end.kind == VETH), None)
 
     def _may_be(self, link: Link) -> bool:
-        return _KINDS.get(self.plugin_type) in (None, link.kind)
+        return catalogue.row(self.plugin_type).link_kind in ("", link.kind)
 
 
 def _is_pair(link: Link, host_end: Link) -> bool:
-    return link.kind == _PAIR and (link.peer, host_end.peer) == (host_end.ifindex, link.ifindex)
+    return link.kind == VETH and (link.peer, host_end.peer) == (host_end.ifindex, link.ifindex)
 
 
 def _name_conflict(attachment: Attachment, link: Link | None, path: str) -> CniError:

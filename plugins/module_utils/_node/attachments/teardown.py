@@ -20,8 +20,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorde
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 from ansible_collections.cni.node.plugins.module_utils._reference.masquerade_cleanup import sweep
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import (
-    failed_for_its_chain,
-    refused_what_it_got,
+    is_input_rejection,
+    should_repeat_del,
 )
 
 
@@ -52,7 +52,7 @@ def detach(
         if not record.command:
             raise
         other = _as_given_now(runtime, networks, record, successor)
-        if other == record or not refused_what_it_got(exc):
+        if other == record or not is_input_rejection(exc):
             raise _with_advice(runtime, record, exc) from exc
         try:
             _delete(runtime, other, successor)
@@ -72,7 +72,7 @@ def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
     found = sweep(record, runtime.records)
     if error is None:
         remove_del_leaks(record, runtime.records)
-    return bool(found) or (error is not None and failed_for_its_chain(error))
+    return bool(found) or (error is not None and should_repeat_del(error))
 
 
 def _delete(runtime: Runtime, record: Record, successor: DesiredAttachment | None) -> None:

@@ -14,17 +14,17 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
     Address,
     Network,
     Range,
-    range_sets,
-    static_addresses,
+    ipam_range_sets,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import (
-    DEFAULT_BRIDGE,
-    OF_ONE,
+    POINT_TO_POINT,
     Segment,
+    bridge_name,
     is_routed,
     segment_of,
 )
@@ -99,11 +99,7 @@ def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
         ipam = plugin.keys.get("ipam")
         if segment is None or not isinstance(ipam, dict):
             continue
-        if ipam.get("type") == "static":
-            ranges = static_addresses(ipam)
-        else:
-            sets = range_sets(ipam) if ipam.get("type") == "host-local" else []
-            ranges = [one for members in sets for one in members]
+        ranges = [one for members in ipam_range_sets(ipam) for one in members]
         gateways = frozenset(one.gateway for one in ranges)
         routed = is_routed(plugin.type, plugin.keys)
         for one in ranges:
@@ -112,9 +108,9 @@ def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
 
 
 def _links(plugin: Configured) -> frozenset[str]:
-    if plugin.type != "bridge":
+    if not catalogue.row(plugin.type).is_bridge:
         return frozenset()
-    bridge = str(plugin.keys.get("bridge") or DEFAULT_BRIDGE)
+    bridge = bridge_name(plugin.keys)
     return frozenset((bridge, f"{bridge}.{plugin.keys.get('vlan')}"))
 
 
@@ -157,7 +153,7 @@ def _idle_bridges(view: View) -> set[str]:
 def _is_of(place: _Place, spans: t.Sequence[_Span]) -> bool:
     """Return whether a route leads to one of the networks: to its link, or to a single container of ptp."""
     is_host = place.first == place.last
-    return any(place.link in span.links or (is_host and span.plugin.type == "ptp") for span in spans)
+    return any(place.link in span.links or (is_host and span.segment == POINT_TO_POINT) for span in spans)
 
 
 def _find_own_addresses(span: _Span, own: t.Sequence[_Place]) -> t.Iterator[Finding]:
@@ -169,7 +165,7 @@ def _find_own_addresses(span: _Span, own: t.Sequence[_Place]) -> t.Iterator[Find
 
 
 def _collide(one: _Span, other: _Span) -> bool:
-    if one.segment == other.segment and one.segment != OF_ONE:
+    if one.segment == other.segment and one.segment != POINT_TO_POINT:
         return one.range.overlaps(other.range)
     return one.routed and other.routed and one.range.subnet.overlaps(other.range.subnet)
 

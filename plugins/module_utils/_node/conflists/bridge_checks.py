@@ -14,12 +14,13 @@ from ansible_collections.cni.node.plugins.module_utils._base.printable import qu
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpInterface, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
     Range,
     bridge_address,
     ipam_range_sets,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import DEFAULT_BRIDGE, is_routed
+from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import bridge_name, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Configured, configured
 
 
@@ -27,13 +28,13 @@ def findings(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
     """Find bridges whose address is not the gateway that a network gives them, as bridge itself does at ADD."""
     for network in planned.wanted:
         for plugin in configured(network):
-            if plugin.type == "bridge" and is_routed(plugin.type, plugin.keys):
+            if catalogue.row(plugin.type).is_bridge and is_routed(plugin.type, plugin.keys):
                 found = _of_bridge(network, plugin, view)
                 yield from (one._replace(is_unchanged=not planned.is_new(network)) for one in found)
 
 
 def _of_bridge(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:
-    bridge = _link(str(plugin.keys.get("bridge") or DEFAULT_BRIDGE), view)
+    bridge = _link(bridge_name(plugin.keys), view)
     vlan = plugin.keys.get("vlan")
     link = _link(f"{bridge.name}.{vlan}", view) if bridge and vlan else bridge
     if bridge is None or link is None:

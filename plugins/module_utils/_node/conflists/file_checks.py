@@ -17,9 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
-
-# Their file should sort first, because they run the other networks.
-_DELEGATING: t.Final = ("multus", "multus-shim")
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 # Under names like these, installers and editors write what they then rename.
 _TEMPORARY: t.Final = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|swp|temp|tmp|dpkg-new|dpkg-tmp)")
@@ -63,7 +61,7 @@ def _find_shadowed(planned: PlannedDirectory, network: NetworkConfiguration) -> 
 
 def _other_first(planned: PlannedDirectory, first: str) -> t.Iterator[Finding]:
     winner = next((one for one in planned.others if os.path.basename(one.source) == first), None)
-    if winner is None or first in planned.own or winner.plugins[0].type in _DELEGATING:
+    if winner is None or first in planned.own or catalogue.row(winner.plugins[0].type).selects_networks:
         return
     if any(winner.name == network.name for network in planned.wanted):  # that it is shadowed is said
         return

@@ -15,10 +15,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Configured, configured
 
-# Plugins that put a link on one of the node's.
-_ON_MASTER: t.Final = ("ipvlan", "macvlan", "vlan")
 _PCI_DEVICES: t.Final = "/sys/bus/pci/devices"
 _SHOWN: t.Final = 10
 
@@ -31,9 +30,10 @@ def findings(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -
     """
     for network in planned.wanted:
         for plugin in configured(network):
-            if plugin.type in _ON_MASTER and not plugin.keys.get("linkInContainer"):
+            known = catalogue.row(plugin.type)
+            if known.has_master and not plugin.keys.get("linkInContainer"):
                 yield from _on_master(network, plugin, view, tolerate_missing=tolerate_missing)
-            elif plugin.type == "host-device" and planned.is_new(network):
+            elif known.borrows_device and planned.is_new(network):
                 # Once something is attached, the device is inside of it.
                 yield from _device(network, plugin, view)
 
@@ -44,7 +44,9 @@ def _on_master(
     if plugin.keys.get("master"):
         yield from _check_named_master(network, plugin, view, tolerate_missing=tolerate_missing)
         master = _link(plugin.keys["master"], view)
-    elif plugin.type == "vlan" or plugin.place:  # the schema speaks of the one; the other has the link before it
+    elif (
+        catalogue.row(plugin.type).requires_master or plugin.place
+    ):  # the schema speaks of the one; the other has the link before it
         return
     else:
         master = _of_default_route(view)

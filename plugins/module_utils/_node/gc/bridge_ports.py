@@ -18,14 +18,14 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, Items, NodeSnapshot, Scope, Suspect
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import bridge_name
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
 
 # How the reference plugins call the node's end.
 _NAME: t.Final = re.compile(r"veth[0-9a-f]{8}")
-_BRIDGE: t.Final = "bridge"
-_USUAL_BRIDGE: t.Final = "cni0"
 
 
 class BridgePort(t.NamedTuple):
@@ -95,8 +95,8 @@ class BridgePortFinder:
 
 
 def _bridges(networks: t.Iterable[NetworkConfiguration]) -> set[str]:
-    plugins = [plugin for network in networks for plugin in network.plugins if plugin.type == _BRIDGE]
-    return {str(plugin.keys.get(_BRIDGE) or _USUAL_BRIDGE) for plugin in plugins}
+    plugins = [plugin for network in networks for plugin in network.plugins]
+    return {bridge_name(plugin.keys) for plugin in plugins if catalogue.row(plugin.type).is_bridge}
 
 
 def _inode(path: str) -> int:

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import DEFAULT_BRIDGE
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 # The default conf dirs of runtimes: containerd, CRI-O, nerdctl, Podman, Multus, Nomad, k3s and RKE2,
 # MicroK8s.
@@ -139,8 +139,8 @@ def _words(content: bytes) -> frozenset[str]:
 def _texts(value: t.Any) -> t.Iterator[str]:
     if isinstance(value, t.Mapping):
         yield from (key for key, item in value.items() if item is True)
-        if value.get("type") == "bridge" and not value.get("bridge"):
-            yield DEFAULT_BRIDGE
+        if catalogue.row(value.get("type")).is_bridge and not value.get("bridge"):
+            yield catalogue.DEFAULT_BRIDGE
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         for item in value:

@@ -17,8 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import I
 from ansible_collections.cni.node.plugins.module_utils._node.gc import network_files
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import bridge_addresses
-from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import DEFAULT_BRIDGE, is_routed
+from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import bridge_name, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import configured
 
 _LINK_LOCAL: t.Final = ipaddress.ip_network("fe80::/64")
@@ -46,8 +47,8 @@ def bridges(networks: t.Iterable[NetworkConfiguration]) -> list[Bridge]:
     bridges_by_name: dict[str, Bridge] = {}
     for network in networks:
         for plugin in configured(network):
-            if plugin.type == "bridge":
-                name, vlan = str(plugin.keys.get("bridge") or DEFAULT_BRIDGE), plugin.keys.get("vlan")
+            if catalogue.row(plugin.type).is_bridge:
+                name, vlan = bridge_name(plugin.keys), plugin.keys.get("vlan")
                 known = bridges_by_name.get(name) or Bridge(name, (), frozenset(), frozenset(), "")
                 routed = is_routed(plugin.type, plugin.keys)
                 bridges_by_name[name] = Bridge(

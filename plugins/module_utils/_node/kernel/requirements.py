@@ -11,6 +11,8 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import PluginType
 
 Reasons = dict[str, list[str]]
 
@@ -19,6 +21,8 @@ _FORWARDING: t.Final = {4: "net.ipv4.ip_forward", 6: "net.ipv6.conf.all.forwardi
 _IPTABLES: t.Final = {4: "iptables", 6: "ip6tables"}
 _FIB: t.Final = {4: "nft_fib_ipv4", 6: "nft_fib_ipv6"}
 _NAT: t.Final = ("nf_conntrack", "nf_nat")
+# The kernel's kind of the link that tap makes.
+_TAP: t.Final = "tun"
 
 
 @dataclasses.dataclass
@@ -45,15 +49,10 @@ def add_network(needs: Needs, network: NetworkConfiguration) -> None:
     ``arp_notify`` (bridge), the settings of tuning.
     """
     families = _families(network)
-    bridged = any(plugin.type == "bridge" for plugin in network.plugins)
+    bridged = any(catalogue.row(plugin.type).is_bridge for plugin in network.plugins)
     for plugin in network.plugins:
-        derive = _PLUGINS.get(plugin.type)
-        if derive:
-            derive(
-                _Plugin(
-                    needs, f"network {network.name}, plugins[{plugin.index}] {plugin.type}", plugin, families, bridged
-                )
-            )
+        where = f"network {network.name}, plugins[{plugin.index}] {plugin.type}"
+        _derive(_Plugin(needs, where, plugin, families, bridged), catalogue.row(plugin.type))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,24 +112,40 @@ class _Plugin:
                 known.append(reason)
 
 
+def _derive(plugin: _Plugin, known: PluginType) -> None:
+    plugin.modules(*known.modules)
+    traits = {
+        _bridge: known.is_bridge,
+        _router: known.routes,
+        _masquerade: known.masquerades and (plugin.has_addresses or not known.is_bridge),
+        _spoof_check: known.checks_macs,
+        _portmap: known.maps_ports,
+        _firewall: known.filters,
+        _bandwidth: known.limits_bandwidth,
+        _tap: known.link_kind == _TAP,
+    }
+    for derive, applies in traits.items():
+        if applies:
+            derive(plugin)
+    plugin.programs(*known.programs)
+
+
 def _bridge(plugin: _Plugin) -> None:
-    plugin.modules("bridge", "veth")
     gateway = plugin.has("isGateway", "isDefaultGateway")
-    if plugin.has_addresses:
-        if gateway:
-            plugin.settings(_FORWARDING, gateway)
-            # Kubernetes' services, and any NAT on the node, lead from a container to its neighbour and back.
-            _see_bridged(plugin, f"{gateway}, and NAT is to see what passes between its containers")
-        _masquerade(plugin)
+    if gateway and plugin.has_addresses:
+        plugin.settings(_FORWARDING, gateway)
+        # Kubernetes' services, and any NAT on the node, lead from a container to its neighbour and back.
+        _see_bridged(plugin, f"{gateway}, and NAT is to see what passes between its containers")
+
+
+def _spoof_check(plugin: _Plugin) -> None:
     if plugin.has("macspoofchk"):
         plugin.modules("nf_tables", why="macspoofchk")
         plugin.programs("nft", why="macspoofchk")
 
 
-def _ptp(plugin: _Plugin) -> None:
-    plugin.modules("veth")
+def _router(plugin: _Plugin) -> None:
     plugin.settings(_FORWARDING, "it routes")
-    _masquerade(plugin)
 
 
 def _masquerade(plugin: _Plugin) -> None:
@@ -190,29 +205,8 @@ def _bandwidth(plugin: _Plugin) -> None:
 
 
 def _tap(plugin: _Plugin) -> None:
-    plugin.modules("tun")
     if plugin.has("bridge"):
         plugin.modules("bridge", why="bridge")
-    plugin.programs("ip")
-
-
-def _only(module: str) -> t.Callable[[_Plugin], None]:
-    return lambda plugin: plugin.modules(module)
-
-
-_PLUGINS: t.Final[dict[str, t.Callable[[_Plugin], None]]] = {
-    "bandwidth": _bandwidth,
-    "bridge": _bridge,
-    "dummy": _only("dummy"),
-    "firewall": _firewall,
-    "ipvlan": _only("ipvlan"),
-    "macvlan": _only("macvlan"),
-    "portmap": _portmap,
-    "ptp": _ptp,
-    "tap": _tap,
-    "vlan": _only("8021q"),
-    "vrf": _only("vrf"),
-}
 
 
 def _families(network: NetworkConfiguration) -> tuple[int, ...]:

@@ -13,32 +13,11 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 _RELEASE: t.Final = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 # The plugins of this release and later ones support this version of the specification. Those of earlier ones do not.
 _FIRST_OF: t.Final = ((1, 6, 0), "1.1.0")
-_PLUGINS: t.Final = frozenset(
-    (
-        "bandwidth",
-        "bridge",
-        "dhcp",
-        "dummy",
-        "firewall",
-        "host-device",
-        "host-local",
-        "ipvlan",
-        "loopback",
-        "macvlan",
-        "portmap",
-        "ptp",
-        "sbr",
-        "static",
-        "tap",
-        "tuning",
-        "vlan",
-        "vrf",
-    )
-)
 # Seconds. A plugin answers in some milliseconds.
 _TIMEOUT: t.Final = 10.0
 # Since Linux 6.3, what may be executed is called so; earlier kernels refuse the flag.
@@ -69,7 +48,7 @@ def require_agreeing(version: str, name: str, content: bytes) -> None:
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
-    if name not in _PLUGINS:
+    if not catalogue.row(name).is_reference:
         return
     about = _about(content)
     stated = re.search(rf"^CNI {name} plugin v(\d+\.\d+\.\d+)$", about, re.MULTILINE)

@@ -30,10 +30,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 )
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.readiness import readiness
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 _IFNAME: t.Final = "eth0"
-# It would take the device away from the node.
-_TAKES_A_DEVICE: t.Final = "host-device"
+# The kernel's kind of a VRF's link.
 _VRF: t.Final = "vrf"
 
 
@@ -95,8 +95,9 @@ class Verification:
             except CniError as exc:
                 trial.fail(exc)
                 continue
-            if not names and any(plugin.type == _TAKES_A_DEVICE for plugin in network.plugins):
-                trial.action, trial.reason = "skipped", f"{_TAKES_A_DEVICE} would take a device away from the node"
+            borrowing = [plugin.type for plugin in network.plugins if catalogue.row(plugin.type).borrows_device]
+            if borrowing and not names:
+                trial.action, trial.reason = "skipped", f"{borrowing[0]} would take a device away from the node"
         return trials
 
     def networks(self, trials: t.Iterable[Trial]) -> list[NetworkConfiguration]:

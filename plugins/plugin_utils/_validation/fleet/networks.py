@@ -12,12 +12,10 @@ import json
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Range
-
-# On these, containers of all nodes are on one link with what their master is on.
-_SHARED_LINK: t.Final = ("macvlan", "ipvlan", "vlan", "host-device")
 
 # What is a node's own of a network that is the same on all of them.
 _OWN: t.Final = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")
@@ -53,7 +51,7 @@ def _differences(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
 def _collisions(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
     given = [(node, document, _ranges(document)) for node, document in members]
     same_everywhere = len({tuple(ranges) for dummy, dummy_document, ranges in given}) == 1
-    if same_everywhere and not any(plugin.type in _SHARED_LINK for plugin in members[0][1].plugins):
+    if same_everywhere and not any(_is_on_shared_link(plugin) for plugin in members[0][1].plugins):
         return
     for (node, document, ranges), (other_node, other_document, others) in itertools.combinations(given, 2):
         for one, other in itertools.product(ranges, others):
@@ -66,6 +64,12 @@ def _collisions(name: str, members: list[_Defined]) -> t.Iterator[Finding]:
                     "each node assigns addresses independently; divide the range with the filter cni.node.node_subnets"
                 )
                 yield _finding("node-subnets-collide", other_node, other_document, other.path, message, hint)
+
+
+def _is_on_shared_link(plugin: Plugin) -> bool:
+    """Return whether the containers of all nodes share one link, that of the master or the device."""
+    known = catalogue.row(plugin.type)
+    return known.has_master or known.borrows_device
 
 
 def _ranges(document: Document) -> list[Range]:

@@ -12,6 +12,7 @@ import functools
 import ipaddress
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.formats import is_address, is_cidr
@@ -74,7 +75,7 @@ def objects(value: t.Any, path: str) -> t.Iterator[tuple[dict[str, t.Any], str]]
 
 def written_ranges(plugin: Plugin) -> t.Iterator[tuple[int, dict[str, t.Any], str]]:
     """Return host-local's ranges as they are written: number of the set, keys, JSON pointer."""
-    if plugin.ipam.get("type") != "host-local":
+    if not catalogue.row(plugin.ipam.get("type")).has_ranges:
         return
     group = 0
     if "subnet" in plugin.ipam:
@@ -94,7 +95,7 @@ def ranges(plugin: Plugin) -> list[Range]:
 
 def subnets(plugin: Plugin) -> list[Network]:
     """Return the networks that the container gets addresses of, as far as the configuration says."""
-    if plugin.ipam.get("type") == "static":
+    if catalogue.row(plugin.ipam.get("type")).has_addresses:
         found = [network(keys.get("address")) for keys, dummy in objects(plugin.ipam.get("addresses"), "")]
     else:
         found = [network(keys.get("subnet")) for dummy, keys, dummy_path in written_ranges(plugin)]

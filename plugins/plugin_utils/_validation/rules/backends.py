@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
@@ -20,7 +21,7 @@ _CONDITIONS: t.Final = ("conditionsV4", "conditionsV6")
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     """Check that what portmap is told in the words of iptables or nftables is for the backend that it uses."""
-    if plugin.type != "portmap":
+    if not catalogue.row(plugin.type).maps_ports:
         return
     wanted, because = _requested_backend(plugin)
     for name in _CONDITIONS:

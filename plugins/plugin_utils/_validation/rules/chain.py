@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
@@ -31,7 +32,7 @@ def _meta(document: Document, plugin: Plugin, before: list[Plugin]) -> t.Iterato
         message = f"{plugin.type} needs an interface, but no earlier plugin creates one"
         hint = "move it after the plugin that creates the interface"
         yield document.finding("meta-plugin-first", plugin.path, message, hint)
-    elif plugin.type == "portmap" and "any" not in roles and not any(map(_gives_address, before)):
+    elif catalogue.row(plugin.type).maps_ports and "any" not in roles and not any(map(_gives_address, before)):
         message = "portmap has no address to forward ports to, because no earlier plugin assigns one"
         hint = 'add "ipam" to the plugin that creates the interface'
         yield document.finding("portmap-without-address", plugin.path, message, hint)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
@@ -74,11 +75,13 @@ def _has_gateway(plugin: Plugin) -> bool:
         return False
     if any(one.subnet.version == 4 for one in addresses.ranges(plugin)):
         return True
-    if plugin.ipam.get("type") != "static":
+    if not catalogue.row(plugin.ipam.get("type")).has_addresses:
         return False
     listed = [keys for keys, dummy in addresses.objects(plugin.ipam.get("addresses"), "")]
     of_ipv4 = [keys for keys in listed if getattr(addresses.network(keys.get("address")), "version", 0) == 4]
-    is_gateway = plugin.type == "bridge" and (_is_default_gateway(plugin) or plugin.keys.get("isGateway") is True)
+    is_gateway = catalogue.row(plugin.type).is_bridge and (
+        _is_default_gateway(plugin) or plugin.keys.get("isGateway") is True
+    )
     return bool(of_ipv4) and (is_gateway or any(addresses.address(keys.get("gateway")) for keys in of_ipv4))
 
 
@@ -109,7 +112,7 @@ def _default(document: Document, plugin: Plugin, known: dict[_Key, str]) -> t.It
 
     Of one with a gateway, the plugin sees that it is there.
     """
-    if plugin.type != "bridge" or not _is_default_gateway(plugin):
+    if not catalogue.row(plugin.type).is_bridge or not _is_default_gateway(plugin):
         return
     routes = list(addresses.objects(plugin.ipam.get("routes"), ""))
     with_gateway = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
@@ -34,7 +35,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         return
     yield from _mtu(document, plugin)
     yield from _trunk(document, plugin)
-    if plugin.type == "bandwidth":
+    if catalogue.row(plugin.type).limits_bandwidth:
         for code, path, message, hint in limits(plugin.keys, plugin.path):
             yield document.finding(code, path, message, hint)
 
@@ -69,7 +70,7 @@ def limits(keys: dict[str, t.Any], path: str) -> t.Iterator[tuple[str, str, str,
 def _mtu(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     yield from _one_mtu(document, plugin, plugin.keys.get("mtu"), "mtu")
     given = plugin.keys.get("args")
-    by_convention = given.get("cni") if plugin.type == "tuning" and isinstance(given, dict) else None
+    by_convention = given.get("cni") if catalogue.row(plugin.type).tunes_interface and isinstance(given, dict) else None
     if isinstance(by_convention, dict):
         yield from _one_mtu(document, plugin, by_convention.get("mtu"), "args", "cni", "mtu")
 
@@ -87,7 +88,7 @@ def _one_mtu(document: Document, plugin: Plugin, mtu: t.Any, *place: str) -> t.I
 
 
 def _trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
-    if plugin.type != "bridge":
+    if not catalogue.row(plugin.type).is_bridge:
         return
     for keys, path in addresses.objects(plugin.keys.get("vlanTrunk"), join(plugin.path, "vlanTrunk")):
         first, last = keys.get("minID"), keys.get("maxID")

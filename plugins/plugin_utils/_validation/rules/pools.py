@@ -11,13 +11,11 @@ import itertools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Network, Range
-
-# On these, a container reaches its gateway on the link and nowhere else.
-ON_LINK: t.Final = ("bridge", "dummy", "host-device", "ipvlan", "macvlan", "tap", "vlan")
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
@@ -28,7 +26,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     yield from _together(document, found)
     yield from _no_room(document, found)
     yield from _find_assigned_gateways(document, found)
-    if plugin.ipam.get("type") == "static":
+    if catalogue.row(plugin.ipam.get("type")).has_addresses:
         for keys, path in addresses.objects(plugin.ipam.get("addresses"), join(plugin.ipam_path, "addresses")):
             yield from _static(document, plugin, keys, path)
 
@@ -78,7 +76,7 @@ def _gateway(
         return
     if gateway.version != subnet.version:
         yield _family(document, place, keys["gateway"], subnet)
-    elif gateway not in subnet and not gateway.is_link_local and plugin.type in ON_LINK:
+    elif gateway not in subnet and not gateway.is_link_local and catalogue.row(plugin.type).gateway_on_link:
         message = f"the gateway {gateway} is not in the subnet {subnet}"
         yield document.finding("gateway-outside-subnet", place, message, _from_to(subnet), keys["gateway"])
 
@@ -133,4 +131,4 @@ def _from_to(subnet: Network) -> str:
     return f"expected: an address in {subnet}"
 
 
-__all__ = ("ON_LINK", "findings")
+__all__ = ("findings",)

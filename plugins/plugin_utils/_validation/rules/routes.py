@@ -10,14 +10,12 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Address, Network, Range
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.pools import ON_LINK
 
-# The capability with which a runtime brings addresses that the configuration does not tell of.
-_BROUGHT_BY: t.Final = {"host-local": "ipRanges", "static": "ips"}
 _SCOPE_LINK: t.Final = 253
 
 
@@ -35,7 +33,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
 
 
 def _known_subnets(plugin: Plugin) -> list[Network]:
-    capability = _BROUGHT_BY.get(str(plugin.ipam.get("type")))
+    capability = catalogue.row(plugin.ipam.get("type")).address_capability
     declared = plugin.keys.get("capabilities")
     brought = isinstance(declared, dict) and declared.get(capability)
     return addresses.subnets(plugin) if capability and not brought else []
@@ -80,7 +78,7 @@ def _path_of(
             "route-without-path", join(path, "dst"), message, "add a subnet of that family", keys["dst"]
         )
         return
-    if target is None or gateway is None or plugin.type not in ON_LINK:
+    if target is None or gateway is None or not catalogue.row(plugin.type).gateway_on_link:
         return
     if target.version == gateway.version and not _on_link(gateway, known, others):
         message = f"the gateway {gateway} is in none of the container's networks, {', '.join(map(str, known))}"
@@ -103,18 +101,16 @@ def _is_link(route: dict[str, t.Any]) -> bool:
 def _masquerade(
     document: Document, plugin: Plugin, known: list[Network], routes: list[dict[str, t.Any]]
 ) -> t.Iterator[Finding]:
-    if plugin.keys.get("ipMasq") is not True or plugin.type not in ("bridge", "ptp"):
+    if plugin.keys.get("ipMasq") is not True or not catalogue.row(plugin.type).masquerades:
         return
     place = join(plugin.path, "ipMasq")
-    default = plugin.keys.get("isDefaultGateway") is True
-    if plugin.type == "bridge" and not default and plugin.keys.get("isGateway") is not True:
+    default, is_bridge = plugin.keys.get("isDefaultGateway") is True, catalogue.row(plugin.type).is_bridge
+    if is_bridge and not default and plugin.keys.get("isGateway") is not True:
         message = "ipMasq has no effect, because the bridge is not a gateway"
         yield document.finding("ipmasq-without-route", place, message, "set isGateway or isDefaultGateway", True)
     elif not default and not any(_leads_out(route, known) for route in routes):
         message = "ipMasq has no effect, because the container has no route out of its subnet"
-        hint = 'add a route such as {"dst": "0.0.0.0/0"}' + (
-            ", or set isDefaultGateway" if plugin.type == "bridge" else ""
-        )
+        hint = 'add a route such as {"dst": "0.0.0.0/0"}' + (", or set isDefaultGateway" if is_bridge else "")
         yield document.finding("ipmasq-without-route", place, message, hint, True)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
@@ -67,7 +68,7 @@ def _ipam(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         yield from _untyped_ipam(document, plugin)
         return
     yield from _violations(document, name, plugin.ipam, plugin.ipam_path)
-    if plugin.ipam["type"] == "host-local" and not _has_ranges(plugin):
+    if catalogue.row(plugin.ipam["type"]).has_ranges and not _has_ranges(plugin):
         hint = 'set "ranges" or "subnet", or declare the capability ipRanges so that the runtime supplies them'
         yield document.finding("missing-key", plugin.ipam_path, "host-local has no address range", hint)
 
@@ -89,7 +90,12 @@ def _tuning_without_sysctl(document: Document, plugin: Plugin) -> t.Iterator[Fin
     args = plugin.keys.get("args")
     given = args.get("cni") if isinstance(args, dict) else None
     settings = given.get("sysctl") if isinstance(given, dict) else None
-    if plugin.type == "tuning" and plugin.keys.get("sysctl") is None and isinstance(settings, dict) and settings:
+    if (
+        catalogue.row(plugin.type).panics_without_sysctl
+        and plugin.keys.get("sysctl") is None
+        and isinstance(settings, dict)
+        and settings
+    ):
         message = "tuning panics if args.cni has sysctl but the plugin configuration has not"
         hint = 'move the settings here, or set "sysctl": {}'
         yield document.finding("missing-key", join(plugin.path, "sysctl"), message, hint)

@@ -16,9 +16,9 @@ from ansible_collections.cni.node.plugins.module_utils._cni import result
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import (
-    failed_for_its_chain,
     is_false_alarm,
-    refused_what_it_got,
+    is_input_rejection,
+    should_repeat_del,
     with_advice,
 )
 
@@ -70,7 +70,7 @@ ENDS = {
 @pytest.mark.parametrize(("text", "expected"), ENDS.values(), ids=ENDS)
 def test_a_del_that_failed_for_its_chain_is_known_by_its_words(text: str, expected: bool) -> None:
     what, dummy, details = text.partition(": ")
-    assert failed_for_its_chain(CniError(999, what, details)) is expected
+    assert should_repeat_del(CniError(999, what, details)) is expected
 
 
 DEL = "DEL of the attachment: {}"
@@ -108,7 +108,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("error", "expected"), REFUSALS.values(), ids=REFUSALS)
 def test_a_del_that_was_refused_is_known_only_where_nothing_else_failed(error: CniError, expected: bool) -> None:
-    assert refused_what_it_got(error) is expected
+    assert is_input_rejection(error) is expected
 
 
 def test_advice_is_given_where_there_is_some() -> None:

@@ -1,0 +1,153 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+"""Everything that the product knows of plugin types, one row for each.
+
+A new plugin type is a row here and a schema in ``plugin_utils/schemas/plugins``; no other file names plugin types.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import (
+    ADD_AGAIN,
+    ADVICE,
+    DEL_AGAIN,
+    FALSE_ALARM,
+    IPV4_HOST_ADDRESS,
+    NO_IPAM,
+    NO_IPV4_ADDRESS,
+    NO_IPV6_ADDRESS,
+    ROUTES_MOVED,
+    VETH,
+    Delegation,
+    L2Segment,
+    PluginType,
+    Quirk,
+)
+
+DEFAULT_BRIDGE: t.Final = "cni0"
+
+# Patterns are text: most runs see no error and compile none of them.
+
+# DEL looks for the chain whose rules it is about to remove. The interface is gone by then, so that the next DEL has no
+# address to look for rules of and succeeds. All interfaces of a container in a network share the chain.
+_MASQUERADE_CHAIN: t.Final = (
+    Quirk(DEL_AGAIN, r"\(DEL\)(?s:.*) -j CNI-[0-9a-f]{24} (?s:.*)(does not exist|Couldn't load target)"),
+    Quirk(DEL_AGAIN, r"\(DEL\)(?s:.*) -X CNI-[0-9a-f]{24} (?s:.*)(Device or resource busy|Too many links)"),
+)
+# On a new node, two ADDs at the same time both make the chains that all containers share; the second one fails.
+_SHARED_CHAINS: t.Final = Quirk(ADD_AGAIN, r"\(ADD\)(?s:.*)(File exists|Chain already exists)")
+
+# Quirks of all reference plugins that make an interface: they share the code that CHECK verifies addresses and routes with.
+INTERFACE_QUIRKS: t.Final = (
+    # It does not look for routes in the table that sbr and vrf move them to.
+    Quirk(FALSE_ALARM, r"Expected Route|Failed to find Gateway", ROUTES_MOVED),
+    # Nor in the table that the route itself names.
+    Quirk(FALSE_ALARM, r"Expected Route .* Table:(?!254 )\d+ .*not found"),
+    # 1.2.0 and older: ADD gives the container's gateway to a route that has none, CHECK looks for it without a gateway.
+    Quirk(FALSE_ALARM, r"Expected Route .* GW:<nil>\} not found"),
+    # It looks for the route to the network of the address; an address with a prefix of 32 bits has none.
+    Quirk(FALSE_ALARM, r"Failed to find Gateway", IPV4_HOST_ADDRESS),
+)
+
+_BRIDGE_QUIRKS: t.Final = (
+    # udev changes the MAC of a new link of the node, and a bridge takes that of a port. That of the container is compared
+    # with the kernel apart from CHECK.
+    Quirk(FALSE_ALARM, r"Bridge interface \S+ Mac doesn't match: |Mac doesn't match: \S+ not found"),
+    # CHECK runs an IPAM plugin that a network of layer 2 does not have.
+    Quirk(FALSE_ALARM, r"no plugin name provided", NO_IPAM),
+    # A bridge without a port has no MAC to be set. It has got its address by then, and the next ADD skips that step.
+    Quirk(ADD_AGAIN, r"\(ADD\): failed to set bridge addr: could not set bridge's mac"),
+    Quirk(
+        ADVICE,
+        r"\(ADD\): .*already has an IP address different from",
+        advice='the subnet of the bridge has changed: give the plugin "forceAddress": true, so that the bridge gets the new gateway',
+    ),
+)
+_PORTMAP_QUIRKS: t.Final = (
+    # 1.1 and older: CHECK looks for the rules of both families where iptables and ip6tables are installed.
+    Quirk(FALSE_ALARM, r"could not check ipv6 dnat", NO_IPV6_ADDRESS),
+    Quirk(FALSE_ALARM, r"could not check ipv4 dnat", NO_IPV4_ADDRESS),
+    # With addresses of both families, it looks for the rules of one among those of the other.
+    Quirk(FALSE_ALARM, r"could not check ipv6 dnat: rule .*-s [0-9.]+/"),
+    Quirk(FALSE_ALARM, r"could not check ipv4 dnat: rule .*-s [0-9a-f]*:"),
+)
+
+_BRIDGE: t.Final = L2Segment("bridge", "bridge", DEFAULT_BRIDGE, "vlan")
+_MASTER: t.Final = L2Segment("master", "master")
+
+_REFERENCE: t.Final = (
+    PluginType("bandwidth", limits_bandwidth=True),
+    PluginType(
+        "bridge",
+        link_kind=VETH,
+        l2=_BRIDGE,
+        gateway_on_link=True,
+        masquerades=True,
+        checks_macs=True,
+        leaves_down_key="disableContainerInterface",
+        modules=("bridge", "veth"),
+        quirks=(*_BRIDGE_QUIRKS, *_MASQUERADE_CHAIN),
+    ),
+    PluginType("dhcp"),
+    PluginType("dummy", link_kind="dummy", gateway_on_link=True, modules=("dummy",)),
+    PluginType("firewall", filters=True, quirks=(_SHARED_CHAINS,)),
+    PluginType("host-device", borrows_device=True, gateway_on_link=True, del_skips_ipam=True),
+    PluginType("host-local", has_ranges=True, address_capability="ipRanges"),
+    PluginType("ipvlan", link_kind="ipvlan", l2=_MASTER, gateway_on_link=True, modules=("ipvlan",)),
+    PluginType("loopback", is_loopback=True),
+    PluginType("macvlan", link_kind="macvlan", l2=_MASTER, gateway_on_link=True, modules=("macvlan",)),
+    PluginType("portmap", maps_ports=True, quirks=(_SHARED_CHAINS, *_PORTMAP_QUIRKS)),
+    PluginType(
+        "ptp",
+        link_kind=VETH,
+        l2=L2Segment("point-to-point"),
+        routes=True,
+        masquerades=True,
+        modules=("veth",),
+        quirks=_MASQUERADE_CHAIN,
+    ),
+    PluginType("sbr", moves_routes=True, del_needs_netns=True),
+    PluginType("static", has_addresses=True, address_capability="ips"),
+    PluginType("tap", link_kind="tun", gateway_on_link=True, modules=("tun",), programs=("ip",)),
+    PluginType("tuning", tunes_interface=True, panics_without_sysctl=True),
+    PluginType(
+        "vlan",
+        link_kind="vlan",
+        l2=L2Segment("master", "master", None, "vlanId"),
+        gateway_on_link=True,
+        modules=("8021q",),
+    ),
+    PluginType("vrf", moves_routes=True, modules=("vrf",)),
+)
+_OTHERS: t.Final = (
+    PluginType("calico"),
+    PluginType("calico-ipam"),
+    PluginType("cilium-cni"),
+    PluginType("flannel", link_kind=VETH, delegation=Delegation("delegate", False, "bridge", True, "host-local")),
+    PluginType("multus", delegation=Delegation("delegates", is_list=True), selects_networks=True),
+    PluginType("multus-shim", selects_networks=True),
+    PluginType("ovs"),
+    PluginType("sriov"),
+    PluginType("whereabouts"),
+)
+
+CATALOGUE: t.Final[t.Mapping[str, PluginType]] = {
+    **{row.name: row._replace(is_reference=True) for row in _REFERENCE},
+    **{row.name: row for row in _OTHERS},
+}
+_UNKNOWN: t.Final = PluginType()
+
+
+def row(plugin_type: object) -> PluginType:
+    """Return what is known of a plugin type; the row of an unknown one has only defaults."""
+    return CATALOGUE.get(plugin_type, _UNKNOWN) if isinstance(plugin_type, str) else _UNKNOWN
+
+
+__all__ = ("CATALOGUE", "DEFAULT_BRIDGE", "INTERFACE_QUIRKS", "row")

@@ -1,0 +1,183 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+VETH: t.Final = "veth"
+
+# Effects of a quirk: ignore the error of CHECK; run ADD once more; run DEL once more; add advice to the error of ADD.
+FALSE_ALARM: t.Final = "false_alarm"
+ADD_AGAIN: t.Final = "add_again"
+DEL_AGAIN: t.Final = "del_again"
+ADVICE: t.Final = "advice"
+
+# Conditions of a quirk, which `quirks` evaluates for a record.
+ALWAYS: t.Final = "always"
+NO_IPV4_ADDRESS: t.Final = "no_ipv4_address"
+NO_IPV6_ADDRESS: t.Final = "no_ipv6_address"
+NO_IPAM: t.Final = "no_ipam"
+ROUTES_MOVED: t.Final = "routes_moved"
+IPV4_HOST_ADDRESS: t.Final = "ipv4_host_address"
+
+
+class Quirk(t.NamedTuple):
+    """A known defect of released plugins.
+
+    Attributes:
+        effect: What is done about it.
+        pattern: Regular expression of the error. For `FALSE_ALARM` it is searched for in the whole message, for other
+            effects it follows "plugin TYPE failed ".
+        condition: When the error is wrong, for `FALSE_ALARM`.
+        advice: What the operator can do, for `ADVICE`.
+    """
+
+    effect: str
+    pattern: str
+    condition: str = ALWAYS
+    advice: str = ""
+
+
+class L2Segment(t.NamedTuple):
+    """How the containers of a network are linked.
+
+    Attributes:
+        kind: ``bridge``, ``master`` (a link of the node) or ``point-to-point``.
+        key: The key of the configuration that names the link.
+        default: The link without that key; None where the plugin requires the key.
+        vlan_key: The key of the VLAN, if there is one.
+    """
+
+    kind: str
+    key: str = ""
+    default: str | None = ""
+    vlan_key: str = ""
+
+
+class Delegation(t.NamedTuple):
+    """Which plugins a plugin runs by itself, as its configuration says.
+
+    Attributes:
+        key: The key that holds a plugin configuration, or a list of networks.
+        is_list: Whether it holds a list. Each member is a network configuration list or a single plugin.
+        default_type: The plugin type where the configuration has none.
+        default_gateway: Whether a delegated bridge is a gateway unless its configuration says otherwise.
+        default_ipam: The IPAM plugin that is added, if any. Its addresses are not in the configuration.
+    """
+
+    key: str
+    is_list: bool = False
+    default_type: str = ""
+    default_gateway: bool = False
+    default_ipam: str = ""
+
+
+class PluginType(t.NamedTuple):
+    """What is known of a plugin type; the defaults are those of an unknown one.
+
+    Attributes:
+        name: The value of ``type``.
+        is_reference: Whether releases of containernetworking/plugins have it.
+        link_kind: The kernel's kind of the link that ADD makes in the container and DEL removes.
+        borrows_device: Whether ADD moves a device of the node into the container and DEL gives it back.
+        is_loopback: Whether it configures the loopback interface, and its result says so.
+        l2: How the containers are linked, None where that is not known.
+        gateway_on_link: Whether containers reach their gateway on the link and nowhere else.
+        routes: Whether the node always routes to the containers.
+        masquerades: Whether it understands ``ipMasq``.
+        maps_ports: Whether it maps ports of the node to containers.
+        checks_macs: Whether it understands ``macspoofchk``.
+        filters: Whether it lets traffic of containers pass the node's firewall.
+        limits_bandwidth: Whether it limits the rates of an interface.
+        tunes_interface: Whether it changes MAC and MTU of an interface without changing the result.
+        moves_routes: Whether it moves the routes of an interface to a table of their own.
+        leaves_down_key: The key with which the container's interface stays down.
+        has_ranges: Whether it is an IPAM plugin with ``subnet`` or ``ranges``.
+        has_addresses: Whether it is an IPAM plugin with ``addresses``.
+        address_capability: The capability by which a runtime adds addresses to those of the configuration.
+        delegation: Which plugins it runs by itself.
+        selects_networks: Whether it attaches containers to further networks, so that its file has to come first.
+        modules: The kernel modules that it needs in any case.
+        programs: The programs that it runs in any case.
+        del_needs_netns: Whether DEL fails without a network namespace, although nothing is left to be removed.
+        del_skips_ipam: Whether DEL does not run the IPAM plugin when the interface is gone.
+        panics_without_sysctl: Whether ``sysctl`` in ``args.cni`` crashes it unless its configuration has ``sysctl``.
+        quirks: Known defects of releases.
+    """
+
+    name: str = ""
+    is_reference: bool = False
+    link_kind: str = ""
+    borrows_device: bool = False
+    is_loopback: bool = False
+    l2: L2Segment | None = None
+    gateway_on_link: bool = False
+    routes: bool = False
+    masquerades: bool = False
+    maps_ports: bool = False
+    checks_macs: bool = False
+    filters: bool = False
+    limits_bandwidth: bool = False
+    tunes_interface: bool = False
+    moves_routes: bool = False
+    leaves_down_key: str = ""
+    has_ranges: bool = False
+    has_addresses: bool = False
+    address_capability: str = ""
+    delegation: Delegation | None = None
+    selects_networks: bool = False
+    modules: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    del_needs_netns: bool = False
+    del_skips_ipam: bool = False
+    panics_without_sysctl: bool = False
+    quirks: tuple[Quirk, ...] = ()
+
+    @property
+    def makes_interface(self) -> bool:
+        """Whether ADD fails when the container has an interface of that name."""
+        return bool(self.link_kind) or self.borrows_device
+
+    @property
+    def result_is_complete(self) -> bool:
+        """Whether the result lists everything that ADD made."""
+        return self.makes_interface or self.is_loopback
+
+    @property
+    def is_bridge(self) -> bool:
+        """Whether the containers are linked by a bridge of the node."""
+        return self.l2 is not None and self.l2.kind == "bridge"
+
+    @property
+    def has_master(self) -> bool:
+        """Whether the container's link is made on a link of the node."""
+        return self.l2 is not None and self.l2.kind == "master"
+
+    @property
+    def requires_master(self) -> bool:
+        """Whether the configuration has to name the link of the node."""
+        return self.l2 is not None and self.l2.default is None
+
+
+__all__ = (
+    "ADD_AGAIN",
+    "ADVICE",
+    "ALWAYS",
+    "DEL_AGAIN",
+    "FALSE_ALARM",
+    "IPV4_HOST_ADDRESS",
+    "NO_IPAM",
+    "NO_IPV4_ADDRESS",
+    "NO_IPV6_ADDRESS",
+    "ROUTES_MOVED",
+    "VETH",
+    "Delegation",
+    "L2Segment",
+    "PluginType",
+    "Quirk",
+)

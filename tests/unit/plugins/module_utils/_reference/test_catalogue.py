@@ -1,0 +1,138 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The catalogue agrees with the schemas, and no other file knows plugin types."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base import error
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, host_local, quirks, saved_values
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import CATALOGUE
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import FALSE_ALARM, PluginType
+from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
+
+PLUGINS = pathlib.Path(error.__file__).parents[2]
+# Files other than the catalogue that have such words, and why.
+OWN_MODULES = {
+    "module_utils/_reference/host_local.py": {"host-local"},  # where this plugin keeps its leases
+    "module_utils/_reference/saved_values.py": {"tuning"},  # where this plugin keeps the values it changed
+}
+OTHER_MEANINGS = {
+    "module_utils/_cni/capability_values.py": {"bandwidth"},  # a capability
+    "module_utils/_cni/execute.py": {"dummy"},  # parameters of VERSION
+    "module_utils/_linux/kernel_module.py": {"vrf"},  # a kernel module
+    "module_utils/_node/conflists/address_checks.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
+    "module_utils/_node/conflists/bridge_checks.py": {"vlan"},  # a key
+    "module_utils/_node/gc/network_users.py": {"bridge"},  # a key
+    "module_utils/_node/gc/shared_bridges.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key
+    "module_utils/_node/gc/leak.py": {"bridge"},  # a kind of leak
+    "module_utils/_node/kernel/requirements.py": {"bandwidth", "bridge"},  # a capability; a key and a kernel module
+    "module_utils/_node/trial/network_trial.py": {"vrf"},  # the kernel's kind of a link
+    "module_utils/_reference/firewall_names.py": {"bridge"},  # a family of nftables
+    "module_utils/_reference/interface_drift.py": {"bridge"},  # the kernel's kind of a link
+    "module_utils/_reference/l2_segment.py": {"bridge"},  # a key
+    "module_utils/_reference/plugin_type.py": {"bridge"},  # a kind of segment
+    "plugin_utils/_validation/rules/capability_args.py": {"bandwidth"},  # a capability
+    "module_utils/_reference/nested_plugins.py": {"bridge", "flannel", "host-local", "multus"},
+    "module_utils/_node/gc/shared_chains.py": {"firewall", "portmap"},
+    "module_utils/_node/gc/shared_tables.py": {"portmap"},
+    "plugin_utils/_validation/rules/nested_plugins.py": {"bridge", "flannel", "multus"},
+}
+
+
+def named_types(source: str) -> set[str]:
+    """Return the plugin types that a file names as a whole text."""
+    constants = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    return {value for value in constants if isinstance(value, str) and value in CATALOGUE}
+
+
+def test_each_row_has_a_schema_and_each_schema_has_a_row() -> None:
+    assert set(CATALOGUE) == schemas.plugin_types()
+
+
+def test_each_row_stands_under_its_own_name() -> None:
+    assert [row.name for row in CATALOGUE.values()] == list(CATALOGUE)
+
+
+def test_only_the_catalogue_names_plugin_types() -> None:
+    named = {
+        str(path.relative_to(PLUGINS)): types
+        for path in sorted(PLUGINS.rglob("*.py"))
+        if (types := named_types(path.read_text(encoding="utf-8"))) and path.name != "catalogue.py"
+    }
+    assert named == {**OWN_MODULES, **OTHER_MEANINGS}
+
+
+def test_a_file_that_names_a_plugin_type_is_found() -> None:
+    assert named_types('if plugin.type == "portmap":\n    pass') == {"portmap"}
+
+
+@pytest.mark.parametrize("row", CATALOGUE.values(), ids=list(CATALOGUE))
+def test_a_row_agrees_with_the_role_in_the_schema(row: PluginType) -> None:
+    role = schemas.role(row.name)
+    assert role == "interface" or not (row.makes_interface or row.l2 or row.gateway_on_link or row.masquerades)
+    assert role == "ipam" or not (row.has_ranges or row.has_addresses or row.address_capability)
+    assert (role == "loopback") is row.is_loopback
+    assert role == "meta" or not (row.maps_ports or row.filters or row.limits_bandwidth or row.tunes_interface)
+
+
+@pytest.mark.parametrize("row", CATALOGUE.values(), ids=list(CATALOGUE))
+def test_a_reference_plugin_has_a_schema_that_names_a_release(row: PluginType) -> None:
+    assert bool(schemas.annotation(row.name, "x-release")) is row.is_reference
+
+
+@pytest.mark.parametrize("row", CATALOGUE.values(), ids=list(CATALOGUE))
+def test_keys_of_a_row_are_keys_of_the_schema(row: PluginType) -> None:
+    keys = [row.l2.key, row.l2.vlan_key] if row.l2 else []
+    keys += [row.delegation.key] if row.delegation else []
+    keys += [row.leaves_down_key, "ipMasq" if row.masquerades else "", "macspoofchk" if row.checks_macs else ""]
+    keys += ["ranges" if row.has_ranges else "", "addresses" if row.has_addresses else ""]
+    properties = schemas.load(f"plugins/{row.name}")["properties"]
+    assert {key for key in keys if key} <= set(properties)
+
+
+@pytest.mark.parametrize("row", CATALOGUE.values(), ids=list(CATALOGUE))
+def test_each_quirk_has_a_valid_pattern_and_condition(row: PluginType) -> None:
+    for quirk in (*row.quirks, *catalogue.INTERFACE_QUIRKS):
+        assert re.compile(f"plugin {row.name} failed {quirk.pattern}")
+        assert quirk.condition in quirks.CONDITIONS
+        assert quirk.effect == FALSE_ALARM or quirk.pattern.startswith((r"\(ADD\)", r"\(DEL\)"))
+
+
+@pytest.mark.parametrize("unknown", ["", "lab", None, ["bridge"], {"type": "bridge"}])
+def test_an_unknown_type_has_a_row_of_defaults(unknown: object) -> None:
+    assert catalogue.row(unknown) == PluginType()
+    assert not catalogue.row(unknown).result_is_complete
+
+
+def test_the_modules_of_single_plugins_are_about_plugins_of_the_catalogue() -> None:
+    assert catalogue.row(host_local.TYPE).has_ranges
+    assert catalogue.row(saved_values.PLUGIN).tunes_interface
+
+
+SETS = {
+    "masquerades": {"bridge", "ptp"},
+    "makes_interface": {
+        "bridge", "dummy", "flannel", "host-device", "ipvlan", "macvlan", "ptp", "tap", "vlan",
+    },
+    "result_is_complete": {
+        "bridge", "dummy", "flannel", "host-device", "ipvlan", "loopback", "macvlan", "ptp", "tap", "vlan",
+    },
+    "gateway_on_link": {"bridge", "dummy", "host-device", "ipvlan", "macvlan", "tap", "vlan"},
+    "has_master": {"ipvlan", "macvlan", "vlan"},
+    "requires_master": {"vlan"},
+    "moves_routes": {"sbr", "vrf"},
+    "selects_networks": {"multus", "multus-shim"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("trait", SETS)
+def test_a_trait_is_that_of_these_plugins(trait: str) -> None:
+    assert {row.name for row in CATALOGUE.values() if getattr(row, trait)} == SETS[trait]

@@ -347,7 +347,7 @@ attachments:
             interface: 2
     error:
       description:
-        - C(code), C(msg) and C(details) as in the specification, or null.
+        - C(code), C(msg) and C(details) as in the specification, or V(none).
       type: dict
       returned: always
     false_alarms:
@@ -432,7 +432,7 @@ timing:
       returned: always
       sample: 4
     slowest:
-      description: The slowest plugin call, with C(type), C(command) and C(seconds), or null if no plugin was run.
+      description: The slowest plugin call, with C(type), C(command) and C(seconds), or V(none) if no plugin was run.
       type: dict
       returned: always
       sample:

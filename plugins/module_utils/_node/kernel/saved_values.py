@@ -19,7 +19,7 @@ _SIZE_LIMIT: t.Final = 1024 * 1024
 
 
 @dataclasses.dataclass(frozen=True)
-class Taken:
+class SavedValue:
     """A kernel setting that was changed here.
 
     Attributes:
@@ -41,7 +41,7 @@ class KernelMemory:
         self._path = os.path.join(cache_dir, "cni.node", "kernel.json")
         self.settings = self._load()
 
-    def save(self, settings: dict[str, Taken]) -> None:
+    def save(self, settings: dict[str, SavedValue]) -> None:
         if settings == self.settings:
             return
         if settings:
@@ -52,14 +52,14 @@ class KernelMemory:
             durable.remove(self._path)
         self.settings = settings
 
-    def _load(self) -> dict[str, Taken]:
+    def _load(self) -> dict[str, SavedValue]:
         content = durable.read(self._path, limit=_SIZE_LIMIT)
         if content is None:
             return {}
         document = json_text.as_object(json_text.decode(content, self._path), self._path)
         try:
             return {
-                key: Taken(str(taken["before"]), str(taken["ours"]), taken.get("had"))
+                key: SavedValue(str(taken["before"]), str(taken["ours"]), taken.get("had"))
                 for key, taken in document["settings"].items()
             }
         except (KeyError, TypeError, AttributeError) as exc:
@@ -70,8 +70,8 @@ class KernelMemory:
             ) from exc
 
 
-def _content(taken: Taken) -> dict[str, str]:
+def _content(taken: SavedValue) -> dict[str, str]:
     return {key: value for key, value in dataclasses.asdict(taken).items() if value is not None}
 
 
-__all__ = ("KernelMemory", "Taken")
+__all__ = ("KernelMemory", "SavedValue")

@@ -20,7 +20,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux.kernel_module impo
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, apply
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.saved_values import KernelMemory, Taken
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.saved_values import KernelMemory, SavedValue
 
 # The kernel resets other settings with these, so they come before what is asked for beside them.
 _FIRST: t.Final = ("net.ipv4.conf.all.forwarding", "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
@@ -29,8 +29,8 @@ _ROUNDS: t.Final = range(2)
 # Seconds for another run, which may be loading modules.
 LOCK_TIMEOUT: t.Final = 60.0
 _NUMBERS: t.Final = re.compile(r"-?\d+( -?\d+)*", re.ASCII)
-# What appears in directories that are there before.
-_BROUGHT: t.Final = {"nf_conntrack": ("net.netfilter.nf_conntrack_", "net.nf_conntrack_max")}
+# Settings that a module adds to directories that exist without it.
+SYSCTLS_BY_MODULE: t.Final = {"nf_conntrack": ("net.netfilter.nf_conntrack_", "net.nf_conntrack_max")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +131,7 @@ class KernelSettings:
         for change in plan.files:
             apply(change)
         wanted = {change.name for change in plan.settings if change.action in ("set", "unchanged")}
-        settled = {name: Taken(taken.before, taken.ours) for name, taken in self._memory.settings.items()}
+        settled = {name: SavedValue(taken.before, taken.ours) for name, taken in self._memory.settings.items()}
         # What is asked for as it was at first has nothing to be put back.
         self._memory.save({n: taken for n, taken in settled.items() if n in wanted and taken.before != taken.ours})
 
@@ -145,7 +145,7 @@ class KernelSettings:
             elif now is not None:
                 yield SettingChange(name, now, now, "left")
 
-    def _remembered(self, changes: t.Iterable[SettingChange]) -> dict[str, Taken]:
+    def _remembered(self, changes: t.Iterable[SettingChange]) -> dict[str, SavedValue]:
         settings = dict(self._memory.settings)
         for change in changes:
             if change.action == "set" and change.before not in (None, change.after):
@@ -153,11 +153,11 @@ class KernelSettings:
         return settings
 
 
-def _taken(change: SettingChange, now: str, earlier: Taken | None) -> Taken:
+def _taken(change: SettingChange, now: str, earlier: SavedValue | None) -> SavedValue:
     """Return what is to be known while a setting is changed: it may stay as an earlier call has set it."""
     if earlier is None:
-        return Taken(now, change.after)
-    return Taken(earlier.before, change.after, had=now if now in (earlier.ours, earlier.had) else None)
+        return SavedValue(now, change.after)
+    return SavedValue(earlier.before, change.after, had=now if now in (earlier.ours, earlier.had) else None)
 
 
 def _module(name: str, needs: Needs, problems: list[str]) -> t.Iterator[ModuleChange]:
@@ -190,7 +190,7 @@ def _setting(name: str, needs: Needs, loaded: set[str], problems: list[str]) -> 
 
 def _is_to_come(name: str, loaded: set[str]) -> bool:
     """Tell whether one of the modules to be loaded may bring a setting: with its directory, or by what is known."""
-    known = tuple(prefix for module in loaded for prefix in _BROUGHT.get(module, ()))
+    known = tuple(prefix for module in loaded for prefix in SYSCTLS_BY_MODULE.get(module, ()))
     return bool(loaded) and (not sysctl.has_directory(name) or name.startswith(known))
 
 

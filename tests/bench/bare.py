@@ -15,9 +15,9 @@ import shutil
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config, request
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.tests.bench.bench_networks import Json
 from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
 from ansible_collections.cni.node.tests.bench.contestants import FALSE_ALARM
 
@@ -27,20 +27,20 @@ Call = tuple[str, dict[str, str], bytes]
 class Bare:
     """Do the work that every runtime must do: start, send the request, read the result, wait, pass the result on."""
 
-    def __init__(self, node: BenchNode, network: Json, workers: int) -> None:
+    def __init__(self, node: BenchNode, network: JsonObject, workers: int) -> None:
         self._node = node
         self._network = config.parse(json.dumps(network).encode(), "bench")
         self._workers = workers
         self._results: dict[str, bytes] = {}
 
-    def run(self, command: str, items: t.Sequence[Json]) -> float:
+    def run(self, command: str, items: t.Sequence[JsonObject]) -> float:
         chains = [self._chain(command, item) for item in items]
         seconds, printed = _timed(functools.partial(run_chain, command), chains, self._workers)
         if command == "ADD":
             self._results = {item["container_id"]: output for item, output in zip(items, printed)}
         return seconds
 
-    def _chain(self, command: str, item: Json) -> list[Call]:
+    def _chain(self, command: str, item: JsonObject) -> list[Call]:
         network, version = self._network, self._network.version
         prev_result = None if command == "ADD" else json.loads(self._results[item["container_id"]])
         environment = self._environment(command, item)
@@ -60,7 +60,7 @@ class Bare:
             raise FileNotFoundError(f"no plugin {plugin_type} in {', '.join(self._node.plugin_dirs)}")
         return found
 
-    def _environment(self, command: str, item: Json) -> dict[str, str]:
+    def _environment(self, command: str, item: JsonObject) -> dict[str, str]:
         return {
             **os.environ,
             "CNI_COMMAND": command,

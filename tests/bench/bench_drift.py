@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.bench import bench_networks
 from ansible_collections.cni.node.tests.bench.contestants import EngineProcess
 from ansible_collections.cni.node.tests.bench.effort import Bench
@@ -34,7 +35,7 @@ def chapter(bench: Bench) -> str:
     )
 
 
-def _measure_commands(bench: Bench, network: bench_networks.Json, often: str, *once: str) -> list[Series]:
+def _measure_commands(bench: Bench, network: JsonObject, often: str, *once: str) -> list[Series]:
     """Return the milliseconds per attachment of each command."""
     node, many = bench.node, bench.effort.many
     node.clean()

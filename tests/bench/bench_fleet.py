@@ -12,8 +12,8 @@ import pathlib
 import shutil
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.bench import bench_networks, bench_playbook
-from ansible_collections.cni.node.tests.bench.bench_networks import Json
 from ansible_collections.cni.node.tests.bench.bench_playbook import TimedPlaybook
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series
@@ -95,7 +95,7 @@ def running(bench: Bench, size: int) -> t.Iterator[pathlib.Path]:
         life.down(FLEET)
 
 
-def provisioning() -> Json:
+def provisioning() -> JsonObject:
     """Return the variables of both playbooks: a network, two attachments and the plugins' source."""
     archive, digest, *dummy = archives.make(FLEET / "archives")
     libcni = [

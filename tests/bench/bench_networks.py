@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import typing as t
 
-Json = dict[str, t.Any]
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 
 NOOP = "noop"
 
 
-def example(leases: str) -> Json:
+def example(leases: str) -> JsonObject:
     """Return the specification's own example: bridge with host-local, tuning and portmap."""
     return {
         "cniVersion": "1.0.0",
@@ -26,12 +26,12 @@ def example(leases: str) -> Json:
     }
 
 
-def plain(leases: str) -> Json:
+def plain(leases: str) -> JsonObject:
     """Return the most common network: bridge with host-local."""
     return {"cniVersion": "1.0.0", "name": "plain", "plugins": [_bridge("cni1", "10.2.0.0/16", leases)]}
 
 
-def ruled(leases: str) -> Json:
+def ruled(leases: str) -> JsonObject:
     """Return the common network with firewall rules for each attachment."""
     return {
         "cniVersion": "1.0.0",
@@ -43,23 +43,23 @@ def ruled(leases: str) -> Json:
     }
 
 
-def point_to_point(leases: str, number: int) -> Json:
+def point_to_point(leases: str, number: int) -> JsonObject:
     """Return a network of ptp, which has no limit of 1,024 ports as a bridge has."""
     ipam = _host_local(f"10.{100 + number}.0.0/16", leases)
     return {"cniVersion": "1.0.0", "name": f"ptp{number}", "plugins": [{"type": "ptp", "ipam": ipam}]}
 
 
-def noop(plugins: int) -> Json:
+def noop(plugins: int) -> JsonObject:
     """Return a network of plugins that do next to nothing, so that the runtime's own time remains."""
     return {"cniVersion": "1.0.0", "name": f"noop{plugins}", "plugins": [{"type": NOOP}] * plugins}
 
 
-def loopback() -> Json:
+def loopback() -> JsonObject:
     """Return the network of the cheapest reference plugin."""
     return {"cniVersion": "1.0.0", "name": "loopback", "plugins": [{"type": "loopback"}]}
 
 
-def items(network: Json, containers: t.Sequence[str], netns_dir: str) -> list[Json]:
+def items(network: JsonObject, containers: t.Sequence[str], netns_dir: str) -> list[JsonObject]:
     """Return an attachment per container, in the form of libcni-runner, with the capability values that are declared."""
     declared = {name for plugin in network["plugins"] for name in plugin.get("capabilities", ())}
     return [
@@ -74,15 +74,15 @@ def items(network: Json, containers: t.Sequence[str], netns_dir: str) -> list[Js
     ]
 
 
-def _bridge(name: str, subnet: str, leases: str) -> Json:
+def _bridge(name: str, subnet: str, leases: str) -> JsonObject:
     return {"type": "bridge", "bridge": name, "isGateway": True, "ipam": _host_local(subnet, leases)}
 
 
-def _host_local(subnet: str, leases: str) -> Json:
+def _host_local(subnet: str, leases: str) -> JsonObject:
     return {"type": "host-local", "subnet": subnet, "routes": [{"dst": "0.0.0.0/0"}], "dataDir": leases}
 
 
-def _capability_args(number: int) -> Json:
+def _capability_args(number: int) -> JsonObject:
     return {
         "mac": f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}",
         "portMappings": [{"hostPort": 20000 + number, "containerPort": 80, "protocol": "tcp"}],

@@ -12,10 +12,10 @@ import pathlib
 import shutil
 import subprocess
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.tests.bench import bench_networks
-from ansible_collections.cni.node.tests.bench.bench_networks import Json
 from ansible_collections.cni.node.tests.support.namespaces import links
 
 REFERENCE_PLUGINS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
@@ -55,7 +55,7 @@ class BenchNode:
     def leases(self) -> str:
         return str(self.top / "leases")
 
-    def attachments(self, network: Json, count: int) -> list[Json]:
+    def attachments(self, network: JsonObject, count: int) -> list[JsonObject]:
         """Create the namespaces and the network's file, and return the attachments of `count` containers."""
         containers = [f"bench{number:04d}" for number in range(count)]
         trial_netns.ensure(containers, present=True, dry_run=False)

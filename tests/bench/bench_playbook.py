@@ -18,7 +18,7 @@ import time
 import typing as t
 import xml.etree.ElementTree
 
-from ansible_collections.cni.node.tests.bench.bench_networks import Json
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.bench.effort import Bench
 
 PLAYBOOKS = pathlib.Path(__file__).with_name("playbooks")
@@ -54,7 +54,7 @@ def play(
         )
 
 
-def options(bench: Bench, items: list[Json]) -> Json:
+def options(bench: Bench, items: list[JsonObject]) -> JsonObject:
     """Return the arguments of the module `attachments`."""
     node = bench.node
     return {
@@ -65,7 +65,7 @@ def options(bench: Bench, items: list[Json]) -> Json:
     }
 
 
-def variables(bench: Bench, items: list[Json]) -> Json:
+def variables(bench: Bench, items: list[JsonObject]) -> JsonObject:
     """Return the arguments as variables of the playbooks."""
     return {f"bench_{name}": value for name, value in options(bench, items).items()}
 

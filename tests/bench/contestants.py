@@ -14,8 +14,8 @@ import sys
 import time
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.bench import bench_engine
-from ansible_collections.cni.node.tests.bench.bench_networks import Json
 from ansible_collections.cni.node.tests.bench.bench_node import BenchNode
 from ansible_collections.cni.node.tests.support.libcni import Libcni, Report
 
@@ -25,7 +25,7 @@ FALSE_ALARM = "could not check ipv6 dnat"
 
 
 class Contestant(t.Protocol):
-    def run(self, command: str, items: t.Sequence[Json]) -> float:
+    def run(self, command: str, items: t.Sequence[JsonObject]) -> float:
         """Return the seconds that the command took; raise an error if an item failed."""
 
 
@@ -36,7 +36,7 @@ class EngineProcess:
     node: BenchNode
     workers: int
 
-    def run(self, command: str, items: t.Sequence[Json]) -> float:
+    def run(self, command: str, items: t.Sequence[JsonObject]) -> float:
         node = self.node
         directories = [str(node.conf_dir), ":".join(node.plugin_dirs), str(node.cache_dir)]
         argv = [sys.executable, "-m", bench_engine.__name__, *directories, str(self.workers), command]
@@ -54,7 +54,7 @@ class LibcniProcess:
     program: pathlib.Path
     workers: int
 
-    def run(self, command: str, items: t.Sequence[Json]) -> float:
+    def run(self, command: str, items: t.Sequence[JsonObject]) -> float:
         return succeeded(libcni(self.node, self.program).run(command, items, workers=self.workers)).total_seconds
 
 
@@ -65,7 +65,7 @@ class LibcniProcesses:
     node: BenchNode
     program: pathlib.Path
 
-    def run(self, command: str, items: t.Sequence[Json]) -> float:
+    def run(self, command: str, items: t.Sequence[JsonObject]) -> float:
         runner = libcni(self.node, self.program)
         started = time.monotonic()
         reports = [runner.run(command, [item]) for item in items]
@@ -86,7 +86,7 @@ def succeeded(report: Report) -> Report:
     return report
 
 
-def cycle(node: BenchNode, contestant: Contestant, items: t.Sequence[Json]) -> t.Callable[[], dict[str, float]]:
+def cycle(node: BenchNode, contestant: Contestant, items: t.Sequence[JsonObject]) -> t.Callable[[], dict[str, float]]:
     """Return one turn: all commands, on a clean node."""
 
     def turn() -> dict[str, float]:
@@ -99,7 +99,7 @@ def cycle(node: BenchNode, contestant: Contestant, items: t.Sequence[Json]) -> t
     return turn
 
 
-def start_over(node: BenchNode, contestant: Contestant, items: t.Sequence[Json]) -> None:
+def start_over(node: BenchNode, contestant: Contestant, items: t.Sequence[JsonObject]) -> None:
     """Clean the node, then add and delete one attachment.
 
     portmap creates chains that stay; two plugins that create them at the same time may fail.

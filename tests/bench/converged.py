@@ -14,10 +14,10 @@ import sys
 import tempfile
 import time
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.modules import attachments as module
 from ansible_collections.cni.node.tests.bench import bench_networks, bench_playbook
 from ansible_collections.cni.node.tests.bench.bare import Bare
-from ansible_collections.cni.node.tests.bench.bench_networks import Json
 from ansible_collections.cni.node.tests.bench.contestants import EngineProcess
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series, interleaved
@@ -77,7 +77,7 @@ def chapter(bench: Bench) -> str:
     )
 
 
-def _module(bench: Bench, items: list[Json]) -> float:
+def _module(bench: Bench, items: list[JsonObject]) -> float:
     with tempfile.TemporaryDirectory() as scratch:
         arguments = pathlib.Path(scratch, "arguments.json")
         options = {**bench_playbook.options(bench, items), "check": "never"}

@@ -10,9 +10,9 @@ import functools
 import ipaddress
 import pathlib
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.tests.bench import bench_networks
-from ansible_collections.cni.node.tests.bench.bench_networks import Json
 from ansible_collections.cni.node.tests.bench.contestants import EngineProcess
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series, by_key, interleaved
@@ -62,11 +62,11 @@ def _ratio(name: str, these: dict[str, Series], those: dict[str, Series]) -> lis
     return judged_row(name, [these[command] / those[command] for command in COMMANDS], FLAT)
 
 
-def _turn(engine: EngineProcess, items: list[Json]) -> dict[str, float]:
+def _turn(engine: EngineProcess, items: list[JsonObject]) -> dict[str, float]:
     return {name: engine.run(command, items) * 1000 / len(items) for name, command in COMMANDS.items()}
 
 
-def _leased_turn(engine: EngineProcess, items: list[Json], several: list[Json]) -> dict[str, float]:
+def _leased_turn(engine: EngineProcess, items: list[JsonObject], several: list[JsonObject]) -> dict[str, float]:
     """Run a turn with other leases, at the far end of each range."""
     leases = [
         pathlib.Path(engine.node.leases, network["name"], str(last - number))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import pathlib
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.bench import bench_fleet, bench_networks, bench_playbook
-from ansible_collections.cni.node.tests.bench.bench_networks import Json
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series, interleaved
 from ansible_collections.cni.node.tests.bench.table import Target, judged_row, table
@@ -44,7 +44,7 @@ def chapter(bench: Bench) -> str:
     )
 
 
-def _measure(bench: Bench, hosts: pathlib.Path, network: Json, *, pipelining: bool) -> dict[str, Series]:
+def _measure(bench: Bench, hosts: pathlib.Path, network: JsonObject, *, pipelining: bool) -> dict[str, Series]:
     containers = [f"bench{number:04d}" for number in range(bench.effort.few)]
     variables = {
         **bench_fleet.provisioning(),

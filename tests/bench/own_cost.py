@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.bench import bench_networks
 from ansible_collections.cni.node.tests.bench.bare import Bare
-from ansible_collections.cni.node.tests.bench.bench_networks import Json
 from ansible_collections.cni.node.tests.bench.contestants import COMMANDS, EngineProcess, LibcniProcess, cycle
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series, by_key, interleaved
@@ -50,7 +50,7 @@ def chapter(bench: Bench) -> str:
     )
 
 
-def _over_bare(bench: Bench, network: Json, count: int, rounds: int) -> tuple[list[Series], list[Series]]:
+def _over_bare(bench: Bench, network: JsonObject, count: int, rounds: int) -> tuple[list[Series], list[Series]]:
     node, items = bench.node, bench.node.attachments(network, count)
     turns = {
         "engine": cycle(node, EngineProcess(node, 1), items),
@@ -66,7 +66,7 @@ def _over_bare(bench: Bench, network: Json, count: int, rounds: int) -> tuple[li
     return over_bare("engine"), over_bare("libcni")
 
 
-def _look(bench: Bench, network: Json, count: int, rounds: int) -> Series:
+def _look(bench: Bench, network: JsonObject, count: int, rounds: int) -> Series:
     """Return the milliseconds of the kernel comparison per attachment: the time of `drift` less that of `never`."""
     node = bench.node
     items, engine = node.attachments(network, count), EngineProcess(node, 1)

@@ -10,21 +10,19 @@ bridge's "ipam" that no printed request has. The network here is the printed req
 
 from __future__ import annotations
 
-import typing as t
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 
-Json = dict[str, t.Any]
-
-IPAM: Json = {"type": "host-local", "subnet": "10.1.0.0/16", "gateway": "10.1.0.1"}
-DNS: Json = {"nameservers": ["10.1.0.1"]}
-BRIDGE: Json = {
+IPAM: JsonObject = {"type": "host-local", "subnet": "10.1.0.0/16", "gateway": "10.1.0.1"}
+DNS: JsonObject = {"nameservers": ["10.1.0.1"]}
+BRIDGE: JsonObject = {
     "type": "bridge",
     "bridge": "cni0",
     "keyA": ["some more", "plugin specific", "configuration"],
     "ipam": IPAM,
     "dns": DNS,
 }
-SYSCTL: Json = {"net.core.somaxconn": "500"}
-NETWORK: Json = {
+SYSCTL: JsonObject = {"net.core.somaxconn": "500"}
+NETWORK: JsonObject = {
     "cniVersion": "1.1.0",
     "cniVersions": ["0.3.1", "0.4.0", "1.0.0", "1.1.0"],
     "name": "dbnet",
@@ -35,10 +33,10 @@ NETWORK: Json = {
     ],
 }
 MAC = "00:11:22:33:44:66"
-PORT_MAPPINGS: list[Json] = [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]
+PORT_MAPPINGS: list[JsonObject] = [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]
 
 
-def result(mac: str) -> Json:
+def result(mac: str) -> JsonObject:
     return {
         "ips": [{"address": "10.1.0.5/16", "gateway": "10.1.0.1", "interface": 2}],
         "routes": [{"dst": "0.0.0.0/0"}],
@@ -55,16 +53,16 @@ OF_BRIDGE = result("99:88:77:66:55:44")
 FINAL = result(MAC)
 
 
-def request(plugin: Json, **others: object) -> Json:
+def request(plugin: JsonObject, **others: object) -> JsonObject:
     return {"cniVersion": "1.1.0", "name": "dbnet", **plugin, **others}
 
 
-def previous(of: Json) -> Json:
+def previous(of: JsonObject) -> JsonObject:
     return {"cniVersion": "1.1.0", **of}
 
 
-TUNING: Json = {"type": "tuning", "sysctl": SYSCTL, "runtimeConfig": {"mac": MAC}}
-PORTMAP: Json = {"type": "portmap", "runtimeConfig": {"portMappings": PORT_MAPPINGS}}
+TUNING: JsonObject = {"type": "tuning", "sysctl": SYSCTL, "runtimeConfig": {"mac": MAC}}
+PORTMAP: JsonObject = {"type": "portmap", "runtimeConfig": {"portMappings": PORT_MAPPINGS}}
 
 ADD = [
     request(BRIDGE),

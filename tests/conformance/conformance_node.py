@@ -9,6 +9,7 @@ import json
 import pathlib
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -17,7 +18,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedCall, ScriptedPlugins
 
-Json = dict[str, t.Any]
 VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 
 
@@ -47,7 +47,9 @@ class ConformanceNode:
         for name in names:
             self.plugins.write(name, versions=VERSIONS, **answers)
 
-    def network(self, *plugins: str | Json, version: str | None = "1.1.0", **keys: object) -> NetworkConfiguration:
+    def network(
+        self, *plugins: str | JsonObject, version: str | None = "1.1.0", **keys: object
+    ) -> NetworkConfiguration:
         """A list of plugins, each by its type alone or with all its keys; any that is not there yet is made."""
         objects = [{"type": plugin} if isinstance(plugin, str) else plugin for plugin in plugins]
         for one in objects:
@@ -93,5 +95,5 @@ class ConformanceNode:
             call for call in self.plugins.calls(command=command) if call.command != "VERSION" or command == "VERSION"
         ]
 
-    def requests(self, command: str) -> list[Json]:
+    def requests(self, command: str) -> list[JsonObject]:
         return [call.request for call in self.calls(command)]

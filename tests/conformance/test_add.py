@@ -12,11 +12,12 @@ import threading
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
-NO_LEASE: Json = {"code": 117, "msg": "no lease", "details": "the pool is empty"}
+NO_LEASE: JsonObject = {"code": 117, "msg": "no lease", "details": "the pool is empty"}
 
 
 def test_plugins_are_run_in_the_order_of_the_list(node: ConformanceNode) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
-INTERFACE: Json = {"name": "eth0", "mtu": 1500, "socketPath": "/run/sock", "pciID": "0000:00:1f.6"}
-ROUTE: Json = {
+INTERFACE: JsonObject = {"name": "eth0", "mtu": 1500, "socketPath": "/run/sock", "pciID": "0000:00:1f.6"}
+ROUTE: JsonObject = {
     "dst": "0.0.0.0/0",
     "gw": "10.1.0.1",
     "mtu": 1400,
@@ -25,7 +26,7 @@ ROUTE: Json = {
 
 @pytest.mark.parametrize("result", [{"interfaces": [INTERFACE]}, {"routes": [ROUTE]}])
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
-def test_new_fields_of_a_result_reach_every_plugin(node: ConformanceNode, result: Json, command: str) -> None:
+def test_new_fields_of_a_result_reach_every_plugin(node: ConformanceNode, result: JsonObject, command: str) -> None:
     node.write("a", ADD=ScriptedAnswer(result=result))
     node.runtime.add(node.network("a", "b"), node.attachment())
     node.runtime.check(node.record())
@@ -36,7 +37,7 @@ def test_new_fields_of_a_result_reach_every_plugin(node: ConformanceNode, result
 
 
 @pytest.mark.parametrize("result", [{"interfaces": [INTERFACE]}, {"routes": [ROUTE]}])
-def test_between_1_0_0_and_1_1_0_nothing_is_lost(node: ConformanceNode, result: Json) -> None:
+def test_between_1_0_0_and_1_1_0_nothing_is_lost(node: ConformanceNode, result: JsonObject) -> None:
     node.write("a", ADD=ScriptedAnswer(result={"cniVersion": "1.1.0", **result}))
     assert node.runtime.add(node.network("a", version="1.0.0"), node.attachment()).keys == {
         "cniVersion": "1.0.0",

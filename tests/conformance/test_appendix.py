@@ -11,9 +11,10 @@ import pathlib
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.tests.conformance import appendix
-from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 
@@ -36,7 +37,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> ConformanceNode:
 @pytest.mark.parametrize(
     ("command", "printed"), [("ADD", appendix.ADD), ("CHECK", appendix.CHECK), ("DEL", appendix.DELETE)]
 )
-def test_requests_are_those_printed(node: ConformanceNode, command: str, printed: list[Json]) -> None:
+def test_requests_are_those_printed(node: ConformanceNode, command: str, printed: list[JsonObject]) -> None:
     assert node.requests(command) == printed
 
 

@@ -11,17 +11,18 @@ import itertools
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode, Json
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
-DNS: Json = {"nameservers": ["10.1.0.1"], "search": ["example.org"]}
-ETH0: Json = {"name": "eth0", "mac": "99:88:77:66:55:44", "sandbox": "/run/netns/blue"}
-ROUTES: list[Json] = [
+DNS: JsonObject = {"nameservers": ["10.1.0.1"], "search": ["example.org"]}
+ETH0: JsonObject = {"name": "eth0", "mac": "99:88:77:66:55:44", "sandbox": "/run/netns/blue"}
+ROUTES: list[JsonObject] = [
     {"dst": "0.0.0.0/0", "mtu": 1400, "advmss": 1360, "priority": 5, "table": 7, "scope": 0},
     {"dst": "::/0", "gw": "2001:db8::1"},
 ]
-ADDRESSES: list[Json] = [
+ADDRESSES: list[JsonObject] = [
     {"address": "10.1.0.5/16", "gateway": "10.1.0.1", "interface": 0},
     {"address": "10.2.0.5/16"},
     {"address": "2001:db8::5/64", "gateway": "2001:db8::1", "interface": 0},
@@ -29,18 +30,18 @@ ADDRESSES: list[Json] = [
 FAMILIES = ("4", "4", "6")
 
 # By families; addresses that name their family; addresses that do not.
-OLD: Json = {
+OLD: JsonObject = {
     "ip4": {"ip": "10.1.0.5/16", "gateway": "10.1.0.1", "routes": [{"dst": "0.0.0.0/0"}]},
     "ip6": {"ip": "2001:db8::5/64", "gateway": "2001:db8::1", "routes": [{"dst": "::/0", "gw": "2001:db8::1"}]},
     "dns": DNS,
 }
-NUMBERED: Json = {
+NUMBERED: JsonObject = {
     "interfaces": [ETH0],
     "ips": [{**address, "version": family} for address, family in zip(ADDRESSES, FAMILIES)],
     "routes": ROUTES,
     "dns": DNS,
 }
-PLAIN: Json = {
+PLAIN: JsonObject = {
     "interfaces": [{**ETH0, "mtu": 1500, "socketPath": "/run/s", "pciID": "0000:00:1f.6"}],
     "ips": ADDRESSES,
     "routes": ROUTES,
@@ -48,13 +49,13 @@ PLAIN: Json = {
 }
 FORMS = dict(zip(VERSIONS, (OLD, OLD, NUMBERED, NUMBERED, NUMBERED, PLAIN, PLAIN)))
 
-PLAIN_FROM_NUMBERED: Json = {**PLAIN, "interfaces": [ETH0]}
-PLAIN_FROM_OLD: Json = {
+PLAIN_FROM_NUMBERED: JsonObject = {**PLAIN, "interfaces": [ETH0]}
+PLAIN_FROM_OLD: JsonObject = {
     "ips": [{"address": "10.1.0.5/16", "gateway": "10.1.0.1"}, {"address": "2001:db8::5/64", "gateway": "2001:db8::1"}],
     "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0", "gw": "2001:db8::1"}],
     "dns": DNS,
 }
-NUMBERED_FROM_OLD: Json = {
+NUMBERED_FROM_OLD: JsonObject = {
     **PLAIN_FROM_OLD,
     "ips": [{**address, "version": family} for address, family in zip(PLAIN_FROM_OLD["ips"], "46")],
 }
@@ -64,7 +65,7 @@ UPWARDS = {
 }
 
 
-def expected(own: str, wanted: str) -> Json:
+def expected(own: str, wanted: str) -> JsonObject:
     """Downwards and sideways everything comes to the one form; upwards nothing is made up."""
     keys = UPWARDS.get(id(FORMS[own]), {}).get(id(FORMS[wanted]), FORMS[wanted])
     return {"cniVersion": wanted, **keys}

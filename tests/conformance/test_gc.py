@@ -9,8 +9,9 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
@@ -24,7 +25,7 @@ def network(node: ConformanceNode) -> NetworkConfiguration:
     return made
 
 
-def list_valid(request: Json) -> tuple[list[str], list[str]]:
+def list_valid(request: JsonObject) -> tuple[list[str], list[str]]:
     """The containers under each of the two keys."""
     first, second = (
         [entry["containerID"] for entry in request[key]] for key in ("cni.dev/valid-attachments", "cni.dev/attachments")

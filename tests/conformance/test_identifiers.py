@@ -12,11 +12,12 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 CONTAINER_IDS = ("", "../x", "a/b", ".a", "-a", "_a", "a b", "a\n", "ä", "a\0")
@@ -117,7 +118,7 @@ TYPES = ("../bin/a", "/bin/sh", "below/a", "..", "a\n")
     "plugin",
     [{"type": ""}, *({"type": one} for one in TYPES), *({"type": "a", "ipam": {"type": one}} for one in TYPES)],
 )
-def test_a_plugin_type_never_leaves_the_plugin_directories(plugin: Json) -> None:
+def test_a_plugin_type_never_leaves_the_plugin_directories(plugin: JsonObject) -> None:
     content = json.dumps({"name": "net", "plugins": [plugin]}).encode()
     assert error_of(config.parse, content, "10-net.conflist").code == Code.INVALID_CONFIG
 

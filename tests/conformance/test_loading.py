@@ -13,9 +13,10 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
-from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
@@ -108,7 +109,7 @@ def test_a_single_plugin_of_1_0_0_or_later_is_refused_differs_from_libcni(tmp_pa
         ("/plugins/0", {"name": "n", "plugins": [{}]}),
     ],
 )
-def test_a_file_that_breaks_the_format_is_refused_where_it_does(pointer: str, document: Json) -> None:
+def test_a_file_that_breaks_the_format_is_refused_where_it_does(pointer: str, document: JsonObject) -> None:
     error = error_of(parse, document)
     assert (error.code, pointer in error.msg) == (Code.INVALID_CONFIG, True)
 
@@ -151,13 +152,15 @@ def test_keys_of_a_plugin_have_one_spelling_differs_from_libcni() -> None:
         ({}, "0.1.0"),
     ],
 )
-def test_the_highest_version_that_both_know_is_selected(node: ConformanceNode, versions: Json, selected: str) -> None:
+def test_the_highest_version_that_both_know_is_selected(
+    node: ConformanceNode, versions: JsonObject, selected: str
+) -> None:
     network = node.network("a", version=None, **versions)
     assert node.runtime.versions.select(network) == selected
 
 
 @pytest.mark.parametrize("versions", [{"cniVersion": "1.2.3"}, {"cniVersions": []}, {"cniVersions": ["2.0.0"]}])
-def test_a_network_without_a_known_version_is_refused_differs_from_libcni(versions: Json) -> None:
+def test_a_network_without_a_known_version_is_refused_differs_from_libcni(versions: JsonObject) -> None:
     assert error_of(parse, {"name": "n", "plugins": [{"type": "a"}], **versions}).code == Code.INCOMPATIBLE_VERSION
 
 

@@ -15,10 +15,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.process import OUTPUT_LIMIT
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedCall
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
@@ -89,7 +90,7 @@ def test_a_code_that_is_no_number_does_not_hide_the_message_differs_from_libcni(
 
 
 @pytest.mark.parametrize("said", [{"code": 7}, {"msg": "no"}, {"code": 7, "msg": 5, "details": []}])
-def test_missing_keys_of_an_error_get_defaults(node: ConformanceNode, said: Json) -> None:
+def test_missing_keys_of_an_error_get_defaults(node: ConformanceNode, said: JsonObject) -> None:
     error = find_check_error(node, ScriptedAnswer(error=said))
     assert (error.code, "no" in error.msg or "exit status 1" in error.msg) == (said.get("code", 0), True)
 
@@ -97,7 +98,7 @@ def test_missing_keys_of_an_error_get_defaults(node: ConformanceNode, said: Json
 @pytest.mark.parametrize(
     "said", [{"code": True, "msg": "no"}, {"code": 0, "msg": "no", "details": {"why": 1}}], ids=str
 )
-def test_an_error_with_keys_of_other_types_is_shown_raw(node: ConformanceNode, said: Json) -> None:
+def test_an_error_with_keys_of_other_types_is_shown_raw(node: ConformanceNode, said: JsonObject) -> None:
     error = find_check_error(node, ScriptedAnswer(error=said))
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): no")
     assert "stdout (not a CNI error): " in error.details
@@ -133,7 +134,9 @@ def test_null_is_a_result_that_says_nothing(node: ConformanceNode) -> None:
         {"routes": [{"dst": "0.0.0.0/0", "table": "main"}]},
     ],
 )
-def test_a_result_that_no_plugin_could_read_at_del_is_a_failure_of_add(node: ConformanceNode, unreadable: Json) -> None:
+def test_a_result_that_no_plugin_could_read_at_del_is_a_failure_of_add(
+    node: ConformanceNode, unreadable: JsonObject
+) -> None:
     node.write("a", ADD=ScriptedAnswer(result={"cniVersion": "1.1.0", **unreadable}))
     error = error_of(node.runtime.add, node.network("a"), node.attachment())
     assert error.code == Code.DECODE_FAILURE
@@ -149,7 +152,7 @@ def test_a_result_in_an_unknown_version_is_a_failure(node: ConformanceNode, vers
 
 @pytest.mark.parametrize("stream", ["stdout_bytes", "stderr_bytes"])
 def test_megabytes_in_an_error_do_not_come_into_the_message(node: ConformanceNode, stream: str) -> None:
-    said: dict[str, t.Any] = {stream: MIB - 1}
+    said: JsonObject = {stream: MIB - 1}
     error = find_check_error(node, ScriptedAnswer(stdout="", exit=1, **said))
     assert error.msg == "plugin a failed (CHECK): exit status 1"
     assert len(str(error)) < 10_000

@@ -11,7 +11,8 @@ import contextlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 
@@ -65,7 +66,7 @@ def test_a_result_in_another_version_is_converted_before_it_is_handed_on_differs
 
 
 @pytest.mark.parametrize("named", [{}, {"cniVersion": ""}])
-def test_a_result_that_names_no_version_has_the_requests(node: ConformanceNode, named: Json) -> None:
+def test_a_result_that_names_no_version_has_the_requests(node: ConformanceNode, named: JsonObject) -> None:
     node.write("a", ADD=ScriptedAnswer(result={"cniVersion": "", **named}))
     assert node.runtime.add(node.network("a", version="0.4.0"), node.attachment()).keys == {"cniVersion": "0.4.0"}
 

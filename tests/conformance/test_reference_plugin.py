@@ -13,15 +13,16 @@ import shutil
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode, Json
+from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode
 from ansible_collections.cni.node.tests.support.noop import INJECT_DNS, PASSTHROUGH, DebugFile
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 SPOKEN = VERSIONS[:-1]
-RESULT: Json = {"interfaces": [{"name": "eth0"}], "ips": [{"address": "10.1.0.5/16", "interface": 0}]}
+RESULT: JsonObject = {"interfaces": [{"name": "eth0"}], "ips": [{"address": "10.1.0.5/16", "interface": 0}]}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Noop:
     second: DebugFile
 
     def network(self, version: str, **keys: object) -> NetworkConfiguration:
-        plugins: list[str | Json] = [
+        plugins: list[str | JsonObject] = [
             {"type": f"noop{number}", "debugFile": str(debug.path)}
             for number, debug in enumerate((self.first, self.second))
         ]
@@ -68,7 +69,7 @@ def double(node: ConformanceNode, noop: pathlib.Path) -> Noop:
     return made
 
 
-def form(version: str) -> Json:
+def form(version: str) -> JsonObject:
     """The result as a plugin would print it in that version."""
     if version in ("0.1.0", "0.2.0"):
         return {"cniVersion": version, "ip4": {"ip": "10.1.0.5/16"}}

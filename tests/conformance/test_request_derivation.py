@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode, Json
+from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode
 
 FIELDS = {
     "keyA": ["some more", {"plugin": "specific"}],
@@ -21,8 +22,8 @@ FIELDS = {
 
 
 def request_of(
-    node: ConformanceNode, *, version: str | None = "1.1.0", capability_args: Json | None = None, **plugin: object
-) -> Json:
+    node: ConformanceNode, *, version: str | None = "1.1.0", capability_args: JsonObject | None = None, **plugin: object
+) -> JsonObject:
     """Return the request that the only plugin of a network reads at ADD."""
     node.write("ipam")
     network = node.network({"type": "a", **plugin}, version=version)
@@ -80,7 +81,12 @@ def test_capabilities_are_not_sent_for_an_attachment_differs_from_libcni(
 
 
 def test_reserved_keys_of_the_file_are_not_sent_differs_from_libcni(node: ConformanceNode) -> None:
-    reserved: Json = {"cni.dev/valid-attachments": [], "cni.dev/x": 1, "runtimeConfig": {"mac": "x"}, "prevResult": {}}
+    reserved: JsonObject = {
+        "cni.dev/valid-attachments": [],
+        "cni.dev/x": 1,
+        "runtimeConfig": {"mac": "x"},
+        "prevResult": {},
+    }
     assert request_of(node, **reserved) == {"type": "a", "name": "net", "cniVersion": "1.1.0"}
 
 
@@ -93,7 +99,9 @@ def test_runtime_config_is_the_union_of_what_is_declared_and_given(node: Conform
 
 
 @pytest.mark.parametrize("given", [{}, {"ips": []}])
-def test_there_is_no_runtime_config_without_a_capability_declared_and_given(node: ConformanceNode, given: Json) -> None:
+def test_there_is_no_runtime_config_without_a_capability_declared_and_given(
+    node: ConformanceNode, given: JsonObject
+) -> None:
     assert "runtimeConfig" not in request_of(node, capabilities={"mac": True, "ips": False}, capability_args=given)
 
 

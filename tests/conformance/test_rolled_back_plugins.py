@@ -9,19 +9,20 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode, Json
+from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 CHOICE = ["0.3.1", "0.4.0", "1.0.0", "1.1.0"]
-REFUSAL: Json = {"code": Code.INCOMPATIBLE_VERSION, "msg": "incompatible CNI versions"}
+REFUSAL: JsonObject = {"code": Code.INCOMPATIBLE_VERSION, "msg": "incompatible CNI versions"}
 # Of a plugin that does not speak the first call's version, and speaks the next one's.
 REFUSES_ONCE = [ScriptedAnswer(error=REFUSAL), ScriptedAnswer()]
-RESULT: Json = {"ips": [{"address": "10.1.0.5/16"}]}
+RESULT: JsonObject = {"ips": [{"address": "10.1.0.5/16"}]}
 
 
-def _added(node: ConformanceNode, *plugins: str | Json, versions: list[str] | None = None) -> Record:
+def _added(node: ConformanceNode, *plugins: str | JsonObject, versions: list[str] | None = None) -> Record:
     node.plugins.write("a", ADD=ScriptedAnswer(result=RESULT))
     record = node.added(node.network(*plugins, version="1.1.0", cniVersions=versions or CHOICE))
     assert record.version == "1.1.0"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode, Json
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 SINCE_0_4_0 = ("0.4.0", "1.0.0", "1.1.0")
-OLD: Json = {"ip4": {"ip": "10.1.0.5/16"}}
-NUMBERED: Json = {"ips": [{"version": "4", "address": "10.1.0.5/16"}]}
-PLAIN: Json = {"ips": [{"address": "10.1.0.5/16"}]}
+OLD: JsonObject = {"ip4": {"ip": "10.1.0.5/16"}}
+NUMBERED: JsonObject = {"ips": [{"version": "4", "address": "10.1.0.5/16"}]}
+PLAIN: JsonObject = {"ips": [{"address": "10.1.0.5/16"}]}
 FORM = dict(zip(VERSIONS, (OLD, OLD, NUMBERED, NUMBERED, NUMBERED, PLAIN, PLAIN)))
 
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.fleet import archives, life, snapshot
 from ansible_collections.cni.node.tests.fleet.place import (
     DIRECTORY,
@@ -26,10 +27,8 @@ from ansible_collections.cni.node.tests.fleet.place import (
 )
 from ansible_collections.cni.node.tests.support import sandbox
 
-Json = dict[str, t.Any]
 
-
-def inventory(fleet: pathlib.Path) -> Json:
+def inventory(fleet: pathlib.Path) -> JsonObject:
     """Return the inventory for Ansible's script plugin; every node is in the group `fleet`."""
     nodes = places(fleet)
     return {
@@ -38,7 +37,7 @@ def inventory(fleet: pathlib.Path) -> Json:
     }
 
 
-def _connection(fleet: pathlib.Path) -> Json:
+def _connection(fleet: pathlib.Path) -> JsonObject:
     """Return SSH options that ignore the user's own configuration, keys and agent."""
     options = {
         "IdentitiesOnly": "yes",

@@ -12,26 +12,26 @@ import pathlib
 import subprocess
 import typing as t
 
-Json = dict[str, t.Any]
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
     """One outcome per item, in the items' order: network, container_id, ifname, result, error, seconds."""
 
-    outcomes: list[Json]
+    outcomes: list[JsonObject]
     total_seconds: float
     stderr: str
 
     @property
-    def results(self) -> list[Json]:
+    def results(self) -> list[JsonObject]:
         """Return the result of every item; fail if one of them failed."""
         failed = [outcome for outcome in self.outcomes if outcome["error"]]
         assert not failed, json.dumps(failed, indent=2)
         return [outcome["result"] for outcome in self.outcomes]
 
     @property
-    def errors(self) -> list[Json | None]:
+    def errors(self) -> list[JsonObject | None]:
         return [outcome["error"] for outcome in self.outcomes]
 
 
@@ -42,7 +42,7 @@ class Libcni:
     plugin_dirs: tuple[str, ...] = ("/opt/cni/bin", "/usr/lib/cni")
     cache_dir: str = "/var/lib/cni"
 
-    def run(self, command: str, items: t.Sequence[Json], *, workers: int = 1, from_cache: bool = False) -> Report:
+    def run(self, command: str, items: t.Sequence[JsonObject], *, workers: int = 1, from_cache: bool = False) -> Report:
         """Run a command for the items: ADD, CHECK, DEL, VERSION or RECORDS. An item has the keys of an attachment."""
         argv = [
             str(self.program),

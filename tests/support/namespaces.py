@@ -16,19 +16,19 @@ import struct
 import subprocess
 import typing as t
 
-Json = dict[str, t.Any]
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 
 _SIOCSIFFLAGS, _SIOCSIFNAME = 0x8914, 0x8923
 
 
-def ip(*arguments: str, namespace: str | None = None) -> list[Json]:
+def ip(*arguments: str, namespace: str | None = None) -> list[JsonObject]:
     """Return the objects that `ip -j` prints, without the empty ones that it prints for filtered entries."""
     where = ["-n", namespace] if namespace else []
     done = subprocess.run(["ip", "-j", *where, *arguments], check=True, capture_output=True, text=True)
     return [entry for entry in json.loads(done.stdout or "[]") if entry]
 
 
-def links(namespace: str | None = None) -> dict[str, Json]:
+def links(namespace: str | None = None) -> dict[str, JsonObject]:
     """Return the links by name, with their addresses in `addr_info` and their kind in `linkinfo`."""
     return {link["ifname"]: link for link in ip("-d", "address", "show", namespace=namespace)}
 
@@ -38,13 +38,13 @@ def addresses(link: str, namespace: str | None = None) -> set[str]:
     return {f"{address['local']}/{address['prefixlen']}" for address in assigned(links(namespace)[link])}
 
 
-def assigned(link: Json) -> list[Json]:
+def assigned(link: JsonObject) -> list[JsonObject]:
     return [
         address for address in link["addr_info"] if not (address["family"] == "inet6" and address["scope"] == "link")
     ]
 
 
-def routes(namespace: str | None = None) -> list[Json]:
+def routes(namespace: str | None = None) -> list[JsonObject]:
     """Return the routes of both families and all tables, without connected and link-local ones."""
     found = [
         route
@@ -77,13 +77,13 @@ class Namespace:
     def run(self, *command: str, check: bool = True, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(self.argv(*command), check=check, capture_output=True, text=True, input=stdin)
 
-    def links(self) -> dict[str, Json]:
+    def links(self) -> dict[str, JsonObject]:
         return links(self.name)
 
     def addresses(self, link: str) -> set[str]:
         return addresses(link, self.name)
 
-    def routes(self) -> list[Json]:
+    def routes(self) -> list[JsonObject]:
         return routes(self.name)
 
 

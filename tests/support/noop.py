@@ -17,6 +17,8 @@ import json
 import pathlib
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 PASSTHROUGH = "PASSTHROUGH"
 INJECT_DNS = "INJECT-DNS"
 
@@ -31,7 +33,7 @@ class Sent:
     ifname: str
     args: str
     path: str
-    request: dict[str, t.Any]
+    request: JsonObject
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +43,7 @@ class DebugFile:
     def write(
         self,
         *,
-        result: dict[str, t.Any] | str = "",
+        result: JsonObject | str = "",
         error: str = "",
         stderr: str = "",
         versions: t.Sequence[str] | None = None,

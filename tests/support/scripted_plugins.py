@@ -16,6 +16,7 @@ import pathlib
 import sys
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.support.until import until
 
 VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
@@ -34,7 +35,7 @@ class ScriptedAnswer:
     """
 
     result: t.Any = None
-    error: dict[str, t.Any] | None = None
+    error: JsonObject | None = None
     stdout: str | None = None
     stdout_bytes: int = 0
     stderr: str | None = None
@@ -47,7 +48,7 @@ class ScriptedAnswer:
     close: bool = False
     read_stdin: bool = True
 
-    def literal(self) -> dict[str, t.Any]:
+    def literal(self) -> JsonObject:
         unset = ScriptedAnswer()
         return {key: value for key, value in vars(self).items() if value != getattr(unset, key)}
 
@@ -71,8 +72,8 @@ class ScriptedCall:
         return dict(entry.split("=", 1) for entry in self.environ)
 
     @property
-    def request(self) -> dict[str, t.Any]:
-        return t.cast("dict[str, t.Any]", json.loads(self.stdin))
+    def request(self) -> JsonObject:
+        return t.cast("JsonObject", json.loads(self.stdin))
 
 
 class ScriptedPlugins:
@@ -98,7 +99,7 @@ class ScriptedPlugins:
             ]
         return self._install(plugin, literal)
 
-    def _install(self, plugin: str, answers: dict[str, list[dict[str, t.Any]]]) -> pathlib.Path:
+    def _install(self, plugin: str, answers: dict[str, list[JsonObject]]) -> pathlib.Path:
         # The base interpreter: a virtual environment's one starts more slowly.
         shebang = f"#!{os.path.realpath(sys.executable)} -IS"
         plain = json.loads(json.dumps(answers))
@@ -146,13 +147,13 @@ class ScriptedPlugins:
         return until(enough, seconds)
 
 
-def _parse_start(entry: dict[str, t.Any]) -> ScriptedCall:
+def _parse_start(entry: JsonObject) -> ScriptedCall:
     return ScriptedCall(
         entry["plugin"], entry["command"], entry["pid"], entry["environ"], entry["stdin"], entry["time"]
     )
 
 
-def _apply_event(call: ScriptedCall, entry: dict[str, t.Any]) -> ScriptedCall:
+def _apply_event(call: ScriptedCall, entry: JsonObject) -> ScriptedCall:
     if entry["event"] == "end":
         return dataclasses.replace(call, ended=entry["time"])
     if entry["event"] == "held":

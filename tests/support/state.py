@@ -18,6 +18,7 @@ import stat
 import subprocess
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.support import namespaces
 
 Lines = list[str]
@@ -87,7 +88,7 @@ ROUTE = ("type", "dst", "gateway", "dev", "table", "protocol", "scope", "metric"
 RULE = ("priority", "src", "srclen", "dst", "dstlen", "iif", "oif", "fwmark", "table")
 
 
-def _brief(entry: namespaces.Json, keys: t.Sequence[str]) -> str:
+def _brief(entry: JsonObject, keys: t.Sequence[str]) -> str:
     return " ".join(f"{key} {entry[key]}" for key in keys if key in entry)
 
 

@@ -17,11 +17,10 @@ import typing as t
 
 import yaml
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import documented_returns
 from ansible_collections.cni.node.tests.support import state
 from ansible_collections.cni.node.tests.support.state import State
-
-Json = dict[str, t.Any]
 
 HERE = pathlib.Path(__file__).parent
 COLLECTIONS = next(path.parent for path in pathlib.Path(state.__file__).parents if path.name == "ansible_collections")
@@ -42,7 +41,7 @@ class TaskRun:
     name: str
     module: str
     status: str
-    result: Json
+    result: JsonObject
     before: State
     after: State
 
@@ -64,9 +63,9 @@ class TaskRun:
         return [str(warning) for warning in self.result.get("warnings", [])]
 
     @property
-    def entries(self) -> list[Json]:
+    def entries(self) -> list[JsonObject]:
         """Return the entries of the attachments."""
-        return t.cast("list[Json]", self.result["attachments"])
+        return t.cast("list[JsonObject]", self.result["attachments"])
 
     @property
     def files(self) -> dict[str, str]:
@@ -102,7 +101,7 @@ class TaskRun:
         assert difference == "", f"{self.name}: {difference}"
         return self
 
-    def plan(self) -> Json:
+    def plan(self) -> JsonObject:
         """Return the part of a result that check mode predicts."""
         plan = {key: value for key, value in self.result.items() if key not in _UNPREDICTABLE}
         if isinstance(plan.get("attachments"), list):
@@ -140,7 +139,7 @@ class PlaybookRun:
         return done
 
 
-def thrice(name: str, module: str, arguments: Json, **keywords: t.Any) -> list[Json]:
+def thrice(name: str, module: str, arguments: JsonObject, **keywords: t.Any) -> list[JsonObject]:
     """Return the task in check mode, for real, and once more."""
     task = {module: arguments, **keywords}
     return [
@@ -150,7 +149,7 @@ def thrice(name: str, module: str, arguments: Json, **keywords: t.Any) -> list[J
     ]
 
 
-def task(name: str, module: str, arguments: Json, **keywords: t.Any) -> Json:
+def task(name: str, module: str, arguments: JsonObject, **keywords: t.Any) -> JsonObject:
     return {"name": name, module: arguments, **keywords}
 
 
@@ -167,7 +166,7 @@ class Project:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def play(self, tasks: t.Sequence[Json], *options: str, **keywords: t.Any) -> PlaybookRun:
+    def play(self, tasks: t.Sequence[JsonObject], *options: str, **keywords: t.Any) -> PlaybookRun:
         """Play the tasks to the end, even if some fail."""
         play = {"hosts": "all", "gather_facts": False, "ignore_errors": True, "tasks": list(tasks), **keywords}
         return self.run(str(self.write("play.yml", yaml.safe_dump([play], sort_keys=False))), *options)

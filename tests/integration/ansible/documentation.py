@@ -13,7 +13,7 @@ import typing as t
 
 import yaml
 
-Json = dict[str, t.Any]
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 
 MODULES = pathlib.Path(__file__).parents[3] / "plugins" / "modules"
 NAMES = sorted(path.stem for path in MODULES.glob("[a-z]*.py"))
@@ -29,5 +29,5 @@ def block(module: str, name: str) -> t.Any:
     raise LookupError(f"the module {module} has no {name}")
 
 
-def examples(module: str) -> list[Json]:
-    return t.cast("list[Json]", block(module, "EXAMPLES"))
+def examples(module: str) -> list[JsonObject]:
+    return t.cast("list[JsonObject]", block(module, "EXAMPLES"))

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import documentation
-
-Json = dict[str, t.Any]
 
 PREFIX = "cni.node."
 # Keys that every module may return or Ansible adds.
@@ -33,7 +32,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def problems(module: str, status: str, result: Json) -> list[str]:
+def problems(module: str, status: str, result: JsonObject) -> list[str]:
     """Return differences from the documentation; other modules, whole loops and unlogged results are skipped."""
     if not module.startswith(PREFIX) or status == "skipped" or {"results", "censored"} & result.keys():
         return []
@@ -49,7 +48,7 @@ def problems(module: str, status: str, result: Json) -> list[str]:
     return list(_problems(module, documented, own, certain))
 
 
-def _problems(where: str, documented: Json, result: Json, certain: set[str]) -> t.Iterator[str]:
+def _problems(where: str, documented: JsonObject, result: JsonObject, certain: set[str]) -> t.Iterator[str]:
     for key in result.keys() - documented.keys():
         yield f"{where}: {key} is returned and not documented"
     for key, facts in documented.items():
@@ -59,7 +58,7 @@ def _problems(where: str, documented: Json, result: Json, certain: set[str]) -> 
             yield f"{where}: {key} is documented as returned: {facts['returned']}"
 
 
-def _of_value(where: str, facts: Json, value: t.Any, certain: set[str]) -> t.Iterator[str]:
+def _of_value(where: str, facts: JsonObject, value: t.Any, certain: set[str]) -> t.Iterator[str]:
     if value is None and any(words in str(facts["description"]) for words in ("or V(none)", "or nothing")):
         return
     if not isinstance(value, TYPES[facts["type"]]):
@@ -67,6 +66,6 @@ def _of_value(where: str, facts: Json, value: t.Any, certain: set[str]) -> t.Ite
     elif "choices" in facts and value not in facts["choices"]:
         yield f"{where}: {value!r} is not one of {facts['choices']}"
     elif "contains" in facts:
-        entries = [t.cast("Json", value)] if facts["type"] == "dict" else t.cast("list[Json]", value)
+        entries = [t.cast("JsonObject", value)] if facts["type"] == "dict" else t.cast("list[JsonObject]", value)
         for number, entry in enumerate(entries):
             yield from _problems(f"{where}[{number}]", facts["contains"], entry, certain)

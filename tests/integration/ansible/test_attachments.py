@@ -11,7 +11,8 @@ import json
 import pathlib
 import typing as t
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task, thrice
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import RESULT, configuration, open_network
 from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
@@ -23,7 +24,7 @@ from ansible_collections.cni.node.tests.support.scripted_plugins import Scripted
 def test_attachments_are_added_checked_and_removed(node: EngineNode, project: Project) -> None:
     node.write({**reference_networks.full(), "name": "db"})
     node.write({**reference_networks.network(reference_networks.PTP), "name": "nat"})
-    items: list[Json] = [
+    items: list[JsonObject] = [
         {"network": "db", "netns": "red"},
         {"network": "db", "netns": "/run/netns/blue", "capability_args": reference_networks.CAPABILITY_ARGS},
         {"network": "nat", "netns": "blue", "ifname": "eth1"},
@@ -67,7 +68,7 @@ def test_mapped_ports_default_to_tcp_and_may_be_text(node: EngineNode, project: 
     ways: list[t.Any] = [[port], [{**port, "protocol": "TCP"}], json.dumps([port])]
     with namespaces("blue"):
         for number, ports in enumerate(ways):
-            item: Json = {
+            item: JsonObject = {
                 "network": "db",
                 "netns": "blue",
                 "capability_args": {"portMappings": ports, "mac": reference_networks.MAC},
@@ -79,7 +80,7 @@ def test_mapped_ports_default_to_tcp_and_may_be_text(node: EngineNode, project: 
         project.play([task("detach", ATTACHMENTS, {"attachments": [{**item, "state": "absent"}]})]).succeeded()
 
 
-def _complete(items: list[Json]) -> list[Json]:
+def _complete(items: list[JsonObject]) -> list[JsonObject]:
     """Return the mappings with the module's defaults."""
     done = []
     for item in items:
@@ -96,14 +97,14 @@ def _complete(items: list[Json]) -> list[Json]:
 
 def test_a_change_since_add_recreates_and_del_uses_the_recorded_values(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
-    first: Json = {
+    first: JsonObject = {
         "network": "lab",
         "netns": "red",
         "args": {"A": "1"},
         "capability_args": {"mac": reference_networks.MAC},
     }
     port = {"hostPort": 8080, "containerPort": 80}
-    steps: dict[str, Json] = {
+    steps: dict[str, JsonObject] = {
         "add": first,
         "arguments": {**first, "args": {"A": "2", "B": 7}},
         "capability arguments": {**first, "args": {"A": "2", "B": 7}, "capability_args": {"portMappings": [port]}},
@@ -180,7 +181,7 @@ def test_an_attachment_that_fails_does_not_stop_the_others(node: EngineNode, pro
     node.plugins.write(
         "lab-bad-add", ADD=ScriptedAnswer(error={"code": 100, "msg": "no address left"}, stderr="tried all\n")
     )
-    bad: dict[str, tuple[Json, int, str]] = {
+    bad: dict[str, tuple[JsonObject, int, str]] = {
         "no network": (
             {"network": "nowhere", "ifname": "eth1"},
             7,
@@ -267,7 +268,7 @@ def test_options_reach_the_engine(node: EngineNode, project: Project) -> None:
     own.mkdir()
     (own / "lab.conflist").write_text(json.dumps(configuration("lab")), encoding="utf-8")
     items = [{"network": "lab", "netns": "red", "container_id": f"c{number}"} for number in range(2)]
-    wanted: Json = {"attachments": items, "conf_dir": str(own), "cache_dir": "/var/lib/cni/mine"}
+    wanted: JsonObject = {"attachments": items, "conf_dir": str(own), "cache_dir": "/var/lib/cni/mine"}
     tasks = [
         task("elsewhere", ATTACHMENTS, {**wanted, "plugin_dirs": ["/opt/cni/none"]}),
         task("too slow", ATTACHMENTS, {**wanted, "timeout": 0.3}),
@@ -285,7 +286,7 @@ def test_options_reach_the_engine(node: EngineNode, project: Project) -> None:
     assert (node.cache_dir / "mine" / "results" / "lab-c1-eth0").is_file()
 
 
-def _attach_with(workers: int, node: EngineNode, project: Project, wanted: Json) -> None:
+def _attach_with(workers: int, node: EngineNode, project: Project, wanted: JsonObject) -> None:
     """Attach with a number of workers, which is the number of plugins that run at a time."""
     node.plugins.forget()
     anew = {**wanted, "attachments": [{**item, "args": {"N": str(workers)}} for item in wanted["attachments"]]}

@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 import json
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import COMPLAINS, WORKS, open_network
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
@@ -18,7 +19,7 @@ CHECKS, DRIFTS = ("always", "changed", "never"), ("recreate", "fail", "report")
 ERROR = "plugin lab-{} failed (CHECK): not as it was; the cable is out"
 
 
-def _options(name: str) -> Json:
+def _options(name: str) -> JsonObject:
     check, on_drift = name.split("-")
     return {"attachments": [{"network": name, "netns": name}], "check": check, "on_drift": on_drift}
 
@@ -108,5 +109,5 @@ def _error(name: str) -> str:
     return f"plugin lab-{name} failed (CHECK): not as it was; the cable is out\nCHECK by {path}: exit status 1"
 
 
-def _read_conflist(node: EngineNode, name: str) -> Json:
+def _read_conflist(node: EngineNode, name: str) -> JsonObject:
     return dict(json.loads((node.conf_dir / f"10-{name}.conflist").read_text(encoding="utf-8")))

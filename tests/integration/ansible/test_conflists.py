@@ -10,22 +10,23 @@ import json
 import pathlib
 import stat
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task, thrice
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task, thrice
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.state import tree_lines
 
 CONFLISTS = "cni.node.conflists"
-LOOPBACK: Json = {"type": "loopback"}
+LOOPBACK: JsonObject = {"type": "loopback"}
 
 
-def network_named(name: str, *plugins: Json, **keys: object) -> Json:
+def network_named(name: str, *plugins: JsonObject, **keys: object) -> JsonObject:
     return {**reference_networks.network(*(plugins or (LOOPBACK,)), name=name), **keys}
 
 
 def test_a_network_may_be_data_text_or_a_single_plugin(node: EngineNode, project: Project) -> None:
     text = '{"cniVersion": "1.0.0",   "name": "raw", "plugins": [{"type": "loopback", "big": 9007199254740993}]}'
-    items: list[Json] = [
+    items: list[JsonObject] = [
         {"config": reference_networks.full() | {"name": "db"}},
         {"config": network_named("list"), "filename": "my-own.conflist", "priority": 99},
         {"content": text, "name": "raw", "priority": 5, "state": "present"},
@@ -52,7 +53,7 @@ def test_a_network_may_be_data_text_or_a_single_plugin(node: EngineNode, project
 
 def test_priority_moves_a_file_and_content_is_replaced_in_place(node: EngineNode, project: Project) -> None:
     changed = network_named("a", {"type": "loopback", "mtu": 1400})
-    steps: dict[str, Json] = {
+    steps: dict[str, JsonObject] = {
         "write": {"config": network_named("a")},
         "change": {"config": changed},
         "move": {"config": changed, "priority": 7},
@@ -71,7 +72,7 @@ def test_priority_moves_a_file_and_content_is_replaced_in_place(node: EngineNode
 
 def test_the_mode_is_repaired_in_a_custom_directory(node: EngineNode, project: Project) -> None:
     directory = pathlib.Path("/etc/cni/mine/net.d")
-    wanted: Json = {"conflists": [{"config": network_named("a")}], "conf_dir": str(directory), "mode": "0600"}
+    wanted: JsonObject = {"conflists": [{"config": network_named("a")}], "conf_dir": str(directory), "mode": "0600"}
     path = directory / "10-a.conflist"
     node.run("conflists", **wanted).succeeded()
     path.chmod(0o666)

@@ -10,7 +10,8 @@ import subprocess
 import typing as t
 
 from ansible_collections.cni.node.plugins.filter.result_findings import result_findings
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, network_named
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
@@ -36,17 +37,17 @@ def prepare() -> None:
     subprocess.run(["ip", "-batch", "-"], input=SETUP, text=True, check=True)
 
 
-def routed(name: str, subnet: str, bridge: str = "") -> Json:
+def routed(name: str, subnet: str, bridge: str = "") -> JsonObject:
     return network_named(
         name, reference_networks.bridge(bridge=bridge or f"br-{name}", ipam=reference_networks.host_local(subnet))
     )
 
 
-def on_lan(name: str, plugin_type: str = "macvlan", **keys: t.Any) -> Json:
+def on_lan(name: str, plugin_type: str = "macvlan", **keys: t.Any) -> JsonObject:
     return network_named(name, {"type": plugin_type, "master": "lan0", **keys})
 
 
-def codes(result: Json, level: str = "node") -> dict[str, str]:
+def codes(result: JsonObject, level: str = "node") -> dict[str, str]:
     """Return the severity of each finding by file, code and place."""
     return {
         f"{one['file'].rpartition('/')[2]} {one['code']} {one['path']}".strip(): one["severity"]
@@ -55,7 +56,7 @@ def codes(result: Json, level: str = "node") -> dict[str, str]:
     }
 
 
-WRONG: t.Final[dict[str, Json]] = {
+WRONG: t.Final[dict[str, JsonObject]] = {
     "missing-plugin /plugins/0/type": network_named("a", {"type": "acme"}),
     "incompatible-plugin /plugins/0/type": network_named("b", {"type": "old"}),
     "missing-link /plugins/0/master": on_lan("c", master="lan7"),
@@ -66,7 +67,7 @@ WRONG: t.Final[dict[str, Json]] = {
     "overlaps-network /plugins/0/ipam/ranges/0/0": routed("h", "10.50.0.0/16"),
     "overlaps-route /plugins/0/ipam/ranges/0/0  ": routed("i", "fd00:8::/64"),
 }
-SUSPICIOUS: t.Final[dict[str, Json]] = {
+SUSPICIOUS: t.Final[dict[str, JsonObject]] = {
     "missing-device /plugins/0/device": network_named("j", {"type": "host-device", "device": "lan7"}),
     "inside-route /plugins/0/ipam/ranges/0/0": routed("k", "192.168.7.128/25"),
     "idle-bridge /plugins/0/ipam/ranges/0/0": routed("l", "172.18.0.0/16"),
@@ -109,7 +110,7 @@ def test_node_warnings_are_shown_once_beside_the_controllers(node: EngineNode, p
     prepare()
     litter(node)
     odd = network_named("j", {"type": "loopback", "colour": "red"})
-    items: Json = {"conflists": [{"config": odd}]}
+    items: JsonObject = {"conflists": [{"config": odd}]}
     strict = {**items, "validate": {"strict": True, "levels": ["node"]}}
     played = project.play(
         [

@@ -12,7 +12,8 @@ import textwrap
 
 from ansible.parsing.vault import VaultLib, VaultSecret
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task
 from ansible_collections.cni.node.tests.integration.ansible.test_conflists import CONFLISTS, network_named
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
@@ -23,7 +24,7 @@ def test_plugins_are_probed_before_a_file_is_written(node: EngineNode, project: 
     node.plugins.write("old", versions=["0.3.1", "0.4.0"])
     node.plugins.write("hanging", VERSION=ScriptedAnswer(hang="yes"))
     node.plugins.write("broken", VERSION=ScriptedAnswer(stdout="hello", exit=3))
-    bad: dict[str, tuple[Json, tuple[str, ...]]] = {
+    bad: dict[str, tuple[JsonObject, tuple[str, ...]]] = {
         "missing": (network_named("a", {"type": "missing"}), ("plugin 'missing' is not installed", "/usr/libexec/cni")),
         "delegated": (
             network_named("a", reference_networks.bridge(ipam={"type": "my-ipam"})),
@@ -66,7 +67,7 @@ def test_plugins_are_probed_before_a_file_is_written(node: EngineNode, project: 
 
 def test_one_invalid_item_prevents_all_writing(project: Project) -> None:
     good = {"config": network_named("good")}
-    bad: dict[str, tuple[Json, str]] = {
+    bad: dict[str, tuple[JsonObject, str]] = {
         "text": (
             {"content": '{\n  "name": "a",\n  oops\n}'},
             "conflists[1], line 3: this is not valid JSON: line 3, column 3: ",

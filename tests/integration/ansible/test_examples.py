@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import documentation
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import namespace
@@ -44,7 +45,7 @@ TEMPLATE = """\
 MINE = [{"network": "dbnet", "netns": "green"}]
 
 
-def _tasks() -> t.Iterator[Json]:
+def _tasks() -> t.Iterator[JsonObject]:
     for module, which in ORDER:
         yield from documentation.examples(module)[which]
 

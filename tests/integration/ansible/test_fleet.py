@@ -13,7 +13,8 @@ import shutil
 import pytest
 import yaml
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
     PROVISION,
     REMOVE,
@@ -33,13 +34,13 @@ CUT = (
 )
 
 
-def _network(ipam: object) -> Json:
+def _network(ipam: object) -> JsonObject:
     ranges = {"type": "host-local", "ranges": [[ipam]]}
     plugin = {"type": "macvlan", "master": "lan0", "mode": "bridge", "ipam": ranges}
     return {"config": {"cniVersion": "1.0.0", "name": "lan", "plugins": [plugin]}}
 
 
-def _lan(project: Project, ipam: object, **hosts: Json) -> Json:
+def _lan(project: Project, ipam: object, **hosts: JsonObject) -> JsonObject:
     """Write an inventory of three nodes on one LAN, and return the extra variables."""
     ip("link", "add", "lan0", "type", "veth", "peer", "name", "lan1")
     ip("link", "set", "lan1", "up")

@@ -15,7 +15,8 @@ import subprocess
 import time
 import typing as t
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import configuration, open_network
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, remove, replace
@@ -25,7 +26,7 @@ from ansible_collections.cni.node.tests.support.until import until
 
 GC = "cni.node.gc"
 LEASES = pathlib.Path("/var/lib/cni/networks")
-NOW: Json = {"min_age": 0}
+NOW: JsonObject = {"min_age": 0}
 
 
 def collect(project: Project, **arguments: t.Any) -> TaskRun:
@@ -54,7 +55,7 @@ def full_network(node: EngineNode, **keys: t.Any) -> None:
     node.write(reference_networks.network(reference_networks.bridge(ipMasq=True), reference_networks.PORTMAP, **keys))
 
 
-PORTS: Json = {"capability_args": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}
+PORTS: JsonObject = {"capability_args": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}
 
 
 def chains() -> str:
@@ -70,7 +71,7 @@ def foreign(record: pathlib.Path) -> None:
     record.write_text(json.dumps(document), encoding="utf-8")
 
 
-def kill_during_add(node: EngineNode, item: Json, plugin: str = "stall") -> None:
+def kill_during_add(node: EngineNode, item: JsonObject, plugin: str = "stall") -> None:
     """Kill a run while its last plugin is at ADD; the earlier plugins have run and nothing is recorded."""
     node.plugins.forget()
     with node.plugins.gate() as gate:

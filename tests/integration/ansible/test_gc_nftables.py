@@ -12,7 +12,8 @@ import pathlib
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, thrice
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, thrice
 from ansible_collections.cni.node.tests.integration.ansible.test_gc import (
     GC,
     NOW,
@@ -40,7 +41,7 @@ def checked_network(node: EngineNode) -> None:
     node.write(reference_networks.network(reference_networks.bridge(macspoofchk=True)))
 
 
-def item(name: str) -> Json:
+def item(name: str) -> JsonObject:
     return {"network": "net", "netns": name}
 
 
@@ -158,7 +159,7 @@ def test_a_rule_of_a_container_that_another_runtime_owns_stays(node: EngineNode)
         assert left.count(word) == before.count(word) > 0
 
 
-TUNING: Json = {"type": "tuning", "mtu": 1400}
+TUNING: JsonObject = {"type": "tuning", "mtu": 1400}
 SAVED = pathlib.Path("/run/cni/tuning")
 
 

@@ -14,7 +14,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mounted, tmpfs
@@ -24,8 +25,8 @@ FORWARD = "net.ipv4.ip_forward"
 REDIRECTS = "net.ipv4.conf.all.accept_redirects"
 FILE = pathlib.Path("/etc/sysctl.d/90-cni.node.conf")
 MODULES_FILE = pathlib.Path("/etc/modules-load.d/cni.node.conf")
-BRIDGE: Json = {"type": "bridge", "isGateway": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}}
-NETWORK: Json = reference_networks.network(BRIDGE, name="db")
+BRIDGE: JsonObject = {"type": "bridge", "isGateway": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}}
+NETWORK: JsonObject = reference_networks.network(BRIDGE, name="db")
 WRITTEN = """\
 # Kernel settings of container networks, written by the module cni.node.kernel: what is changed here gets lost.
 
@@ -70,7 +71,7 @@ def actions(done: TaskRun, what: str) -> dict[str, str]:
 
 
 def test_settings_are_applied_persisted_and_restored_by_absent(project: Project) -> None:
-    wanted: Json = {"conflists": [{"config": NETWORK}], "sysctls": {"net/ipv4/tcp_rmem": "4096  131072\t6291456"}}
+    wanted: JsonObject = {"conflists": [{"config": NETWORK}], "sysctls": {"net/ipv4/tcp_rmem": "4096  131072\t6291456"}}
     played = project.play(thrice("prepare", KERNEL, wanted), "--diff").succeeded()
     done = played.require_converged("prepare")
     assert done.changed
@@ -106,7 +107,7 @@ def test_a_setting_that_another_one_resets_has_the_requested_value(project: Proj
 
 
 def test_drift_is_repaired(node: EngineNode, project: Project) -> None:
-    wanted: Json = {"conflists": [{"config": NETWORK}]}
+    wanted: JsonObject = {"conflists": [{"config": NETWORK}]}
     node.run("kernel", **wanted).succeeded()
     set_to(FORWARD, "0")
     FILE.write_text("net.ipv4.ip_forward = 0\n", encoding="ascii")
@@ -124,7 +125,7 @@ def test_absent_keeps_a_value_that_was_changed_since(node: EngineNode) -> None:
 
 
 def test_without_persist_only_the_running_kernel_is_changed(project: Project) -> None:
-    wanted: Json = {"sysctls": {FORWARD: 1}, "persist": False}
+    wanted: JsonObject = {"sysctls": {FORWARD: 1}, "persist": False}
     project.play(thrice("prepare", KERNEL, wanted)).succeeded().require_converged("prepare")
     assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("1", [])
     project.play([task("put back", KERNEL, {"state": "absent", "persist": False})]).succeeded()

@@ -10,7 +10,8 @@ import json
 import os
 import subprocess
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import RESULT, configuration, open_network
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
@@ -200,7 +201,7 @@ def _spoil(node: EngineNode) -> None:
     begun["cni.node"]["command"] = "DEL"
     intents.mkdir(parents=True, exist_ok=True)
     (intents / "left-left-eth0").write_text(json.dumps(begun), encoding="utf-8")
-    foreign: Json = {
+    foreign: JsonObject = {
         **begun,
         "containerId": "podman-1",
         "networkName": "same",

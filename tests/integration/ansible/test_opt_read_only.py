@@ -11,8 +11,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.ansible.test_persist import NEEDS_SYSTEMD
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import UNIT, without_boot_files
@@ -31,7 +32,7 @@ def clean(node: EngineNode) -> t.Iterator[EngineNode]:
 
 @NEEDS_SYSTEMD
 def test_one_variable_moves_every_path_below_opt(clean: EngineNode, project: Project) -> None:
-    variables: Json = {
+    variables: JsonObject = {
         "cni_node_concerns": "plugins\nnetworks\nattachments",
         "cni_node_conflists": [{"config": reference_networks.network(reference_networks.PTP, name="wire")}],
         "cni_node_attachments": [{"network": "wire", "netns": "red", "persist": True}],

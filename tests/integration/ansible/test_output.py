@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
     PROVISION,
     UNMANAGED,
@@ -51,7 +52,7 @@ def test_differences_are_shown_once_and_nothing_is_changed(node: EngineNode, pro
 
 def test_a_failed_run_still_shows_what_each_node_has(node: EngineNode, project: Project) -> None:
     """Write a network that cannot be attached, so that file and attachment disagree."""
-    variables: Json = {**documented(), **UNMANAGED, "cni_node_verify": False}
+    variables: JsonObject = {**documented(), **UNMANAGED, "cni_node_verify": False}
     project.run(PROVISION, **variables).succeeded()
     (given,) = variables["cni_node_conflists"]
     plugin = {**given["config"]["plugins"][0], "ipam": reference_networks.host_local("10.9.0.0/16")}

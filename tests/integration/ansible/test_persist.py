@@ -13,7 +13,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task, thrice
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import RESULT, configuration, open_network
 from ansible_collections.cni.node.tests.integration.ansible.test_attachments_check import ATTACHMENTS
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import (
@@ -37,11 +38,11 @@ def clean(node: EngineNode) -> t.Iterator[EngineNode]:
         yield node
 
 
-def item(name: str = "red", **keys: t.Any) -> Json:
+def item(name: str = "red", **keys: t.Any) -> JsonObject:
     return {"network": "lab", "netns": name, **keys}
 
 
-def paths(*changes: tuple[pathlib.Path, str]) -> list[Json]:
+def paths(*changes: tuple[pathlib.Path, str]) -> list[JsonObject]:
     return [{"path": str(path), "action": action} for path, action in changes]
 
 
@@ -137,7 +138,7 @@ def test_the_roles_pass_persist_on_and_remove_all_boot_files(clean: EngineNode, 
     open_network(clean, "lab")
     (clean.conf_dir / "10-lab.conflist").unlink()
     project.write("inventory/hosts", "node ansible_connection=local\n")
-    variables: Json = {
+    variables: JsonObject = {
         "cni_node_concerns": ["networks", "attachments"],
         "cni_node_conflists": [{"config": {**configuration("lab"), "plugins": [{"type": "lab-lab"}]}}],
         "cni_node_attachments": [item(persist=True)],

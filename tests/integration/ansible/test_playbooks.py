@@ -16,7 +16,8 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project, TaskRun
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project, TaskRun
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import configuration
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
@@ -35,13 +36,13 @@ WHY_FAILED = "Explain the failure and which plugins the node has"
 BINARIES = ("bridge", "host-local", "loopback")
 
 
-def documented() -> Json:
+def documented() -> JsonObject:
     """Return the variables of node.yml without the release:
 
     the releases here are made of the distribution's plugins.
     """
     (block,) = re.findall(r"```yaml\n# node.yml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    variables: Json = yaml.safe_load(block)
+    variables: JsonObject = yaml.safe_load(block)
     return {name: value for name, value in variables.items() if name != "cni_node_plugins_version"}
 
 
@@ -54,7 +55,7 @@ def _own(played: PlaybookRun) -> list[TaskRun]:
     return [one for one in played.tasks if one.module.startswith("cni.node.") and one.status != "skipped"]
 
 
-def _plans(played: PlaybookRun, *modules: str) -> list[Json]:
+def _plans(played: PlaybookRun, *modules: str) -> list[JsonObject]:
     return [one.plan() for one in _own(played) if one.module in {f"cni.node.{name}" for name in modules}]
 
 
@@ -157,14 +158,14 @@ def test_check_mode_predicts_attachments_of_a_changed_network(node: EngineNode, 
     assert _plans(done, *CONCERNS) == _plans(predicted, *CONCERNS)
 
 
-def _mapped() -> list[Json]:
+def _mapped() -> list[JsonObject]:
     return [
         reference_networks.bridge(bridge="cni1", ipam=reference_networks.host_local("10.2.0.0/16"), ipMasq=True),
         reference_networks.PORTMAP,
     ]
 
 
-def _capabilities() -> Json:
+def _capabilities() -> JsonObject:
     return {"capability_args": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}
 
 
@@ -192,7 +193,7 @@ def _is_as_before(before: State, after: State) -> None:
 def test_every_variable_of_networks_and_attachments_works_also_as_text(node: EngineNode, project: Project) -> None:
     ScriptedPlugins(pathlib.Path("/opt/cni/mine")).write("lab-lab", ADD=ScriptedAnswer(result={}))
     item = {"network": "lab", "netns": "/run/netns/by-path", "container_id": "c1"}
-    variables: Json = {
+    variables: JsonObject = {
         "cni_node_hosts": "node",
         "cni_node_become": "false",
         "cni_node_concerns": "networks\nattachments\n",
@@ -236,7 +237,7 @@ def _archive(project: Project, version: str, *, bridge: bytes | None = None) -> 
     return str(path)
 
 
-def _release(project: Project, version: str, **keys: t.Any) -> Json:
+def _release(project: Project, version: str, **keys: t.Any) -> JsonObject:
     return {"cni_node_plugins_version": version, "cni_node_plugins_source": _archive(project, version, **keys)}
 
 
@@ -292,7 +293,7 @@ def test_a_failed_upgrade_reports_a_rollback_only_if_it_happened(
     node: EngineNode, project: Project, before: str, keep: int, has: str
 ) -> None:
     node.plugins.path.rmdir()
-    variables: Json = {"cni_node_concerns": "plugins\nnetworks", "cni_node_keep": keep}
+    variables: JsonObject = {"cni_node_concerns": "plugins\nnetworks", "cni_node_keep": keep}
     project.run(PROVISION, **variables, **_release(project, before)).succeeded()
     node.write({"cniVersion": "1.0.0", "name": "bad", "plugins": [{"type": "missing"}]})
     failed = project.run(UPGRADE, **variables, **_release(project, "1.0.1"))
@@ -304,7 +305,7 @@ def test_networks_excluded_from_verification_do_not_fail_an_upgrade_or_rollback(
     node: EngineNode, project: Project
 ) -> None:
     node.plugins.path.rmdir()
-    variables: Json = {"cni_node_concerns": "plugins", "cni_node_verify": "false"}
+    variables: JsonObject = {"cni_node_concerns": "plugins", "cni_node_verify": "false"}
     project.run(PROVISION, **variables, **_release(project, "1.0.1")).succeeded()
     node.write({"cniVersion": "1.0.0", "name": "bad", "plugins": [{"type": "missing"}]})
     upgraded = project.run(UPGRADE, **variables, **_release(project, "1.0.2")).succeeded()
@@ -316,7 +317,7 @@ def test_verify_lists_at_most_twenty_differences(node: EngineNode, project: Proj
     variables = {**documented(), **UNMANAGED}
     project.run(PROVISION, **variables).succeeded()
     red, blue = variables["cni_node_attachments"]
-    other: Json = {
+    other: JsonObject = {
         "cni_node_conflists": [{"config": {**variables["cni_node_conflists"][0]["config"], "cniVersion": "0.4.0"}}],
         "cni_node_concerns": "kernel\nnetworks\nattachments",
         "cni_node_packages": False,

@@ -12,8 +12,9 @@ import shutil
 import stat
 import subprocess
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR, SMALL, contents, installed
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.state import tree_lines
@@ -100,7 +101,12 @@ def test_a_running_plugin_can_be_replaced_and_continues(node: EngineNode, projec
 def test_drift_is_found_and_repaired_without_the_source(node: EngineNode, project: Project) -> None:
     names = ("bandwidth", *SMALL)
     archive = releases.release(project.path / "plugins.tgz", *names)
-    wanted: Json = {"source": str(archive), "remote_src": True, "checksum": releases.checksum(archive), "version": "1"}
+    wanted: JsonObject = {
+        "source": str(archive),
+        "remote_src": True,
+        "checksum": releases.checksum(archive),
+        "version": "1",
+    }
     project.play([task("install", PLUGINS, wanted)]).succeeded()
     archive.unlink()
     (BIN_DIR / "bandwidth").write_bytes(b"altered")

@@ -10,8 +10,9 @@ import subprocess
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
 TASK = "Manage the plugins"
@@ -26,7 +27,7 @@ def test_an_upgrade_to_plugins_of_another_version_is_refused(node: EngineNode, p
     source = str(releases.REFERENCE)
     if where == "archive":
         source = str(releases.release(project.path / "source.tgz", "bridge", "host-local"))
-    variables: Json = {
+    variables: JsonObject = {
         "cni_node_concerns": "plugins",
         "cni_node_verify": False,
         "cni_node_plugins_source": source,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
@@ -19,7 +20,7 @@ NEEDED = ("host-local", "ptp")
 
 
 @pytest.fixture
-def variables(node: EngineNode, project: Project) -> Json:
+def variables(node: EngineNode, project: Project) -> JsonObject:
     """Return the variables of a node with one network and one attachment and no other source of plugins."""
     node.plugins.path.rmdir()
     node.conf_dir.rmdir()
@@ -32,20 +33,20 @@ def variables(node: EngineNode, project: Project) -> Json:
     }
 
 
-def release(project: Project, name: str, *plugins: str) -> Json:
+def release(project: Project, name: str, *plugins: str) -> JsonObject:
     path = project.path / name
     return {"cni_node_plugins_source": str(path if path.exists() else releases.release(path, *plugins))}
 
 
 def test_needed_plugins_stay_until_their_last_user_is_removed(
-    node: EngineNode, project: Project, variables: Json
+    node: EngineNode, project: Project, variables: JsonObject
 ) -> None:
     narrower = {**variables, **release(project, "less.tgz", "tuning")}
     alone = {"cni_node_concerns": "plugins", "cni_node_conflists": [], "cni_node_attachments": []}
     project.run(PROVISION, **{**narrower, **alone}).succeeded()
     project.run(PROVISION, **variables).succeeded()
     before = releases.installed()
-    only: Json = {**variables, "cni_node_plugins_only": "tuning"}
+    only: JsonObject = {**variables, "cni_node_plugins_only": "tuning"}
     for given in (
         (PROVISION, "--check", only),
         (PROVISION, "-v", only),
@@ -64,14 +65,14 @@ def test_needed_plugins_stay_until_their_last_user_is_removed(
     assert removed.plan() == predicted.plan()
 
 
-def test_the_download_timeout_reaches_the_module(node: EngineNode, project: Project, variables: Json) -> None:
-    only: Json = {**variables, "cni_node_concerns": "plugins", "cni_node_download_timeout": "7"}
+def test_the_download_timeout_reaches_the_module(node: EngineNode, project: Project, variables: JsonObject) -> None:
+    only: JsonObject = {**variables, "cni_node_concerns": "plugins", "cni_node_download_timeout": "7"}
     done = project.run(PROVISION, "--check", "--tags", "plugins", **only).succeeded()[TASK]
     assert done.result["invocation"]["module_args"]["download_timeout"] == 7
 
 
 def test_networks_of_the_variables_protect_their_plugins_before_they_are_written(
-    node: EngineNode, project: Project, variables: Json
+    node: EngineNode, project: Project, variables: JsonObject
 ) -> None:
     only = {**variables, "cni_node_concerns": "plugins", "cni_node_verify": False}
     project.run(PROVISION, **only).succeeded()

@@ -9,8 +9,9 @@ from __future__ import annotations
 import gzip
 import pathlib
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, task
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, task
 from ansible_collections.cni.node.tests.integration.ansible.releases import BIN_DIR
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
@@ -25,7 +26,7 @@ def _crafted() -> dict[str, tuple[bytes, str]]:
     return {name: CRAFTED[name] for name in ("a chain of pax headers", "a broken sparse map", "a huge pax header")}
 
 
-def _bad(files: pathlib.Path) -> dict[str, tuple[Json, tuple[str, ...]]]:
+def _bad(files: pathlib.Path) -> dict[str, tuple[JsonObject, tuple[str, ...]]]:
     good = releases.release(files / "good.tgz", "static")
     whole = good.read_bytes()
     for name, content in {"page.tgz": PAGE, "json.tgz": JSON, "cut.tgz": whole[: len(whole) // 2]}.items():

@@ -12,8 +12,8 @@ import pathlib
 import re
 import signal
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import (
-    Json,
     PlaybookRun,
     Project,
     task,
@@ -31,7 +31,7 @@ __all__ = ("clean",)
 
 NAMES = ("red", "blue", "green")
 # One container per call.
-EACH: Json = {"workers": 1, "progress": 0.0001}
+EACH: JsonObject = {"workers": 1, "progress": 0.0001}
 
 
 def progress_lines(played: PlaybookRun) -> list[str]:
@@ -47,7 +47,7 @@ def calls(played: PlaybookRun) -> int:
 
 def test_a_long_batch_shows_progress_and_has_the_result_of_a_single_call(node: EngineNode, project: Project) -> None:
     open_network(node, "lab")
-    args: Json = {"capability_args": {"bandwidth": {}}}
+    args: JsonObject = {"capability_args": {"bandwidth": {}}}
     items = [
         {**item("red"), **args},
         item("blue"),

@@ -10,7 +10,8 @@ import json
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
@@ -18,11 +19,11 @@ PROVISION, REMOVE = "cni.node.provision", "cni.node.remove"
 COLLECT = "Remove leaks"
 # Tables in which the plugins have rules; the operator's rule in each makes iptables create them first.
 HOOKS = (("nat", "PREROUTING"), ("nat", "INPUT"), ("nat", "OUTPUT"), ("nat", "POSTROUTING"), ("filter", "FORWARD"))
-FIREWALL: Json = {**reference_networks.FIREWALL, "ingressPolicy": "same-bridge"}
-PORTS: Json = {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}
+FIREWALL: JsonObject = {**reference_networks.FIREWALL, "ingressPolicy": "same-bridge"}
+PORTS: JsonObject = {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}
 
 
-def variables(*plugins: Json, **keys: t.Any) -> Json:
+def variables(*plugins: JsonObject, **keys: t.Any) -> JsonObject:
     both = reference_networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=reference_networks.DEFAULT_ROUTES)
     given = plugins or (reference_networks.bridge(ipMasq=True, ipam=both), reference_networks.PORTMAP, FIREWALL)
     return {
@@ -50,7 +51,7 @@ def firewall(*command: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
-def links_and_rules() -> Json:
+def links_and_rules() -> JsonObject:
     shown = subprocess.run(["ip", "-j", "link"], check=True, capture_output=True, text=True).stdout
     return {
         "links": json.loads(shown),

@@ -11,7 +11,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import (
     PROVISION,
     REPORT,
@@ -33,7 +34,7 @@ def _read_report(played: PlaybookRun) -> list[list[str]]:
     return [[cell for cell in line.split("  ") if cell] for line in lines]
 
 
-def _variables(project: Project) -> Json:
+def _variables(project: Project) -> JsonObject:
     network = {**reference_networks.full("1.0.0"), "name": "mapped", "plugins": _mapped()}
     return {
         "cni_node_concerns": ["plugins", "networks", "attachments"],

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import pathlib
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.ansible.releases import contents
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 
@@ -17,7 +18,7 @@ TASK = "Manage the plugins"
 
 
 def play(project: Project, *options: str, **variables: object) -> PlaybookRun:
-    given: Json = {f"cni_plugins_{key}": value for key, value in variables.items()}
+    given: JsonObject = {f"cni_plugins_{key}": value for key, value in variables.items()}
     return project.play([], *options, roles=[{"role": "cni.node.cni_plugins", "vars": given}])
 
 

@@ -13,8 +13,9 @@ import urllib.parse
 import pytest
 import yaml
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import releases
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project, task
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project, task
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins_download import OTHER
 from ansible_collections.cni.node.tests.integration.ansible.test_survey import ROLES
@@ -46,7 +47,9 @@ def test_the_password_of_a_mirror_is_neither_shown_nor_stored(
     archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
     with releases.served(archive.parent, f"me:{PASSWORD}") as server:
         url, options = f"{server.url}/plugins.tgz", {"url_username": "me", "url_password": "{{ secret }}"}
-        given: Json = {"source": url.replace("//", BY_VARIABLE)} if way == "in the URL" else {"source": url, **options}
+        given: JsonObject = (
+            {"source": url.replace("//", BY_VARIABLE)} if way == "in the URL" else {"source": url, **options}
+        )
         wanted = {**given, "checksum": releases.checksum(archive), "version": "1"}
         failing = {
             "digest": {**wanted, "checksum": OTHER},
@@ -124,7 +127,7 @@ def test_every_task_with_a_possible_secret_has_its_roles_no_log(role: str) -> No
 def test_no_log_hides_every_value_of_a_variable(node: EngineNode, project: Project, is_hidden: str) -> None:
     network = reference_networks.network({**reference_networks.PTP, "args": {"cni": {"token": PASSWORD}}})
     item = {"network": "net", "netns": "blue", "args": {"TOKEN": PASSWORD}}
-    variables: Json = {
+    variables: JsonObject = {
         "cni_node_conflists": [{"config": network}],
         "cni_node_attachments": [item],
         "cni_node_concerns": ["kernel", "networks", "attachments"],

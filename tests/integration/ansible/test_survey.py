@@ -11,8 +11,9 @@ import typing as t
 import pytest
 import yaml
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import known_variables
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project
 from ansible_collections.cni.node.tests.integration.ansible.test_playbooks import PAGE, UNMANAGED
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
@@ -50,7 +51,7 @@ def test_empty_answers_select_the_defaults_of_a_role(node: EngineNode, project: 
 def test_empty_answers_select_the_defaults_of_a_playbook(node: EngineNode, project: Project, playbook: str) -> None:
     node.write(reference_networks.network(reference_networks.PTP, name="here"))
     every = dict.fromkeys(of_role("cni_node"), "")
-    answers: list[Json] = [UNMANAGED, {**every, **UNMANAGED}]
+    answers: list[JsonObject] = [UNMANAGED, {**every, **UNMANAGED}]
     usual, empty = (project.run(f"cni.node.{playbook}", "--check", **given) for given in answers)
     assert read_module_arguments(empty) == read_module_arguments(usual)
     assert empty.status == usual.status
@@ -76,7 +77,7 @@ def test_numbers_and_flags_may_be_text(node: EngineNode, project: Project) -> No
         ("cni_attachments", {"cni_attachments_check": "sometimes"}, "value of cni_attachments_check must be one of"),
     ],
 )
-def test_an_invalid_answer_is_refused(project: Project, role: str, answers: Json, message: str) -> None:
+def test_an_invalid_answer_is_refused(project: Project, role: str, answers: JsonObject, message: str) -> None:
     played = run_role(project, role, **answers)
     assert played.status != 0
     assert message in played.output.replace("\n", " ")

@@ -16,7 +16,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, PlaybookRun, Project, task
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project, task
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import open_network
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
@@ -107,7 +108,7 @@ NAMES = {
 def test_file_names_of_the_node_are_shown_on_one_line(node: EngineNode, project: Project, content: bytes) -> None:
     for name in NAMES:
         pathlib.Path(os.fsdecode(os.fsencode(node.conf_dir) + b"/" + name)).write_bytes(content)
-    conflist: Json = {"config": reference_networks.network(reference_networks.bridge(bridge="br1"), name="net")}
+    conflist: JsonObject = {"config": reference_networks.network(reference_networks.bridge(bridge="br1"), name="net")}
     with namespace("blue"):
         played = safe(
             project.play(

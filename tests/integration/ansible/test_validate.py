@@ -11,16 +11,17 @@ import pathlib
 import re
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, LEVELS
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 
 VALIDATE = "cni.node.validate"
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "validation.md"
-GOOD: Json = {"cniVersion": "1.0.0", "name": "good", "plugins": [{"type": "loopback"}]}
-ODD: Json = {**GOOD, "name": "odd", "plugins": [{"type": "loopback", "colour": "red"}]}
-TYPO: Json = {**GOOD, "name": "typo", "plugins": [{"type": "bridge", "isGatway": True}]}
+GOOD: JsonObject = {"cniVersion": "1.0.0", "name": "good", "plugins": [{"type": "loopback"}]}
+ODD: JsonObject = {**GOOD, "name": "odd", "plugins": [{"type": "loopback", "colour": "red"}]}
+TYPO: JsonObject = {**GOOD, "name": "typo", "plugins": [{"type": "bridge", "isGatway": True}]}
 
 
-def write_conflists(project: Project, *networks: Json) -> list[str]:
+def write_conflists(project: Project, *networks: JsonObject) -> list[str]:
     return [
         str(project.write(f"net.d/{network['name']}.conflist", json.dumps(network, indent=2))) for network in networks
     ]
@@ -69,7 +70,7 @@ def test_variables_and_templates_are_validated_as_the_module_does(project: Proje
 
 
 def test_attachments_are_validated_with_their_networks_in_files_and_in_variables(project: Project) -> None:
-    given: Json = {
+    given: JsonObject = {
         "cni_node_attachments": [{"network": "good", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}],
         "cni_node_validate_levels": ["specification", "node"],
     }
@@ -82,7 +83,7 @@ def test_attachments_are_validated_with_their_networks_in_files_and_in_variables
         assert "attachments[0]: /capability_args/mac: " in played.output
 
 
-def _inventory(project: Project, **hosts: Json) -> None:
+def _inventory(project: Project, **hosts: JsonObject) -> None:
     """Write an inventory of unreachable nodes, each with its own variables."""
     unreachable = {
         "ansible_connection": "ssh",
@@ -97,7 +98,7 @@ def _inventory(project: Project, **hosts: Json) -> None:
 def test_variables_of_each_host_are_validated_and_equal_findings_shown_once(project: Project) -> None:
     subnet = {"config": {**GOOD, "name": "net", "plugins": [{"type": "bridge", "ipam": "{{ own_ipam }}"}]}}
     right, wrong = ({"type": "host-local", "subnet": subnet} for subnet in ("10.1.0.0/24", "10.1.0.1/24"))
-    hosts: dict[str, Json] = {
+    hosts: dict[str, JsonObject] = {
         "a": {"cni_node_conflists": [{"config": TYPO}, subnet], "own_ipam": right},
         "b": {"cni_node_conflists": [{"config": TYPO}, subnet], "own_ipam": wrong},
         "c": {"cni_node_conflists": "[]"},
@@ -118,7 +119,7 @@ def test_variables_of_each_host_are_validated_and_equal_findings_shown_once(proj
 
 
 def test_a_misspelled_variable_of_one_host_is_found(project: Project) -> None:
-    hosts: dict[str, Json] = {
+    hosts: dict[str, JsonObject] = {
         "a": {"cni_node_conflists": [{"config": GOOD}]},
         "b": {"cni_node_conflist": [{"config": GOOD}]},
     }

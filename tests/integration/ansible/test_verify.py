@@ -11,7 +11,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Json, Project, TaskRun, task, thrice
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import open_network
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
@@ -28,7 +29,7 @@ def require_nothing_left(done: TaskRun) -> TaskRun:
     return done
 
 
-def by_network(done: TaskRun) -> dict[str, Json]:
+def by_network(done: TaskRun) -> dict[str, JsonObject]:
     return {one["network"]: one for one in done.result["networks"]}
 
 
@@ -36,7 +37,7 @@ def verify(project: Project, **arguments: t.Any) -> TaskRun:
     return project.play([task("verify", VERIFY, arguments)])["verify"]
 
 
-def dual_stack(**keys: t.Any) -> Json:
+def dual_stack(**keys: t.Any) -> JsonObject:
     ranges = reference_networks.host_local("10.1.0.0/16", "fd00:1::/64")
     return reference_networks.network(reference_networks.bridge(ipam=ranges, **keys), name="dual")
 
@@ -110,7 +111,7 @@ def test_a_silent_gateway_fails_unless_pinging_is_disabled(node: EngineNode, pro
 
 def test_a_gateway_behind_sbr_is_pinged_from_the_routed_address(node: EngineNode, project: Project) -> None:
     ranges = reference_networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=reference_networks.DEFAULT_ROUTES)
-    plugins: list[Json] = [reference_networks.bridge(ipam=ranges), {"type": "sbr"}]
+    plugins: list[JsonObject] = [reference_networks.bridge(ipam=ranges), {"type": "sbr"}]
     node.write(reference_networks.network(*plugins, name="source"))
     done = require_nothing_left(verify(project).ok())
     gateways = [{"address": gateway, "answered": True} for gateway in ("10.1.0.1", "fd00:1::1")]
@@ -151,7 +152,7 @@ def test_an_attachment_of_a_killed_run_is_not_reused(
 ) -> None:
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "stall"}))
     with node.plugins.gate() as gate:
-        answers: Json = {command: ScriptedAnswer(hold=gate)}
+        answers: JsonObject = {command: ScriptedAnswer(hold=gate)}
         node.plugins.write("stall", **answers)
         running = node.start("verify")
         node.plugins.wait_for_held(1)

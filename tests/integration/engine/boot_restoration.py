@@ -17,8 +17,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 UNIT = pathlib.Path("/etc/systemd/system/cni-node-restore.service")
@@ -44,7 +45,7 @@ def without_boot_files(node: EngineNode) -> t.Iterator[EngineNode]:
             path.unlink(missing_ok=True)
 
 
-def item(name: str = "blue", network: str = "net", **keys: t.Any) -> Json:
+def item(name: str = "blue", network: str = "net", **keys: t.Any) -> JsonObject:
     return {"network": network, "netns": name, "persist": True, **keys}
 
 

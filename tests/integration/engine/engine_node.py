@@ -14,6 +14,7 @@ import subprocess
 import sys
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
@@ -32,8 +33,6 @@ from ansible_collections.cni.node.tests.support.namespaces import Namespace, ip
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
 from ansible_collections.cni.node.tests.support.until import until
 
-Json = dict[str, t.Any]
-
 MODULES = "ansible_collections.cni.node.plugins.modules"
 PLUGIN_DIRS = ("/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni")
 
@@ -42,15 +41,15 @@ class ModuleRun(t.NamedTuple):
     """The exit status and the result of a module that printed JSON and nothing else."""
 
     status: int
-    result: Json
+    result: JsonObject
 
     @property
     def msg(self) -> str:
         return t.cast(str, self.result["msg"])
 
     @property
-    def entries(self) -> list[Json]:
-        return t.cast("list[Json]", self.result["attachments"])
+    def entries(self) -> list[JsonObject]:
+        return t.cast("list[JsonObject]", self.result["attachments"])
 
     def succeeded(self) -> ModuleRun:
         assert self.status == 0, self.msg
@@ -83,7 +82,7 @@ class EngineNode:
             process.kill()
             process.communicate()
 
-    def write(self, configuration: Json, filename: str = "") -> pathlib.Path:
+    def write(self, configuration: JsonObject, filename: str = "") -> pathlib.Path:
         """Write a network's file; a configuration without `plugins` is a single plugin's."""
         ending = "conflist" if "plugins" in configuration else "conf"
         path = self.conf_dir / (filename or f"10-{configuration['name']}.{ending}")
@@ -112,21 +111,21 @@ class EngineNode:
         """Run a module to its end as Ansible does."""
         return wait_for_result(self.start(module, **arguments))
 
-    def attach(self, *items: Json, **options: t.Any) -> list[Json]:
+    def attach(self, *items: JsonObject, **options: t.Any) -> list[JsonObject]:
         """Return the entries of a run of `attachments` without failures."""
         return self.run("attachments", attachments=list(items), **options).succeeded().entries
 
-    def detach(self, *items: Json, **options: t.Any) -> list[Json]:
+    def detach(self, *items: JsonObject, **options: t.Any) -> list[JsonObject]:
         return self.attach(*({**item, "state": "absent"} for item in items), **options)
 
-    def refusal(self, item: Json, *fragments: str, **options: t.Any) -> Json:
+    def refusal(self, item: JsonObject, *fragments: str, **options: t.Any) -> JsonObject:
         """Return the error of a refused attachment, after which the node is unchanged."""
         (error,) = self.refusals([item], **options)
         for fragment in fragments:
             assert fragment in error["text"], f"{fragment!r} is not in: {error['text']}"
         return error
 
-    def refusals(self, items: t.Sequence[Json], **options: t.Any) -> list[Json]:
+    def refusals(self, items: t.Sequence[JsonObject], **options: t.Any) -> list[JsonObject]:
         """Return the errors of several refused attachments; `text` is the part that an operator reads."""
         before = self.state()
         done = self.run("attachments", attachments=list(items), **options)
@@ -140,7 +139,7 @@ class EngineNode:
         assert all(error["text"] in msg for error in errors)
         return errors
 
-    def come_and_go(self, *items: Json) -> state.State:
+    def come_and_go(self, *items: JsonObject) -> state.State:
         """Add and delete the attachments; return the state, which later attachments must leave again.
 
         A bridge, empty chains of iptables and the kernel's settings stay by design.
@@ -156,7 +155,7 @@ class EngineNode:
         own = self.cache_dir / "cni.node"
         return state.node_state(str(self.cache_dir), [self.conf_dir, own, "/run/cni"]).without(r" drwx|^locks/")
 
-    def record_of(self, item: Json) -> pathlib.Path:
+    def record_of(self, item: JsonObject) -> pathlib.Path:
         return self.cache_dir / "results" / "-".join((item["network"], item["container_id"], item["ifname"]))
 
     def intents(self) -> list[pathlib.Path]:
@@ -175,34 +174,34 @@ class Engine:
         self._conf_dir = str(node.conf_dir)
         self.runtime = Runtime(ProcessExecutor(PLUGIN_DIRS, 60), str(node.cache_dir), 60)
 
-    def ensure(self, item: Json, *, present: bool = True, **policy: t.Any) -> AttachmentResult:
+    def ensure(self, item: JsonObject, *, present: bool = True, **policy: t.Any) -> AttachmentResult:
         """Do for one item what the module does."""
         reconciler = Reconciler(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
         (outcome,) = reconcile_all(reconciler, [DesiredAttachment(Attachment(**item), present)], 1)
         return outcome
 
-    def ensure_all(self, items: t.Sequence[Json], *, workers: int = 1, **policy: t.Any) -> list[AttachmentResult]:
+    def ensure_all(self, items: t.Sequence[JsonObject], *, workers: int = 1, **policy: t.Any) -> list[AttachmentResult]:
         """Do for several items what the module does."""
         reconciler = Reconciler(self.runtime, conf_dir.load(self._conf_dir), Policy(**policy))
         return reconcile_all(reconciler, [DesiredAttachment(Attachment(**item)) for item in items], workers)
 
-    def add(self, item: Json) -> Json:
+    def add(self, item: JsonObject) -> JsonObject:
         network = conf_dir.load(self._conf_dir).get(item["network"])
         return dict(self.runtime.add(network, Attachment(**item)).keys)
 
-    def record(self, item: Json) -> Record:
+    def record(self, item: JsonObject) -> Record:
         """Return the record with the item's namespace, which libcni before 1.2.0 does not keep."""
         record = self.runtime.records.read(Attachment(**item).key)
         assert record is not None
         assert record.attachment.netns in ("", item["netns"])
         return dataclasses.replace(record, attachment=record.attachment.with_netns(item["netns"]))
 
-    def result(self, item: Json) -> Json:
+    def result(self, item: JsonObject) -> JsonObject:
         result = self.record(item).result
         assert result is not None
         return dict(result.keys)
 
-    def delete(self, item: Json) -> None:
+    def delete(self, item: JsonObject) -> None:
         self.runtime.delete(self.record(item))
 
 
@@ -212,13 +211,13 @@ def require_success(outcome: AttachmentResult) -> tuple[str, bool, str]:
     return outcome.action, outcome.changed, outcome.reason
 
 
-def attachment(network: str, namespace: Namespace, **keys: t.Any) -> Json:
+def attachment(network: str, namespace: Namespace, **keys: t.Any) -> JsonObject:
     """Return an item for the modules, the engine and libcni."""
     item = {"network": network, "container_id": namespace.name, "ifname": "eth0", "netns": str(namespace.path)}
     return {**item, "args": {}, "capability_args": {}, **keys}
 
 
-def _text(error: Json) -> str:
+def _text(error: JsonObject) -> str:
     return "; ".join(filter(None, (error["msg"], error["details"])))
 
 

@@ -17,7 +17,8 @@ import sys
 import traceback
 import typing as t
 
-from ansible_collections.cni.node.tests.integration.engine.engine_node import MODULES, Json, ModuleRun
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.integration.engine.engine_node import MODULES, ModuleRun
 from ansible_collections.cni.node.tests.integration.engine.faults import Fault, Injection
 
 PRELOADED = ("attachments", "gc", "netns", "verify")
@@ -57,7 +58,7 @@ class Forks:
     def __exit__(self, *dummy: object) -> None:
         self._server.communicate(timeout=60)
 
-    def run(self, module: str, arguments: Json, fault: Fault | None = None, *, heard: bool = True) -> Run:
+    def run(self, module: str, arguments: JsonObject, fault: Fault | None = None, *, heard: bool = True) -> Run:
         """Run a module; a lost connection discards its output."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
@@ -80,7 +81,7 @@ def _serve() -> None:
         sys.stdout.flush()
 
 
-def _forked(wanted: Json) -> list[t.Any]:
+def _forked(wanted: JsonObject) -> list[t.Any]:
     streams = {name: os.memfd_create(name) for name in ("stdin", "stdout", "stderr", "hit")}
     with open(streams["stdin"], "w", encoding="utf-8", closefd=False) as stdin:
         json.dump(wanted["arguments"], stdin)
@@ -99,7 +100,7 @@ def _text(descriptor: int) -> str:
         return stream.read()
 
 
-def _child(wanted: Json, streams: dict[str, int]) -> t.NoReturn:
+def _child(wanted: JsonObject, streams: dict[str, int]) -> t.NoReturn:
     status: t.Any = 1
     try:
         os.setsid()

@@ -10,11 +10,11 @@ import copy
 import subprocess
 import typing as t
 
-Json = dict[str, t.Any]
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 
 MAC = "02:00:00:00:01:01"
 HOST_PORT, CONTAINER_PORT = 8080, 80
-CAPABILITY_ARGS: Json = {
+CAPABILITY_ARGS: JsonObject = {
     "mac": MAC,
     "portMappings": [{"hostPort": HOST_PORT, "containerPort": CONTAINER_PORT, "protocol": "tcp"}],
 }
@@ -22,52 +22,52 @@ UPLINK = "up0"
 WORLD = "10.4.255.2"
 
 
-def host_local(*subnets: str, **keys: t.Any) -> Json:
+def host_local(*subnets: str, **keys: t.Any) -> JsonObject:
     return {"type": "host-local", "ranges": [[{"subnet": subnet}] for subnet in subnets], **keys}
 
 
-def bridge(**keys: t.Any) -> Json:
+def bridge(**keys: t.Any) -> JsonObject:
     ipam = host_local("10.1.0.0/16", routes=[{"dst": "0.0.0.0/0"}])
     return {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipam": ipam, **keys}
 
 
-TUNING: Json = {"type": "tuning", "capabilities": {"mac": True}, "sysctl": {"net.core.somaxconn": "500"}}
-PORTMAP: Json = {"type": "portmap", "capabilities": {"portMappings": True}}
+TUNING: JsonObject = {"type": "tuning", "capabilities": {"mac": True}, "sysctl": {"net.core.somaxconn": "500"}}
+PORTMAP: JsonObject = {"type": "portmap", "capabilities": {"portMappings": True}}
 DEFAULT_ROUTES = [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]
-PTP: Json = {
+PTP: JsonObject = {
     "type": "ptp",
     "ipMasq": True,
     "ipam": host_local("10.3.0.0/16", "fd00:3::/64", routes=DEFAULT_ROUTES),
 }
-MACVLAN: Json = {"type": "macvlan", "master": UPLINK, "ipam": host_local("10.4.0.0/16")}
-HOST_DEVICE: Json = {
+MACVLAN: JsonObject = {"type": "macvlan", "master": UPLINK, "ipam": host_local("10.4.0.0/16")}
+HOST_DEVICE: JsonObject = {
     "type": "host-device",
     "device": UPLINK,
     "ipam": {"type": "static", "addresses": [{"address": "10.4.1.1/16"}]},
 }
-LOOPBACK: Json = {"type": "loopback"}
-FIREWALL: Json = {"type": "firewall", "backend": "iptables"}
-BANDWIDTH: Json = {
+LOOPBACK: JsonObject = {"type": "loopback"}
+FIREWALL: JsonObject = {"type": "firewall", "backend": "iptables"}
+BANDWIDTH: JsonObject = {
     "type": "bandwidth",
     **{f"{way}{what}": 8_000_000 for way in ("ingress", "egress") for what in ("Rate", "Burst")},
 }
 
 
-def network(*plugins: Json, version: str = "1.0.0", name: str = "net") -> Json:
+def network(*plugins: JsonObject, version: str = "1.0.0", name: str = "net") -> JsonObject:
     return {"cniVersion": version, "name": name, "plugins": copy.deepcopy(list(plugins))}
 
 
-def single(plugin: Json, version: str, name: str = "net") -> Json:
+def single(plugin: JsonObject, version: str, name: str = "net") -> JsonObject:
     """Return the configuration of a single plugin, as before 1.0.0."""
     return {"cniVersion": version, "name": name, **copy.deepcopy(plugin)}
 
 
-def full(version: str = "1.0.0") -> Json:
+def full(version: str = "1.0.0") -> JsonObject:
     """Return the specification's own example."""
     return network(bridge(), TUNING, PORTMAP, version=version)
 
 
-def missing_kind(plugins: t.Sequence[Json]) -> str:
+def missing_kind(plugins: t.Sequence[JsonObject]) -> str:
     """Return the kind of link that the plugins need and this kernel lacks, or an empty string."""
     for kind in {"ipvlan", "macvlan"} & {plugin["type"] for plugin in plugins}:
         made = subprocess.run(["ip", "link", "add", "link", UPLINK, "name", "probe", "type", kind], check=False)

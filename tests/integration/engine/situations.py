@@ -16,12 +16,12 @@ import subprocess
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import LINK, PROGRAM, UNIT
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
     EngineNode,
-    Json,
     ModuleRun,
     attachment,
     remove,
@@ -61,7 +61,7 @@ class Situation:
         self.engine.ensure(self.item, present=False)
 
     @property
-    def arguments(self) -> Json:
+    def arguments(self) -> JsonObject:
         return {"attachments": [self.item]}
 
     def begun(self) -> str:
@@ -92,7 +92,7 @@ class Delete(SituationWithAttachment):
     """An attachment is no longer wanted."""
 
     @property
-    def arguments(self) -> Json:
+    def arguments(self) -> JsonObject:
         return {"attachments": [{**self.item, "state": "absent"}]}
 
 
@@ -108,7 +108,7 @@ class Purge(SituationWithAttachment):
     """A run purges and requests no attachments."""
 
     @property
-    def arguments(self) -> Json:
+    def arguments(self) -> JsonObject:
         return {"attachments": [], "purge": True}
 
 
@@ -126,7 +126,7 @@ class Collect(Situation):
 
     module = "gc"
     subnet = "10.1.0.0/29"
-    arguments: t.ClassVar[Json] = {"min_age": 0}
+    arguments: t.ClassVar[JsonObject] = {"min_age": 0}
 
     def prepare(self) -> None:
         shutil.rmtree("/var/lib/cni/networks", ignore_errors=True)  # host-local starts with its first address again
@@ -153,7 +153,7 @@ class Last(Situation):
         self.node.detach(self.item)
 
     @property
-    def arguments(self) -> Json:
+    def arguments(self) -> JsonObject:
         return {"attachments": [{**self.item, "persist": True}], "check": "never"}
 
 
@@ -168,7 +168,7 @@ class Try(Situation):
     """A network is verified in a throw-away namespace."""
 
     module = "verify"
-    arguments: t.ClassVar[Json] = {"gateway_timeout": 0}
+    arguments: t.ClassVar[JsonObject] = {"gateway_timeout": 0}
 
     def begun(self) -> str:
         """Return the time of the interrupted run."""

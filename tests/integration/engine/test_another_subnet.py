@@ -11,14 +11,15 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, ModuleRun, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, ModuleRun, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 
-def _network(subnet: str, **keys: t.Any) -> Json:
+def _network(subnet: str, **keys: t.Any) -> JsonObject:
     return reference_networks.network(reference_networks.bridge(ipam=reference_networks.host_local(subnet), **keys))
 
 
@@ -43,7 +44,7 @@ def _codes(done: ModuleRun) -> dict[str, str]:
     return {one["code"]: one["severity"] for one in done.result["findings"] if one["code"].startswith("bridge-")}
 
 
-def _write(node: EngineNode, configuration: Json, *, check: bool = False) -> ModuleRun:
+def _write(node: EngineNode, configuration: JsonObject, *, check: bool = False) -> ModuleRun:
     return node.run("conflists", conflists=[{"config": configuration}], _ansible_check_mode=check)
 
 
@@ -69,7 +70,7 @@ def test_check_mode_names_the_attachments_that_a_changed_network_cuts_off(node: 
         changed = _network("10.9.0.0/16", forceAddress=True)
         planned = _write(node, changed, check=True).succeeded()
         assert _codes(planned) == {"bridge-address-replaced": "warning"}
-        arguments: Json = {"attachments": items, "planned_conflists": planned.result["conflists"]}
+        arguments: JsonObject = {"attachments": items, "planned_conflists": planned.result["conflists"]}
         predicted = node.run("attachments", **arguments, _ansible_check_mode=True).succeeded()
         said = "\n".join(map(str, predicted.result["warnings"]))
         assert (

@@ -12,8 +12,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -194,7 +195,7 @@ def test_a_dangling_link_is_named(node: EngineNode, blue: Namespace) -> None:
         ({"name": "other"}, "the name is 'other', but the configuration defines 'net'"),
     ],
 )
-def test_conflists_refuses_a_filename_that_no_runtime_reads(node: EngineNode, item: Json, fragment: str) -> None:
+def test_conflists_refuses_a_filename_that_no_runtime_reads(node: EngineNode, item: JsonObject, fragment: str) -> None:
     before = node.state()
     node.run("conflists", conflists=[{"config": GOOD, **item}]).require_failure("conflists[0]", fragment)
     assert before.difference(node.state()) == ""

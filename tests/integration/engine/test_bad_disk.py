@@ -12,8 +12,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import tmpfs
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
@@ -46,7 +47,7 @@ every_disk = pytest.mark.parametrize(("disk", "problem"), DISKS.values(), ids=DI
 
 
 @pytest.fixture
-def item(node: EngineNode, blue: Namespace) -> Json:
+def item(node: EngineNode, blue: Namespace) -> JsonObject:
     node.write(reference_networks.full())
     made = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
     node.come_and_go(made)
@@ -54,7 +55,9 @@ def item(node: EngineNode, blue: Namespace) -> Json:
 
 
 @every_disk
-def test_no_plugin_runs_if_the_intent_cannot_be_written(node: EngineNode, item: Json, disk: Disk, problem: str) -> None:
+def test_no_plugin_runs_if_the_intent_cannot_be_written(
+    node: EngineNode, item: JsonObject, disk: Disk, problem: str
+) -> None:
     cache_dir = pathlib.Path("/run/cache")
     cache_dir.mkdir()
     with disk(cache_dir):
@@ -66,7 +69,7 @@ def test_no_plugin_runs_if_the_intent_cannot_be_written(node: EngineNode, item: 
 
 @every_disk
 def test_an_attachment_that_cannot_be_recorded_is_undone(
-    node: EngineNode, item: Json, disk: Disk, problem: str
+    node: EngineNode, item: JsonObject, disk: Disk, problem: str
 ) -> None:
     with disk(node.record_of(item).parent):
         error = node.refusal(item, f"cannot write {node.record_of(item)}: {problem}", UNDONE)
@@ -75,7 +78,9 @@ def test_an_attachment_that_cannot_be_recorded_is_undone(
 
 
 @every_disk
-def test_a_delete_either_completes_or_changes_nothing(node: EngineNode, item: Json, disk: Disk, problem: str) -> None:
+def test_a_delete_either_completes_or_changes_nothing(
+    node: EngineNode, item: JsonObject, disk: Disk, problem: str
+) -> None:
     """Refuse to begin if the intent cannot be written."""
     before = node.state()
     node.attach(item)
@@ -88,7 +93,7 @@ def test_a_delete_either_completes_or_changes_nothing(node: EngineNode, item: Js
 
 
 @every_disk
-def test_an_attachment_is_checked_on_any_disk(node: EngineNode, item: Json, disk: Disk, problem: str) -> None:
+def test_an_attachment_is_checked_on_any_disk(node: EngineNode, item: JsonObject, disk: Disk, problem: str) -> None:
     """Check on a read-only disk: CHECK writes only a missing lock file."""
     node.attach(item)
     with disk(node.cache_dir / "cni.node" / "intents"):

@@ -12,8 +12,9 @@ import subprocess
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import mounted
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.until import until
@@ -26,7 +27,7 @@ IFNAME_RULE = "expected: 1 to 15 bytes, neither '.' nor '..', without '/', ':', 
 
 
 @pytest.fixture
-def item(node: EngineNode, blue: Namespace) -> Json:
+def item(node: EngineNode, blue: Namespace) -> JsonObject:
     node.write(reference_networks.network(reference_networks.bridge()))
     return attachment("net", blue)
 
@@ -36,39 +37,39 @@ ODD_IFNAMES = ["", ".", "..", "a/b", "a:b", "a b", "a\tb", "sixteen-letters-", "
 either_state = pytest.mark.parametrize("state", ["present", "absent"])
 
 
-def check(errors: list[Json], code: int, expected: list[str], rule: str) -> None:
+def check(errors: list[JsonObject], code: int, expected: list[str], rule: str) -> None:
     """Compare each error's beginning, and its end with the violated rule."""
     assert [error["code"] for error in errors] == [code] * len(expected)
     assert [error["text"] for error in errors] == [f"{text}; {rule}" for text in expected]
 
 
 @either_state
-def test_an_invalid_network_name_is_refused(node: EngineNode, item: Json, state: str) -> None:
+def test_an_invalid_network_name_is_refused(node: EngineNode, item: JsonObject, state: str) -> None:
     named = [{**item, "network": name, "ifname": f"eth{number}"} for number, name in enumerate(ODD_NAMES)]
     errors = node.refusals([{**one, "state": state} for one in named])
     check(errors, INVALID_CONFIG, [f"network: {name!r} is not a network name" for name in ODD_NAMES], NAME_RULE)
 
 
 @either_state
-def test_an_invalid_container_id_is_refused(node: EngineNode, item: Json, state: str) -> None:
+def test_an_invalid_container_id_is_refused(node: EngineNode, item: JsonObject, state: str) -> None:
     errors = node.refusals([{**item, "container_id": name, "state": state} for name in ODD_NAMES])
     texts = [f"CNI_CONTAINERID: {name!r} is not a container id" for name in ODD_NAMES]
     check(errors, INVALID_ENVIRONMENT, texts, NAME_RULE)
 
 
 @either_state
-def test_an_invalid_interface_name_is_refused(node: EngineNode, item: Json, state: str) -> None:
+def test_an_invalid_interface_name_is_refused(node: EngineNode, item: JsonObject, state: str) -> None:
     errors = node.refusals([{**item, "ifname": name, "state": state} for name in ODD_IFNAMES])
     texts = [f"CNI_IFNAME: {name!r} is not an interface name" for name in ODD_IFNAMES]
     check(errors, INVALID_ENVIRONMENT, texts, IFNAME_RULE)
 
 
-def test_names_too_long_for_one_file_name_are_refused(node: EngineNode, item: Json) -> None:
+def test_names_too_long_for_one_file_name_are_refused(node: EngineNode, item: JsonObject) -> None:
     error = node.refusal({**item, "container_id": "c" * 250}, "are too long together", "expected: ")
     assert error["code"] == INVALID_ENVIRONMENT
 
 
-def test_ambiguous_arguments_are_refused(node: EngineNode, item: Json) -> None:
+def test_ambiguous_arguments_are_refused(node: EngineNode, item: JsonObject) -> None:
     odd = [{"A": "x;B=y"}, {"A;B": "x"}, {"A": "x=y"}, {"": "x"}, {"A": "x\x00y"}]
     errors = node.refusals([{**item, "ifname": f"eth{number}", "args": args} for number, args in enumerate(odd)])
     wrong = ["the value of 'A' is not valid", "'A;B' is not a valid key", "the value of 'A' is not valid"]
@@ -76,14 +77,14 @@ def test_ambiguous_arguments_are_refused(node: EngineNode, item: Json) -> None:
     check(errors, INVALID_ENVIRONMENT, texts, "expected: strings without ';' and '=', the key not empty")
 
 
-def test_one_attachment_given_twice_is_refused_before_anything_is_done(node: EngineNode, item: Json) -> None:
+def test_one_attachment_given_twice_is_refused_before_anything_is_done(node: EngineNode, item: JsonObject) -> None:
     before = node.state()
     done = node.run("attachments", attachments=[item, {**item, "args": {"A": "1"}}])
     done.require_failure("attachments[0]: the attachment of blue (eth0) to network net is given twice")
     assert before.difference(node.state()) == ""
 
 
-def test_one_bad_item_does_not_stop_the_others(node: EngineNode, item: Json) -> None:
+def test_one_bad_item_does_not_stop_the_others(node: EngineNode, item: JsonObject) -> None:
     done = node.run("attachments", attachments=[{**item, "ifname": "a/b"}, item])
     done.require_failure("CNI_IFNAME: 'a/b' is not an interface name")
     assert [entry["action"] for entry in done.entries] == ["failed", "added"]
@@ -111,7 +112,7 @@ NOT_A_CONTAINERS = {
 }
 
 
-def test_a_path_that_is_no_containers_namespace_is_refused(node: EngineNode, item: Json) -> None:
+def test_a_path_that_is_no_containers_namespace_is_refused(node: EngineNode, item: JsonObject) -> None:
     named = pathlib.Path("/run/netns")
     named.joinpath("link").symlink_to("/nonexistent")
     named.joinpath("file").touch()
@@ -123,7 +124,7 @@ def test_a_path_that_is_no_containers_namespace_is_refused(node: EngineNode, ite
         assert (error["code"], error["text"]) == (INVALID_ENVIRONMENT, f"CNI_NETNS: {path} {problem}; {advice}")
 
 
-def test_the_nodes_own_namespace_is_refused_under_any_name(node: EngineNode, item: Json) -> None:
+def test_the_nodes_own_namespace_is_refused_under_any_name(node: EngineNode, item: JsonObject) -> None:
     path = pathlib.Path("/run/netns/own")
     path.touch()
     with mounted("--bind", "/proc/self/ns/net", str(path)):
@@ -134,7 +135,7 @@ ODD_NAMESPACES = ["", ".", "..", "../netns/blue", "a/b", "a b", "-x", "a\nb"]
 
 
 @either_state
-def test_an_invalid_namespace_name_is_refused(node: EngineNode, item: Json, state: str) -> None:
+def test_an_invalid_namespace_name_is_refused(node: EngineNode, item: JsonObject, state: str) -> None:
     items = [{**item, "state": state, "netns": name, "ifname": f"eth{n}"} for n, name in enumerate(ODD_NAMESPACES)]
     errors = node.refusals(items)
     for error, name in zip(errors, ODD_NAMESPACES):
@@ -151,7 +152,7 @@ def test_no_namespace_is_created_under_an_invalid_name(node: EngineNode, name: s
     assert before.difference(node.state()) == ""
 
 
-def test_a_namespace_may_be_given_by_name_path_or_pid(node: EngineNode, item: Json, blue: Namespace) -> None:
+def test_a_namespace_may_be_given_by_name_path_or_pid(node: EngineNode, item: JsonObject, blue: Namespace) -> None:
     """Use all three for one namespace; the recorded path stays that of the first ADD."""
     with subprocess.Popen(blue.argv("sleep", "60")) as process:
         try:
@@ -182,7 +183,7 @@ def _until_inside(path: str, namespace: Namespace) -> None:
         ({"check": "sometimes"}, "value of check must be one of: always, drift, changed, never"),
     ],
 )
-def test_invalid_options_are_refused(node: EngineNode, item: Json, arguments: Json, fragment: str) -> None:
+def test_invalid_options_are_refused(node: EngineNode, item: JsonObject, arguments: JsonObject, fragment: str) -> None:
     before = node.state()
     node.run("attachments", attachments=[item], **arguments).require_failure(fragment)
     assert before.difference(node.state()) == ""

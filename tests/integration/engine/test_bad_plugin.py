@@ -12,10 +12,10 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     EngineNode,
-    Json,
     attachment,
     wait_for_result,
 )
@@ -31,7 +31,7 @@ MEBIBYTES = 3 * 1024 * 1024
 
 
 @pytest.fixture
-def item(node: EngineNode, blue: Namespace) -> Json:
+def item(node: EngineNode, blue: Namespace) -> JsonObject:
     """Return an attachment whose second plugin, `odd`, works until the test changes it."""
     node.plugins.write("odd")
     node.write(reference_networks.network(reference_networks.bridge(), {"type": "odd"}))
@@ -106,7 +106,7 @@ CASES: dict[str, tuple[ScriptedAnswer, int, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize(("answer", "code", "fragments"), CASES.values(), ids=CASES)
 def test_a_failed_add_leaves_nothing(
-    node: EngineNode, item: Json, answer: ScriptedAnswer, code: int, fragments: tuple[str, ...]
+    node: EngineNode, item: JsonObject, answer: ScriptedAnswer, code: int, fragments: tuple[str, ...]
 ) -> None:
     node.plugins.write("odd", ADD=answer)
     error = node.refusal(item, *fragments, UNDONE)
@@ -126,7 +126,7 @@ def test_a_failure_on_a_new_bridge_does_not_affect_later_attachments(node: Engin
 
 @pytest.mark.parametrize("hang", ["yes", "deaf"])
 def test_a_hanging_plugin_is_killed_with_its_children(
-    node: EngineNode, item: Json, hang: t.Literal["yes", "deaf"]
+    node: EngineNode, item: JsonObject, hang: t.Literal["yes", "deaf"]
 ) -> None:
     node.plugins.write("odd", ADD=ScriptedAnswer(hang=hang, grandchild="same group"))
     node.refusal(item, "plugin odd failed (ADD): ran out of time (limit 5 s) and was killed", UNDONE, timeout=5)
@@ -135,32 +135,32 @@ def test_a_hanging_plugin_is_killed_with_its_children(
     until(lambda: not any(process.exists() for process in processes) or None)
 
 
-def test_a_missing_plugin_is_reported_before_any_plugin_runs(node: EngineNode, item: Json) -> None:
+def test_a_missing_plugin_is_reported_before_any_plugin_runs(node: EngineNode, item: JsonObject) -> None:
     (node.plugins.path / "odd").unlink()
     error = node.refusal(item, "plugin 'odd' is not installed", "looked in /opt/cni/bin, /usr/lib/cni, ", "install it")
     assert error["code"] == 7
     assert UNDONE not in error["text"]
 
 
-def test_a_missing_delegated_plugin_is_reported_before_any_plugin_runs(node: EngineNode, item: Json) -> None:
+def test_a_missing_delegated_plugin_is_reported_before_any_plugin_runs(node: EngineNode, item: JsonObject) -> None:
     node.write(reference_networks.network({"type": "odd"}, reference_networks.bridge(ipam={"type": "nobody"})))
     node.refusal(item, "plugin 'nobody' is not installed")
     assert node.plugins.calls() == []
 
 
-def test_a_plugin_that_is_not_executable_is_named(node: EngineNode, item: Json) -> None:
+def test_a_plugin_that_is_not_executable_is_named(node: EngineNode, item: JsonObject) -> None:
     (node.plugins.path / "odd").chmod(0o644)
     node.refusal(item, f"plugin {ODD} is not executable", "expected: mode 0755")
     assert node.plugins.calls() == []
 
 
-def test_a_plugin_for_another_architecture_is_reported(node: EngineNode, item: Json) -> None:
+def test_a_plugin_for_another_architecture_is_reported(node: EngineNode, item: JsonObject) -> None:
     (node.plugins.path / "odd").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(64))
     done = node.run("attachments", attachments=[item])
     done.require_failure(f"plugin {ODD} cannot be started for ADD: Exec format error", "built for this architecture")
 
 
-def test_a_plugin_that_stays_busy_is_an_error(node: EngineNode, item: Json) -> None:
+def test_a_plugin_that_stays_busy_is_an_error(node: EngineNode, item: JsonObject) -> None:
     """Report an error at DEL, where libcni reports a success and forgets the attachment."""
     with busy(node.plugins.path / "odd"):
         done = node.run("attachments", attachments=[item], timeout=5)
@@ -172,7 +172,7 @@ def test_a_plugin_that_stays_busy_is_an_error(node: EngineNode, item: Json) -> N
     assert len(node.leases("net")) == 1
 
 
-def test_a_plugin_that_is_busy_briefly_is_retried(node: EngineNode, item: Json) -> None:
+def test_a_plugin_that_is_busy_briefly_is_retried(node: EngineNode, item: JsonObject) -> None:
     with busy(node.plugins.path / "odd"):
         running = node.start("attachments", attachments=[item])
         until(lambda: node.leases("net") or None)
@@ -180,7 +180,7 @@ def test_a_plugin_that_is_busy_briefly_is_retried(node: EngineNode, item: Json) 
     assert [call.command for call in node.plugins.calls()] == ["ADD", "CHECK"]
 
 
-def test_a_result_in_another_supported_version_is_converted(node: EngineNode, item: Json) -> None:
+def test_a_result_in_another_supported_version_is_converted(node: EngineNode, item: JsonObject) -> None:
     ip = {"address": "10.1.0.99/16", "gateway": "10.1.0.1"}
     node.plugins.write("odd", ADD=ScriptedAnswer(result={"cniVersion": "0.4.0", "ips": [{**ip, "version": "4"}]}))
     node.plugins.write("next")
@@ -191,12 +191,12 @@ def test_a_result_in_another_supported_version_is_converted(node: EngineNode, it
         assert call.request["prevResult"] == entry["result"]
 
 
-def test_stderr_of_a_successful_plugin_is_no_error(node: EngineNode, item: Json) -> None:
+def test_stderr_of_a_successful_plugin_is_no_error(node: EngineNode, item: JsonObject) -> None:
     node.plugins.write("odd", ADD=ScriptedAnswer(stderr_bytes=MEBIBYTES))
     assert node.attach(item)[0]["action"] == "added"
 
 
-def test_a_failed_delete_is_reported_after_the_other_plugins_ran(node: EngineNode, item: Json) -> None:
+def test_a_failed_delete_is_reported_after_the_other_plugins_ran(node: EngineNode, item: JsonObject) -> None:
     """Continue after a failed plugin, so that address and interface go; libcni stops at the first failure."""
     node.attach(item)
     node.plugins.write("odd", DEL=ScriptedAnswer(stdout="", signal=signal.SIGSEGV))
@@ -210,7 +210,7 @@ def test_a_failed_delete_is_reported_after_the_other_plugins_ran(node: EngineNod
     assert (node.intents(), node.record_of(item).exists()) == ([], False)
 
 
-def test_a_failed_delete_after_a_failed_add_is_repeated_by_the_next_run(node: EngineNode, item: Json) -> None:
+def test_a_failed_delete_after_a_failed_add_is_repeated_by_the_next_run(node: EngineNode, item: JsonObject) -> None:
     error = {"code": 100, "msg": "not now"}
     node.plugins.write(
         "odd", ADD=[ScriptedAnswer(error=error), ScriptedAnswer()], DEL=[ScriptedAnswer(error=error), ScriptedAnswer()]
@@ -228,7 +228,7 @@ def test_a_failed_delete_after_a_failed_add_is_repeated_by_the_next_run(node: En
 LATER = ScriptedAnswer(error={"code": 11, "msg": "the pool is being rebuilt"})
 
 
-def test_an_add_that_asks_for_a_retry_is_retried(node: EngineNode, item: Json) -> None:
+def test_an_add_that_asks_for_a_retry_is_retried(node: EngineNode, item: JsonObject) -> None:
     node.plugins.write("odd", ADD=[LATER, LATER, ScriptedAnswer()])
     foretold = node.attach(item, _ansible_check_mode=True)
     assert node.plugins.calls() == []
@@ -238,7 +238,7 @@ def test_an_add_that_asks_for_a_retry_is_retried(node: EngineNode, item: Json) -
     assert (len(node.leases("net")), node.intents()) == (1, [])
 
 
-def test_an_add_that_always_asks_for_a_retry_fails_with_that_error(node: EngineNode, item: Json) -> None:
+def test_an_add_that_always_asks_for_a_retry_fails_with_that_error(node: EngineNode, item: JsonObject) -> None:
     node.plugins.write("odd", ADD=LATER)
     error = node.refusal(item, "plugin odd failed (ADD): the pool is being rebuilt", UNDONE, "(limit 2 s)", timeout=2)
     assert error["code"] == 11
@@ -247,10 +247,10 @@ def test_an_add_that_always_asks_for_a_retry_fails_with_that_error(node: EngineN
 
 
 @pytest.mark.parametrize("command", ["CHECK", "DEL"])
-def test_a_check_and_a_del_that_ask_for_a_retry_are_retried(node: EngineNode, item: Json, command: str) -> None:
+def test_a_check_and_a_del_that_ask_for_a_retry_are_retried(node: EngineNode, item: JsonObject, command: str) -> None:
     node.attach(item)
     node.plugins.forget()
-    answers: dict[str, t.Any] = {command: [LATER, LATER, ScriptedAnswer()]}
+    answers: JsonObject = {command: [LATER, LATER, ScriptedAnswer()]}
     node.plugins.write("odd", **answers)
     (entry,) = node.attach({**item, "state": "absent" if command == "DEL" else "present"})
     assert (entry["action"], entry["error"]) == ("removed" if command == "DEL" else "checked", None)

@@ -13,11 +13,11 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
     EngineNode,
-    Json,
     attachment,
     require_success,
 )
@@ -73,7 +73,7 @@ every_damage = pytest.mark.parametrize(("damage", "problem"), DAMAGES.values(), 
 
 
 class RecordedAttachment(t.NamedTuple):
-    item: Json
+    item: JsonObject
     before: State
     record: pathlib.Path
 

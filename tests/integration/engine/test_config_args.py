@@ -10,6 +10,7 @@ import json
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import (
     RESTORES,
@@ -18,7 +19,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     item,
     make,
 )
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
@@ -27,7 +28,7 @@ pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 MACS = ("02:00:00:00:05:01", "02:00:00:00:05:02")
 LABELS = [{"key": "app", "value": "orders"}]
 # The plugin that sets the MAC address.
-CHAINS: dict[str, list[Json]] = {
+CHAINS: dict[str, list[JsonObject]] = {
     "bridge": [reference_networks.bridge()],
     "tuning": [reference_networks.PTP, reference_networks.TUNING],
 }
@@ -39,7 +40,9 @@ def _mac(namespace: Namespace) -> str:
 
 
 @pytest.mark.parametrize("plugins", CHAINS.values(), ids=CHAINS)
-def test_the_requested_address_and_mac_are_assigned(node: EngineNode, blue: Namespace, plugins: list[Json]) -> None:
+def test_the_requested_address_and_mac_are_assigned(
+    node: EngineNode, blue: Namespace, plugins: list[JsonObject]
+) -> None:
     node.write(reference_networks.network(*plugins))
     network = plugins[0]["ipam"]["ranges"][0][0]["subnet"].rpartition(".0.")[0]
     one, other = (

@@ -11,8 +11,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
@@ -44,7 +45,7 @@ CHANGES: dict[str, Change] = {
 
 
 @pytest.fixture(params=["the engine", pytest.param("libcni", marks=pytest.mark.interop)])
-def add(request: pytest.FixtureRequest, engine: Engine) -> t.Callable[[Json], Json]:
+def add(request: pytest.FixtureRequest, engine: Engine) -> t.Callable[[JsonObject], JsonObject]:
     if request.param == "the engine":
         return engine.add
     libcni: Libcni = request.getfixturevalue("libcni")
@@ -53,7 +54,7 @@ def add(request: pytest.FixtureRequest, engine: Engine) -> t.Callable[[Json], Js
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_del_leaves_nothing_after_the_file_was_edited(
-    node: EngineNode, blue: Namespace, add: t.Callable[[Json], Json], change: Change
+    node: EngineNode, blue: Namespace, add: t.Callable[[JsonObject], JsonObject], change: Change
 ) -> None:
     path = node.write(reference_networks.full())
     item = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)

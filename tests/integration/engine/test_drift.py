@@ -13,12 +13,12 @@ import subprocess
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
     EngineNode,
-    Json,
     attachment,
     require_success,
 )
@@ -60,7 +60,7 @@ def test_the_kernel_view_equals_that_of_iproute2(node: EngineNode, engine: Engin
         assert rtnetlink.link(name) is None
 
 
-def _host_end(result: Json) -> str:
+def _host_end(result: JsonObject) -> str:
     return str(result["interfaces"][1]["name"])
 
 
@@ -172,7 +172,7 @@ UNRULED = {
 
 
 @pytest.fixture
-def mapped(node: EngineNode, engine: Engine, blue: Namespace) -> Json:
+def mapped(node: EngineNode, engine: Engine, blue: Namespace) -> JsonObject:
     """Yield an attachment of both families with two ports, and its names."""
     bridge = reference_networks.bridge(ipMasq=True, ipam={"type": "host-local", "ranges": RANGES})
     node.write(reference_networks.network(bridge, reference_networks.PORTMAP))
@@ -188,7 +188,7 @@ PORTS = [
 ]
 
 
-def _addresses(engine: Engine, item: Json) -> dict[str, str]:
+def _addresses(engine: Engine, item: JsonObject) -> dict[str, str]:
     address, other = (ip["address"].partition("/")[0] for ip in engine.result(item)["ips"])
     return {"address": address, "other": other, "comment": 'name: "net" id: "blue"'}
 
@@ -201,7 +201,7 @@ def _spoil(commands: list[str], **known: str) -> None:
 
 @pytest.mark.parametrize(("commands", "said"), UNRULED.values(), ids=UNRULED)
 def test_missing_rules_are_named_and_restored(
-    engine: Engine, mapped: Json, commands: list[str], said: list[str]
+    engine: Engine, mapped: JsonObject, commands: list[str], said: list[str]
 ) -> None:
     known = _addresses(engine, mapped)
     assert require_success(engine.ensure(mapped, check="drift")) == ("checked", False, "")
@@ -218,7 +218,7 @@ def test_missing_rules_are_named_and_restored(
     assert "blue" not in left.stdout
 
 
-def test_rules_in_the_other_iptables_backend_are_no_drift(engine: Engine, mapped: Json) -> None:
+def test_rules_in_the_other_iptables_backend_are_no_drift(engine: Engine, mapped: JsonObject) -> None:
     """Switch the node's default backend after ADD."""
     if not os.path.realpath("/usr/sbin/iptables").endswith("nft-multi"):
         pytest.skip("iptables is not the one of nftables here")
@@ -287,7 +287,7 @@ table ip6 cni_hostport {{
 INSTANCE = "a4861f4ae9f7d238-d8b4af2ef34b4090, net: net, if: eth0, id: blue"
 
 
-def _move_to_nftables(engine: Engine, item: Json) -> None:
+def _move_to_nftables(engine: Engine, item: JsonObject) -> None:
     """Replace the installed plugins' rules by those of 1.9.1, which the installed plugins do not support."""
     known = {**_addresses(engine, item), "comment": INSTANCE}
     _spoil(["iptables -F", "iptables -X", "ip6tables -F", "ip6tables -X"])
@@ -295,7 +295,7 @@ def _move_to_nftables(engine: Engine, item: Json) -> None:
     subprocess.run(["nft", "-f", "-"], check=True, input=tables + TABLES.format(**known), text=True)
 
 
-def test_rules_of_nftables_are_accepted(engine: Engine, mapped: Json) -> None:
+def test_rules_of_nftables_are_accepted(engine: Engine, mapped: JsonObject) -> None:
     _move_to_nftables(engine, mapped)
     assert require_success(engine.ensure(mapped, check="drift")) == ("checked", False, "")
     subprocess.run(["nft", "flush", "chain", "ip6", "cni_hostport", "hostports"], check=True)

@@ -10,11 +10,11 @@ import subprocess
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
     EngineNode,
-    Json,
     attachment,
     require_success,
 )
@@ -27,7 +27,7 @@ COMPLAINT = "could not check ipv6 dnat"
 
 
 @pytest.fixture
-def item(node: EngineNode, blue: Namespace) -> Json:
+def item(node: EngineNode, blue: Namespace) -> JsonObject:
     """Return an added attachment to the full network. portmap before 1.3.0 expects IPv4's rules in ip6tables too."""
     node.write(reference_networks.full())
     made = attachment("net", blue, capability_args=reference_networks.CAPABILITY_ARGS)
@@ -38,13 +38,13 @@ def item(node: EngineNode, blue: Namespace) -> Json:
 
 
 @pytest.mark.interop
-def test_libcni_reports_the_false_alarm(libcni: Libcni, item: Json) -> None:
+def test_libcni_reports_the_false_alarm(libcni: Libcni, item: JsonObject) -> None:
     (error,) = libcni.run("CHECK", [item]).errors
     assert error is not None
     assert error["msg"].startswith(COMPLAINT)
 
 
-def test_the_module_lists_the_false_alarm_and_changes_nothing(node: EngineNode, item: Json) -> None:
+def test_the_module_lists_the_false_alarm_and_changes_nothing(node: EngineNode, item: JsonObject) -> None:
     before = node.state()
     (entry,) = node.attach(item)
     assert (entry["action"], entry["changed"], entry["error"]) == ("checked", False, None)
@@ -53,7 +53,7 @@ def test_the_module_lists_the_false_alarm_and_changes_nothing(node: EngineNode, 
     assert before.difference(node.state()) == ""
 
 
-def test_a_missing_rule_is_found_despite_the_false_alarm(node: EngineNode, item: Json) -> None:
+def test_a_missing_rule_is_found_despite_the_false_alarm(node: EngineNode, item: JsonObject) -> None:
     subprocess.run(["iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT"], check=True)
     (entry,) = node.attach(item, on_drift="report")
     assert "the jump to the rule that maps host port 8080/tcp to 10.1.0." in entry["error"]["msg"]
@@ -61,7 +61,7 @@ def test_a_missing_rule_is_found_despite_the_false_alarm(node: EngineNode, item:
     assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_a_dual_stack_attachment_is_not_recreated_in_every_run(node: EngineNode, item: Json) -> None:
+def test_a_dual_stack_attachment_is_not_recreated_in_every_run(node: EngineNode, item: JsonObject) -> None:
     """Ignore the error about IPv4's rule, which portmap expects in ip6tables."""
     node.detach(item)
     both = reference_networks.bridge(ipam=reference_networks.host_local("10.2.0.0/16", "fd00:2::/64"), bridge="cni1")
@@ -77,11 +77,11 @@ def test_a_dual_stack_attachment_is_not_recreated_in_every_run(node: EngineNode,
     assert (entry["action"], entry["changed"], entry["error"]) == ("checked", False, None)
 
 
-BRIDGE: Json = {"type": "bridge", "isGateway": True}
-PTP: Json = {"type": "ptp"}
-MACVLAN: Json = {"type": "macvlan", "master": reference_networks.UPLINK}
-HOST_DEVICE: Json = {"type": "host-device", "device": reference_networks.UPLINK}
-SBR: Json = {"type": "sbr"}
+BRIDGE: JsonObject = {"type": "bridge", "isGateway": True}
+PTP: JsonObject = {"type": "ptp"}
+MACVLAN: JsonObject = {"type": "macvlan", "master": reference_networks.UPLINK}
+HOST_DEVICE: JsonObject = {"type": "host-device", "device": reference_networks.UPLINK}
+SBR: JsonObject = {"type": "sbr"}
 WAYS = {
     "moved by sbr": ([SBR], reference_networks.host_local("10.1.0.0/16", "fd00:1::/64")),
     "without gw": ([], reference_networks.host_local("10.1.0.0/16", "fd00:1::/64", routes=[{"dst": "10.9.0.0/16"}])),
@@ -91,7 +91,7 @@ WAYS = {
 @pytest.mark.parametrize("plugin", [BRIDGE, PTP, MACVLAN, HOST_DEVICE], ids=lambda plugin: str(plugin["type"]))
 @pytest.mark.parametrize(("behind", "ipam"), WAYS.values(), ids=WAYS)
 def test_routes_that_plugins_cannot_find_are_no_drift_but_lost_ones_are(
-    node: EngineNode, engine: Engine, blue: Namespace, plugin: Json, behind: list[Json], ipam: Json
+    node: EngineNode, engine: Engine, blue: Namespace, plugin: JsonObject, behind: list[JsonObject], ipam: JsonObject
 ) -> None:
     """Ignore errors of plugins that read the main table only, or, before 1.3.0, expect a route without a gateway."""
     reference_networks.make_uplink()
@@ -117,7 +117,7 @@ def test_routes_that_plugins_cannot_find_are_no_drift_but_lost_ones_are(
 
 @pytest.mark.parametrize("plugin", [BRIDGE, MACVLAN], ids=lambda plugin: str(plugin["type"]))
 def test_an_ipv4_address_with_a_host_prefix_requires_no_connected_route(
-    node: EngineNode, engine: Engine, blue: Namespace, plugin: Json
+    node: EngineNode, engine: Engine, blue: Namespace, plugin: JsonObject
 ) -> None:
     reference_networks.make_uplink()
     missing = reference_networks.missing_kind([plugin])

@@ -14,8 +14,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment, remove
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment, remove
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, namespace
 
@@ -25,7 +26,7 @@ PORT = reference_networks.HOST_PORT
 ADDRESS = "10.9.9.9"
 
 
-def mapping(namespace: Namespace, port: int = PORT, **keys: t.Any) -> Json:
+def mapping(namespace: Namespace, port: int = PORT, **keys: t.Any) -> JsonObject:
     mapped = {"hostPort": port, "containerPort": 80, **keys}
     return attachment("net", namespace, capability_args={"portMappings": [mapped]})
 
@@ -42,7 +43,7 @@ def bound(address: str = "0.0.0.0", kind: int = socket.SOCK_STREAM, port: int = 
 
 
 @pytest.fixture
-def item(node: EngineNode, blue: Namespace) -> Json:
+def item(node: EngineNode, blue: Namespace) -> JsonObject:
     node.write(reference_networks.network(reference_networks.bridge(), reference_networks.PORTMAP))
     return mapping(blue)
 
@@ -53,7 +54,7 @@ def red(node: EngineNode) -> t.Iterator[Namespace]:
         yield made
 
 
-def test_a_port_on_which_a_process_listens_is_refused(node: EngineNode, item: Json) -> None:
+def test_a_port_on_which_a_process_listens_is_refused(node: EngineNode, item: JsonObject) -> None:
     with bound():
         error = node.refusal(
             item,
@@ -78,7 +79,7 @@ def test_a_port_on_which_a_process_listens_is_refused(node: EngineNode, item: Js
     ],
 )
 def test_overlapping_addresses_are_a_conflict(
-    node: EngineNode, blue: Namespace, item: Json, listens: tuple[t.Any, ...], mapped: Json
+    node: EngineNode, blue: Namespace, item: JsonObject, listens: tuple[t.Any, ...], mapped: JsonObject
 ) -> None:
     subprocess.run(["ip", "address", "add", f"{ADDRESS}/32", "dev", "lo"], check=True)
     with bound(*listens):
@@ -96,13 +97,13 @@ def test_overlapping_addresses_are_a_conflict(
     ],
 )
 def test_other_ports_protocols_and_addresses_are_free(
-    node: EngineNode, blue: Namespace, item: Json, listens: tuple[t.Any, ...], mapped: Json
+    node: EngineNode, blue: Namespace, item: JsonObject, listens: tuple[t.Any, ...], mapped: JsonObject
 ) -> None:
     with bound(*listens):
         assert node.attach(mapping(blue, **mapped))[0]["action"] == "added"
 
 
-def test_a_connection_does_not_occupy_its_port(node: EngineNode, item: Json) -> None:
+def test_a_connection_does_not_occupy_its_port(node: EngineNode, item: JsonObject) -> None:
     """Ignore connections: their packets are not mapped, and a client's port is random."""
     with bound("127.0.0.1", port=PORT + 1), socket.socket() as client:
         client.bind(("127.0.0.1", PORT))
@@ -110,7 +111,7 @@ def test_a_connection_does_not_occupy_its_port(node: EngineNode, item: Json) -> 
         assert node.attach(item)[0]["action"] == "added"
 
 
-def test_a_port_in_use_may_be_allowed(node: EngineNode, item: Json) -> None:
+def test_a_port_in_use_may_be_allowed(node: EngineNode, item: JsonObject) -> None:
     with bound():
         done = node.run("attachments", attachments=[item], allow_ports_in_use=True).succeeded()
         assert done.entries[0]["action"] == "added"
@@ -118,7 +119,7 @@ def test_a_port_in_use_may_be_allowed(node: EngineNode, item: Json) -> None:
         assert "host port 8080/tcp is in use" in str(warning)
 
 
-def test_an_attachment_keeps_its_port_when_it_is_recreated(node: EngineNode, item: Json) -> None:
+def test_an_attachment_keeps_its_port_when_it_is_recreated(node: EngineNode, item: JsonObject) -> None:
     node.attach(item)
     with bound():
         subprocess.run(["iptables", "-t", "nat", "-F", "CNI-HOSTPORT-DNAT"], check=True)
@@ -126,7 +127,9 @@ def test_an_attachment_keeps_its_port_when_it_is_recreated(node: EngineNode, ite
         assert node.attach(item)[0]["action"] == "checked"
 
 
-def test_a_change_to_a_used_port_leaves_the_attachment_unchanged(node: EngineNode, blue: Namespace, item: Json) -> None:
+def test_a_change_to_a_used_port_leaves_the_attachment_unchanged(
+    node: EngineNode, blue: Namespace, item: JsonObject
+) -> None:
     node.attach(item)
     before = node.state()
     with bound(port=PORT + 1):
@@ -136,7 +139,7 @@ def test_a_change_to_a_used_port_leaves_the_attachment_unchanged(node: EngineNod
 
 @pytest.mark.parametrize("check", [True, False])
 def test_a_port_of_another_attachment_is_refused_until_its_removal(
-    node: EngineNode, blue: Namespace, red: Namespace, item: Json, check: bool
+    node: EngineNode, blue: Namespace, red: Namespace, item: JsonObject, check: bool
 ) -> None:
     node.attach(item)
     other = mapping(red)
@@ -147,20 +150,20 @@ def test_a_port_of_another_attachment_is_refused_until_its_removal(
     assert [entry["action"] for entry in done] == ["added", "removed"]
 
 
-def test_a_port_is_not_mapped_twice_by_one_task(node: EngineNode, red: Namespace, item: Json) -> None:
+def test_a_port_is_not_mapped_twice_by_one_task(node: EngineNode, red: Namespace, item: JsonObject) -> None:
     first, second = node.refusals([item, mapping(red)])
     assert "host port 8080/tcp is requested for the attachment of red (eth0) to network net as well" in first["text"]
     assert "host port 8080/tcp is requested for the attachment of blue (eth0) to network net as well" in second["text"]
 
 
-def test_ports_can_be_swapped_in_one_task(node: EngineNode, blue: Namespace, red: Namespace, item: Json) -> None:
+def test_ports_can_be_swapped_in_one_task(node: EngineNode, blue: Namespace, red: Namespace, item: JsonObject) -> None:
     node.attach(item, mapping(red, PORT + 1))
     done = node.attach(mapping(blue, PORT + 1), mapping(red))
     assert [entry["action"] for entry in done] == ["recreated", "recreated"]
 
 
 def test_an_attachment_without_its_namespace_keeps_its_port_until_removed(
-    node: EngineNode, blue: Namespace, red: Namespace, item: Json
+    node: EngineNode, blue: Namespace, red: Namespace, item: JsonObject
 ) -> None:
     """Refuse the port while rules still redirect it to the lost namespace."""
     node.attach(item)
@@ -174,7 +177,7 @@ def test_an_attachment_without_its_namespace_keeps_its_port_until_removed(
 
 @pytest.mark.interop
 def test_a_port_that_libcni_has_mapped_is_refused(
-    node: EngineNode, libcni: Libcni, blue: Namespace, red: Namespace, item: Json
+    node: EngineNode, libcni: Libcni, blue: Namespace, red: Namespace, item: JsonObject
 ) -> None:
     theirs = mapping(blue, protocol="tcp")
     libcni.run("ADD", [theirs])

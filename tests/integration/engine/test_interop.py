@@ -11,9 +11,10 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment
 from ansible_collections.cni.node.tests.support.libcni import Libcni
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
@@ -24,8 +25,8 @@ FIXED_ADDRESS = {"IgnoreUnknown": "1", "IP": "10.1.7.7"}
 
 
 class InteropCase(t.NamedTuple):
-    configuration: Json
-    keys: Json = {}
+    configuration: JsonObject
+    keys: JsonObject = {}
     address: str = ""
 
     @property
@@ -33,7 +34,7 @@ class InteropCase(t.NamedTuple):
         return self.configuration["cniVersion"] in ("0.4.0", "1.0.0")
 
 
-CAPABILITIES: Json = {"capability_args": reference_networks.CAPABILITY_ARGS}
+CAPABILITIES: JsonObject = {"capability_args": reference_networks.CAPABILITY_ARGS}
 CASES = {
     "bridge": InteropCase(reference_networks.network(reference_networks.bridge())),
     "bridge, masquerading": InteropCase(reference_networks.network(reference_networks.bridge(ipMasq=True))),

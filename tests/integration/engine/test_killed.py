@@ -15,11 +15,11 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     EngineNode,
-    Json,
     attachment,
     remove,
     replace,
@@ -47,16 +47,16 @@ IN_DEL = "an earlier run was interrupted at DEL"
 
 
 @pytest.fixture
-def item(node: EngineNode, blue: Namespace) -> Json:
+def item(node: EngineNode, blue: Namespace) -> JsonObject:
     node.plugins.write("stall")
     return attachment("net", blue)
 
 
-def kill_in(node: EngineNode, command: str, item: Json, by: int = signal.SIGKILL, **options: t.Any) -> None:
+def kill_in(node: EngineNode, command: str, item: JsonObject, by: int = signal.SIGKILL, **options: t.Any) -> None:
     """Run the module, and kill it while `stall` is in the middle of a command; `stall` then runs to its end."""
     node.plugins.forget()
     with node.plugins.gate() as gate:
-        held: dict[str, t.Any] = {command: ScriptedAnswer(hold=gate)}
+        held: JsonObject = {command: ScriptedAnswer(hold=gate)}
         node.plugins.write("stall", **held)
         running = node.start("attachments", attachments=[item], **options)
         (call,) = node.plugins.wait_for_held(1)
@@ -67,7 +67,7 @@ def kill_in(node: EngineNode, command: str, item: Json, by: int = signal.SIGKILL
     node.plugins.write("stall")
 
 
-def prepared(node: EngineNode, item: Json, configuration: Json) -> State:
+def prepared(node: EngineNode, item: JsonObject, configuration: JsonObject) -> State:
     node.write(configuration)
     return node.come_and_go(item)
 
@@ -75,7 +75,7 @@ def prepared(node: EngineNode, item: Json, configuration: Json) -> State:
 @either_check
 @either_order
 def test_an_interrupted_add_is_undone_and_repeated(
-    node: EngineNode, blue: Namespace, item: Json, configuration: Json, check: str
+    node: EngineNode, blue: Namespace, item: JsonObject, configuration: JsonObject, check: str
 ) -> None:
     before = prepared(node, item, configuration)
     kill_in(node, "ADD", item)
@@ -90,7 +90,9 @@ def test_an_interrupted_add_is_undone_and_repeated(
 
 
 @either_order
-def test_an_interrupted_add_is_undone_if_no_longer_requested(node: EngineNode, item: Json, configuration: Json) -> None:
+def test_an_interrupted_add_is_undone_if_no_longer_requested(
+    node: EngineNode, item: JsonObject, configuration: JsonObject
+) -> None:
     before = prepared(node, item, configuration)
     kill_in(node, "ADD", item)
     assert node.detach(item)[0]["action"] == "removed"
@@ -98,7 +100,7 @@ def test_an_interrupted_add_is_undone_if_no_longer_requested(node: EngineNode, i
 
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
-def test_an_interrupted_add_is_purged(node: EngineNode, item: Json, by: int) -> None:
+def test_an_interrupted_add_is_purged(node: EngineNode, item: JsonObject, by: int) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item, by)
     (entry,) = node.attach(purge=True)
@@ -106,7 +108,7 @@ def test_an_interrupted_add_is_purged(node: EngineNode, item: Json, by: int) -> 
     assert before.difference(node.state()) == ""
 
 
-def test_an_interrupted_add_is_undone_with_its_own_configuration(node: EngineNode, item: Json) -> None:
+def test_an_interrupted_add_is_undone_with_its_own_configuration(node: EngineNode, item: JsonObject) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     (node.conf_dir / "10-net.conflist").unlink()
@@ -115,7 +117,7 @@ def test_an_interrupted_add_is_undone_with_its_own_configuration(node: EngineNod
     assert before.difference(node.state()) == ""
 
 
-def test_a_repeated_add_leaves_no_rule_of_the_plugin_firewall(node: EngineNode, item: Json) -> None:
+def test_a_repeated_add_leaves_no_rule_of_the_plugin_firewall(node: EngineNode, item: JsonObject) -> None:
     """Remove the rule, which firewall finds by the result alone; the next ADD has another address."""
     before = prepared(node, item, reference_networks.network(BRIDGE, reference_networks.FIREWALL, STALL))
     kill_in(node, "ADD", item)
@@ -128,7 +130,7 @@ def test_a_repeated_add_leaves_no_rule_of_the_plugin_firewall(node: EngineNode, 
 
 
 @contextlib.contextmanager
-def outlived(node: EngineNode, item: Json) -> t.Iterator[ScriptedCall]:
+def outlived(node: EngineNode, item: JsonObject) -> t.Iterator[ScriptedCall]:
     """Yield a plugin in ADD whose run was killed; it continues at the end of the block."""
     node.plugins.forget()
     with node.plugins.gate() as gate:
@@ -159,7 +161,7 @@ def _until_it_has_looked_again_and_again(pid: int) -> None:
     until(often)
 
 
-def test_a_plugin_that_outlives_its_run_is_waited_for(node: EngineNode, item: Json) -> None:
+def test_a_plugin_that_outlives_its_run_is_waited_for(node: EngineNode, item: JsonObject) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     lock = node.cache_dir / "cni.node" / "locks" / file_name("container", item["container_id"])
     with outlived(node, item):
@@ -173,7 +175,7 @@ def test_a_plugin_that_outlives_its_run_is_waited_for(node: EngineNode, item: Js
     assert before.difference(node.state()) == ""
 
 
-def test_a_plugin_that_outlives_its_run_for_too_long_is_killed(node: EngineNode, item: Json) -> None:
+def test_a_plugin_that_outlives_its_run_for_too_long_is_killed(node: EngineNode, item: JsonObject) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     with outlived(node, item) as orphan:
         assert node.detach(item, timeout=5)[0]["action"] == "removed"
@@ -181,7 +183,9 @@ def test_a_plugin_that_outlives_its_run_for_too_long_is_killed(node: EngineNode,
         assert before.difference(node.state()) == ""
 
 
-def test_an_interrupted_add_is_repeated_in_another_namespace(node: EngineNode, blue: Namespace, item: Json) -> None:
+def test_an_interrupted_add_is_repeated_in_another_namespace(
+    node: EngineNode, blue: Namespace, item: JsonObject
+) -> None:
     before = prepared(node, item, reference_networks.network(reference_networks.bridge(ipMasq=True), STALL))
     kill_in(node, "ADD", item)
     replace(blue)
@@ -191,7 +195,9 @@ def test_an_interrupted_add_is_repeated_in_another_namespace(node: EngineNode, b
     assert before.difference(node.state()) == ""
 
 
-def test_an_interrupted_add_is_undone_without_its_namespace(node: EngineNode, blue: Namespace, item: Json) -> None:
+def test_an_interrupted_add_is_undone_without_its_namespace(
+    node: EngineNode, blue: Namespace, item: JsonObject
+) -> None:
     """Undo without values that plugins read from the interface, because no record has them yet."""
     before = prepared(node, item, reference_networks.network(reference_networks.bridge(ipMasq=True), STALL)).without(
         LOST
@@ -202,7 +208,7 @@ def test_an_interrupted_add_is_undone_without_its_namespace(node: EngineNode, bl
     assert before.difference(node.state().without(LOST)) == ""
 
 
-def test_an_add_killed_repeatedly_leaks_nothing(node: EngineNode, item: Json) -> None:
+def test_an_add_killed_repeatedly_leaks_nothing(node: EngineNode, item: JsonObject) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     for command in ("ADD", "DEL", "ADD", "DEL"):
         kill_in(node, command, item)
@@ -213,7 +219,7 @@ def test_an_add_killed_repeatedly_leaks_nothing(node: EngineNode, item: Json) ->
     assert before.difference(node.state()) == ""
 
 
-def test_one_of_two_runs_repeats_an_interrupted_add_and_the_other_checks(node: EngineNode, item: Json) -> None:
+def test_one_of_two_runs_repeats_an_interrupted_add_and_the_other_checks(node: EngineNode, item: JsonObject) -> None:
     before = prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     node.plugins.forget()
@@ -230,7 +236,9 @@ def test_one_of_two_runs_repeats_an_interrupted_add_and_the_other_checks(node: E
 
 @either_check
 @either_order
-def test_an_interrupted_delete_is_finished(node: EngineNode, item: Json, configuration: Json, check: str) -> None:
+def test_an_interrupted_delete_is_finished(
+    node: EngineNode, item: JsonObject, configuration: JsonObject, check: str
+) -> None:
     before = prepared(node, item, configuration)
     node.attach(item)
     kill_in(node, "DEL", {**item, "state": "absent"})
@@ -242,7 +250,7 @@ def test_an_interrupted_delete_is_finished(node: EngineNode, item: Json, configu
 @either_check
 @either_order
 def test_a_half_deleted_attachment_is_not_treated_as_complete(
-    node: EngineNode, blue: Namespace, item: Json, configuration: Json, check: str
+    node: EngineNode, blue: Namespace, item: JsonObject, configuration: JsonObject, check: str
 ) -> None:
     before = prepared(node, item, configuration)
     node.attach(item)
@@ -257,14 +265,14 @@ def test_a_half_deleted_attachment_is_not_treated_as_complete(
     assert before.difference(node.state()) == ""
 
 
-def test_an_interrupted_operation_is_reported(node: EngineNode, item: Json) -> None:
+def test_an_interrupted_operation_is_reported(node: EngineNode, item: JsonObject) -> None:
     prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     (entry,) = node.run("node_info", gather=["attachments"]).succeeded().entries
     assert (entry["container_id"], entry["interrupted"], entry["own"]) == ("blue", "ADD", True)
 
 
-def test_check_mode_predicts_the_repetition_of_an_interrupted_add(node: EngineNode, item: Json) -> None:
+def test_check_mode_predicts_the_repetition_of_an_interrupted_add(node: EngineNode, item: JsonObject) -> None:
     prepared(node, item, CONFIGURATIONS["bridge, then stall"])
     kill_in(node, "ADD", item)
     before = node.state()

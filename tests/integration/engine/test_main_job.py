@@ -12,11 +12,11 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
     EngineNode,
-    Json,
     attachment,
     require_success,
 )
@@ -54,16 +54,16 @@ MASQUERADING = reference_networks.bridge(ipMasq=True)
 class Job(t.NamedTuple):
     """A network's plugins, an address that its containers reach, and a fault."""
 
-    plugins: t.Sequence[Json]
+    plugins: t.Sequence[JsonObject]
     reaches: str
     drift: Drift
-    keys: Json = {}
+    keys: JsonObject = {}
     version: str = "1.0.0"
 
 
 GATEWAY = "10.1.0.1"
-CAPABILITIES: Json = {"capability_args": reference_networks.CAPABILITY_ARGS}
-MAC: Json = {"capability_args": {"mac": reference_networks.MAC}}
+CAPABILITIES: JsonObject = {"capability_args": reference_networks.CAPABILITY_ARGS}
+MAC: JsonObject = {"capability_args": {"mac": reference_networks.MAC}}
 BRIDGE = reference_networks.bridge()
 TUNED = [BRIDGE, reference_networks.TUNING]
 FULL = reference_networks.full()["plugins"]

@@ -14,8 +14,9 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import MODULES, EngineNode, Json, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import MODULES, EngineNode, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
@@ -39,7 +40,7 @@ def _msg(module: str, **arguments: t.Any) -> str:
         check=False,
     )
     assert done.stdout, done.stderr
-    result: Json = json.loads(done.stdout)
+    result: JsonObject = json.loads(done.stdout)
     assert result["failed"]
     return str(result["msg"])
 
@@ -48,7 +49,7 @@ def _msg(module: str, **arguments: t.Any) -> str:
 def test_a_module_without_root_names_become(node: EngineNode, blue: Namespace, module: str) -> None:
     node.write(reference_networks.network(reference_networks.bridge()))
     node.attach(attachment("net", blue))
-    arguments: dict[str, Json] = {
+    arguments: dict[str, JsonObject] = {
         "attachments": {"attachments": [attachment("net", blue)]},
         "netns": {"names": ["red"]},
     }

@@ -10,21 +10,22 @@ import subprocess
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment, replace
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment, replace
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
 
 @pytest.fixture
-def item(node: EngineNode, blue: Namespace) -> Json:
+def item(node: EngineNode, blue: Namespace) -> JsonObject:
     node.write(reference_networks.network(reference_networks.bridge()))
     node.write({**reference_networks.network(reference_networks.bridge(bridge="cni8")), "name": "other"})
     return attachment("net", blue)
 
 
-def test_an_interface_of_another_network_stays(node: EngineNode, item: Json) -> None:
+def test_an_interface_of_another_network_stays(node: EngineNode, item: JsonObject) -> None:
     node.attach(item)
     before = node.state()
     error = node.refusal(
@@ -36,7 +37,7 @@ def test_an_interface_of_another_network_stays(node: EngineNode, item: Json) -> 
 
 
 def test_an_attachment_of_a_lost_namespace_keeps_an_interface_of_the_new_one(
-    node: EngineNode, blue: Namespace, item: Json
+    node: EngineNode, blue: Namespace, item: JsonObject
 ) -> None:
     node.attach(item)
     replace(blue)
@@ -52,7 +53,7 @@ def test_an_attachment_of_a_lost_namespace_keeps_an_interface_of_the_new_one(
     assert before.difference(node.state()) == ""
 
 
-def test_an_unrecorded_interface_stays(node: EngineNode, blue: Namespace, item: Json) -> None:
+def test_an_unrecorded_interface_stays(node: EngineNode, blue: Namespace, item: JsonObject) -> None:
     subprocess.run(["ip", "-n", blue.name, "link", "add", "eth0", "type", "bridge"], check=True)
     before = node.state()
     node.refusal(item, f"{blue.path} has an interface of that name", "give the attachment an ifname of its own")

@@ -15,6 +15,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import (
     REQUIRES_SYSTEMD,
@@ -23,7 +24,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     make,
     without_boot_files,
 )
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
 from ansible_collections.cni.node.tests.support.until import until
 
@@ -71,13 +72,13 @@ def net(node: EngineNode) -> t.Iterator[EngineNode]:
         yield node
 
 
-def within_time(node: EngineNode, module: str, **arguments: t.Any) -> Json:
+def within_time(node: EngineNode, module: str, **arguments: t.Any) -> JsonObject:
     """Return the result of a module that does not block on a pipe."""
     running = node.start(module, **arguments)
     until(lambda: running.poll() is not None or None, seconds=40)
     stdout, stderr = running.communicate()
     assert (running.returncode, stderr) == (0, ""), stdout
-    return t.cast("Json", json.loads(stdout))
+    return t.cast("JsonObject", json.loads(stdout))
 
 
 def test_gc_ignores_other_files(net: EngineNode) -> None:

@@ -12,11 +12,11 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     Engine,
     EngineNode,
-    Json,
     attachment,
     remove,
     replace,
@@ -35,7 +35,7 @@ LOST = r"^blue$|^/run/netns/blue |^tuning/blue_eth0"
 
 
 @pytest.fixture
-def item(node: EngineNode, blue: Namespace) -> Json:
+def item(node: EngineNode, blue: Namespace) -> JsonObject:
     node.write(
         reference_networks.network(
             reference_networks.bridge(ipMasq=True), reference_networks.TUNING, reference_networks.PORTMAP
@@ -45,7 +45,7 @@ def item(node: EngineNode, blue: Namespace) -> Json:
 
 
 def test_an_attachment_without_its_namespace_is_deleted(
-    node: EngineNode, engine: Engine, blue: Namespace, item: Json
+    node: EngineNode, engine: Engine, blue: Namespace, item: JsonObject
 ) -> None:
     before = node.come_and_go(item).without(LOST)
     engine.add(item)
@@ -55,7 +55,7 @@ def test_an_attachment_without_its_namespace_is_deleted(
 
 
 def test_a_lost_namespace_is_an_error_and_the_lease_stays(
-    node: EngineNode, engine: Engine, blue: Namespace, item: Json
+    node: EngineNode, engine: Engine, blue: Namespace, item: JsonObject
 ) -> None:
     engine.add(item)
     remove(blue)
@@ -65,7 +65,7 @@ def test_a_lost_namespace_is_an_error_and_the_lease_stays(
 
 
 def test_purge_deletes_an_attachment_without_its_namespace(
-    node: EngineNode, engine: Engine, blue: Namespace, item: Json
+    node: EngineNode, engine: Engine, blue: Namespace, item: JsonObject
 ) -> None:
     before = node.come_and_go(item).without(LOST)
     engine.add(item)
@@ -77,7 +77,7 @@ def test_purge_deletes_an_attachment_without_its_namespace(
 
 @pytest.mark.parametrize("check", ["always", "never"])
 def test_a_new_namespace_of_the_same_name_is_attached_again(
-    node: EngineNode, engine: Engine, blue: Namespace, item: Json, check: str
+    node: EngineNode, engine: Engine, blue: Namespace, item: JsonObject, check: str
 ) -> None:
     before = node.come_and_go(item)
     engine.add(item)
@@ -91,7 +91,7 @@ def test_a_new_namespace_of_the_same_name_is_attached_again(
 
 
 def test_the_interface_of_another_namespace_is_not_deleted(
-    node: EngineNode, engine: Engine, blue: Namespace, item: Json
+    node: EngineNode, engine: Engine, blue: Namespace, item: JsonObject
 ) -> None:
     engine.add(item)
     replace(blue)
@@ -102,7 +102,7 @@ def test_the_interface_of_another_namespace_is_not_deleted(
 
 
 def test_two_paths_of_one_namespace_are_one_container(
-    node: EngineNode, engine: Engine, blue: Namespace, item: Json
+    node: EngineNode, engine: Engine, blue: Namespace, item: JsonObject
 ) -> None:
     """Compare a path below /proc, which has less information, with the mounted one."""
     with subprocess.Popen(blue.argv("cat"), stdin=subprocess.PIPE) as process:
@@ -117,7 +117,7 @@ def test_two_paths_of_one_namespace_are_one_container(
 
 
 def test_an_attachment_at_a_removed_path_is_added_again_at_the_other(
-    node: EngineNode, engine: Engine, blue: Namespace, item: Json, tmp_path: pathlib.Path
+    node: EngineNode, engine: Engine, blue: Namespace, item: JsonObject, tmp_path: pathlib.Path
 ) -> None:
     path = tmp_path / "elsewhere"
     path.touch()
@@ -133,7 +133,7 @@ def test_an_attachment_at_a_removed_path_is_added_again_at_the_other(
 
 @pytest.mark.interop
 def test_an_attachment_of_libcni_in_a_replaced_namespace_is_added_again(
-    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, item: Json
+    node: EngineNode, engine: Engine, libcni: Libcni, blue: Namespace, item: JsonObject
 ) -> None:
     """Find out by CHECK: libcni's record does not identify the namespace."""
     before = node.come_and_go(item)
@@ -148,7 +148,7 @@ def test_an_attachment_of_libcni_in_a_replaced_namespace_is_added_again(
 
 
 @pytest.fixture
-def after_a_reboot(node: EngineNode, blue: Namespace, item: Json) -> t.Iterator[None]:
+def after_a_reboot(node: EngineNode, blue: Namespace, item: JsonObject) -> t.Iterator[None]:
     """Return a node with records and leases, but without interfaces, rules or namespaces."""
     node.attach(item)
     with rebooted():
@@ -159,7 +159,7 @@ def after_a_reboot(node: EngineNode, blue: Namespace, item: Json) -> t.Iterator[
 
 @pytest.mark.usefixtures("after_a_reboot")
 @pytest.mark.parametrize("check", ["always", "never"])
-def test_attachments_are_added_again_after_a_reboot(node: EngineNode, item: Json, check: str) -> None:
+def test_attachments_are_added_again_after_a_reboot(node: EngineNode, item: JsonObject, check: str) -> None:
     with namespace("blue") as blue:
         (entry,) = node.attach(item, check=check)
         assert (entry["action"], entry["reason"]) == ("recreated", ANOTHER)
@@ -170,7 +170,7 @@ def test_attachments_are_added_again_after_a_reboot(node: EngineNode, item: Json
 
 
 @pytest.mark.usefixtures("after_a_reboot")
-def test_attachments_are_deleted_after_a_reboot(node: EngineNode, item: Json) -> None:
+def test_attachments_are_deleted_after_a_reboot(node: EngineNode, item: JsonObject) -> None:
     """Delete the attachment; only the chains that portmap creates meanwhile are new."""
     (entry,) = node.detach(item)
     assert entry["action"] == "removed"

@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import (
     DNS,
@@ -31,7 +32,7 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     records,
     stalling,
 )
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.integration.engine.throwaway_node import rebooted
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
@@ -75,7 +76,7 @@ def test_attachments_are_restored_with_their_namespaces_and_addresses(clean: Eng
 
 
 IPAM = reference_networks.host_local("10.4.0.0/16")
-CHAINS: dict[str, list[Json]] = {
+CHAINS: dict[str, list[JsonObject]] = {
     "bridge, sbr": [reference_networks.bridge(), {"type": "sbr"}],
     "bridge, firewall, bandwidth": [
         reference_networks.bridge(),
@@ -92,7 +93,9 @@ CHAINS: dict[str, list[Json]] = {
 
 @pytest.mark.parametrize("late", [False, True], ids=["at once", "later"])
 @pytest.mark.parametrize("plugins", CHAINS.values(), ids=CHAINS)
-def test_every_plugin_restores_after_its_state_is_lost(clean: EngineNode, plugins: list[Json], late: bool) -> None:
+def test_every_plugin_restores_after_its_state_is_lost(
+    clean: EngineNode, plugins: list[JsonObject], late: bool
+) -> None:
     """Restore even if the underlying link appears late; until then nothing is lost and nothing leaks."""
     node = clean
     reference_networks.make_uplink()

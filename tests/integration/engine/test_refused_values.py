@@ -11,13 +11,14 @@ import json
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-MALFORMED: dict[str, tuple[Json, str]] = {
+MALFORMED: dict[str, tuple[JsonObject, str]] = {
     "an object for a list": (
         {"portMappings": {"hostPort": 8080, "containerPort": 80}},
         "/portMappings: found an object",
@@ -32,7 +33,7 @@ MALFORMED: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize(("values", "fragment"), MALFORMED.values(), ids=MALFORMED)
 def test_an_undecodable_value_is_refused_before_any_plugin_runs(
-    node: EngineNode, blue: Namespace, values: Json, fragment: str
+    node: EngineNode, blue: Namespace, values: JsonObject, fragment: str
 ) -> None:
     node.write(reference_networks.full())
     for options in ({}, {"_ansible_check_mode": True}):
@@ -41,7 +42,7 @@ def test_an_undecodable_value_is_refused_before_any_plugin_runs(
 
 
 # Values that only their plugin can refuse, at ADD and at every DEL.
-REFUSED: dict[str, Json] = {
+REFUSED: dict[str, JsonObject] = {
     "a capability value": {"capability_args": {"ips": ["10.1.0.999"]}},
     "a value for args.cni": {"config_args": {"ips": ["10.1.0.999"]}},
     "an argument": {"args": {"NO_SUCH": "1"}},
@@ -51,7 +52,7 @@ REFUSED: dict[str, Json] = {
 @pytest.mark.parametrize("wrong", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("way", ["corrected", "absent", "collected"])
 def test_a_half_made_attachment_of_a_refused_value_can_be_deleted(
-    node: EngineNode, blue: Namespace, wrong: Json, way: str
+    node: EngineNode, blue: Namespace, wrong: JsonObject, way: str
 ) -> None:
     node.write(
         reference_networks.network(reference_networks.bridge(capabilities={"ips": True}), reference_networks.TUNING)
@@ -87,20 +88,20 @@ def test_a_half_made_attachment_of_a_refused_configuration_ends_with_the_correct
     assert node.intents() == []
 
 
-SETTINGS: Json = {"sysctl": {"net.core.somaxconn": "500"}}
-PANICS: dict[str, tuple[Json, Json]] = {
+SETTINGS: JsonObject = {"sysctl": {"net.core.somaxconn": "500"}}
+PANICS: dict[str, tuple[JsonObject, JsonObject]] = {
     "in the file": ({"args": {"cni": SETTINGS}}, {}),
     "of the attachment": ({}, {"config_args": SETTINGS}),
 }
 
 
-def tuned(keys: Json, **more: Json) -> Json:
+def tuned(keys: JsonObject, **more: JsonObject) -> JsonObject:
     return reference_networks.network(reference_networks.bridge(), {"type": "tuning", **keys, **more})
 
 
 @pytest.mark.parametrize(("keys", "values"), PANICS.values(), ids=PANICS)
 def test_settings_that_make_tuning_panic_are_refused_before_any_plugin_runs(
-    node: EngineNode, blue: Namespace, keys: Json, values: Json
+    node: EngineNode, blue: Namespace, keys: JsonObject, values: JsonObject
 ) -> None:
     node.write(tuned(keys))
     item = attachment("net", blue, **values)

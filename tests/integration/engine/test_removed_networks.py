@@ -13,14 +13,15 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support import namespaces
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-ITEM: Json = {
+ITEM: JsonObject = {
     "network": "net",
     "netns": "blue",
     "capability_args": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]},
@@ -36,7 +37,7 @@ def run(*command: str, stdin: str = "") -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, input=stdin).stdout
 
 
-def used(node: EngineNode, *plugins: Json) -> None:
+def used(node: EngineNode, *plugins: JsonObject) -> None:
     """Add and delete an attachment."""
     configuration = reference_networks.network(*(plugins or PLUGINS))
     node.run("conflists", conflists=[{"config": configuration}]).succeeded()
@@ -44,15 +45,15 @@ def used(node: EngineNode, *plugins: Json) -> None:
     node.detach(ITEM)
 
 
-def removed(node: EngineNode) -> list[Json]:
+def removed(node: EngineNode) -> list[JsonObject]:
     """The result of a task that removes all networks of this collection."""
     done = node.run("conflists", conflists=[], purge=True).succeeded()
-    return t.cast("list[Json]", done.result["conflists"])
+    return t.cast("list[JsonObject]", done.result["conflists"])
 
 
-def collect(node: EngineNode, conflists: list[Json]) -> dict[str, Json]:
+def collect(node: EngineNode, conflists: list[JsonObject]) -> dict[str, JsonObject]:
     """By kind and subject, what was foretold and then done; a second run finds the same to keep and nothing to do."""
-    options: Json = {"networks": ["net"], "min_age": 0, "removed_conflists": conflists}
+    options: JsonObject = {"networks": ["net"], "min_age": 0, "removed_conflists": conflists}
     before = node.state()
     predicted = node.run("gc", **options, _ansible_check_mode=True).succeeded().result
     assert before.difference(node.state()) == ""
@@ -66,7 +67,7 @@ def collect(node: EngineNode, conflists: list[Json]) -> dict[str, Json]:
     return {f"{one['kind']} {one['subject']}": one for one in done["findings"]}
 
 
-def require_kept(found: dict[str, Json], what: str, reason: str) -> None:
+def require_kept(found: dict[str, JsonObject], what: str, reason: str) -> None:
     assert found[what]["action"] == "kept"
     assert reason in found[what]["evidence"]
 
@@ -321,7 +322,7 @@ def test_tables_of_nftables_are_removed_unless_they_have_foreign_rules(
 
 @pytest.mark.parametrize(("version", "plugins"), [("0.2.0", PLUGINS[:1]), ("0.4.0", PLUGINS)])
 def test_check_mode_treats_networks_that_earlier_tasks_would_remove_as_removed(
-    node: EngineNode, blue: Namespace, version: str, plugins: tuple[Json, ...]
+    node: EngineNode, blue: Namespace, version: str, plugins: tuple[JsonObject, ...]
 ) -> None:
     """Use results before 0.3.0 too, which do not name the end on the node."""
     configuration = reference_networks.network(*plugins, version=version)

@@ -13,17 +13,18 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, Json, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import Engine, EngineNode, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace, addresses, links, namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-SMALL: Json = {"type": "host-local", "ranges": [[{"subnet": "10.1.0.0/30", "gateway": "10.1.0.1"}]]}
-PLUGINS: dict[str, Json] = {
+SMALL: JsonObject = {"type": "host-local", "ranges": [[{"subnet": "10.1.0.0/30", "gateway": "10.1.0.1"}]]}
+PLUGINS: dict[str, JsonObject] = {
     "bridge": reference_networks.bridge(ipam=SMALL, ipMasq=True),
     "ptp": {"type": "ptp", "ipam": SMALL, "ipMasq": True},
     "macvlan": {**reference_networks.MACVLAN, "ipam": SMALL},
@@ -66,14 +67,14 @@ def _do(inside: Namespace, deeds: t.Iterable[str], **known: str) -> None:
         inside.run(*(word.format(**known) for word in deed.split(" ")))
 
 
-def _write(node: EngineNode, kind: str, version: str = "1.0.0") -> Json:
+def _write(node: EngineNode, kind: str, version: str = "1.0.0") -> JsonObject:
     reference_networks.make_uplink()
     if reference_networks.missing_kind([PLUGINS[kind]]):
         pytest.skip(f"this kernel has no {kind}")
     return reference_networks.network(PLUGINS[kind], version=version)
 
 
-def _attached(node: EngineNode, inside: Namespace, kind: str = "bridge", version: str = "1.0.0") -> Json:
+def _attached(node: EngineNode, inside: Namespace, kind: str = "bridge", version: str = "1.0.0") -> JsonObject:
     node.write(_write(node, kind, version))
     item = attachment("net", inside)
     node.attach(item)

@@ -17,6 +17,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
 
@@ -32,18 +34,17 @@ from ansible_collections.cni.node.tests.support.namespaces import Namespace
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-Json = dict[str, t.Any]
 Place = tuple[t.Any, ...]
 
 RELEASE: t.Final = (1, 1, 1)
-IPAM: t.Final[Json] = {"type": "host-local", "subnet": "10.1.0.0/16"}
-DEFAULT: t.Final[Json] = {"dst": "0.0.0.0/0"}
-PTP: t.Final[Json] = {"type": "ptp", "ipam": IPAM}
-ROUTE: t.Final[Json] = {"dst": "192.0.2.0/24", "gw": "10.1.0.1"}
-ON_MASTER: t.Final[Json] = {"master": reference_networks.UPLINK, "ipam": IPAM}
+IPAM: t.Final[JsonObject] = {"type": "host-local", "subnet": "10.1.0.0/16"}
+DEFAULT: t.Final[JsonObject] = {"dst": "0.0.0.0/0"}
+PTP: t.Final[JsonObject] = {"type": "ptp", "ipam": IPAM}
+ROUTE: t.Final[JsonObject] = {"dst": "192.0.2.0/24", "gw": "10.1.0.1"}
+ON_MASTER: t.Final[JsonObject] = {"master": reference_networks.UPLINK, "ipam": IPAM}
 
 # By plugin: its network, and the path of the schema's object in it.
-BASES: t.Final[dict[str, tuple[list[Json], Place]]] = {
+BASES: t.Final[dict[str, tuple[list[JsonObject], Place]]] = {
     "bridge": ([{"type": "bridge", "ipam": IPAM}], (0,)),
     "ptp": ([PTP], (0,)),
     "macvlan": ([{"type": "macvlan", **ON_MASTER}], (0,)),
@@ -83,7 +84,7 @@ OF_THE_NODE: t.Final = {
 COMMON: t.Final = ("cniVersion", "name", "type", "ipam", "args", "runtimeConfig", "prevResult")
 
 
-def samples(schema: Json) -> list[t.Any]:
+def samples(schema: JsonObject) -> list[t.Any]:
     """Return values on both sides of a schema's limits."""
     if "enum" in schema:
         younger = schema.get("x-values-since", {})
@@ -102,7 +103,7 @@ def samples(schema: Json) -> list[t.Any]:
     return {"string": ["x", 5], "array": [[], 5, {}], "object": [{}, 5, []]}.get(str(schema.get("type")), [])
 
 
-def is_there(schema: Json) -> bool:
+def is_there(schema: JsonObject) -> bool:
     since = tuple(int(part) for part in str(schema.get("x-since", "0")).split("."))
     return since <= RELEASE
 
@@ -118,7 +119,7 @@ def variants(plugin: str) -> t.Iterator[tuple[Place, t.Any]]:
             yield from _of_object(one["items"], (*place, key, 0), plugin)
 
 
-def _of_object(schema: Json, place: Place, plugin: str) -> t.Iterator[tuple[Place, t.Any]]:
+def _of_object(schema: JsonObject, place: Place, plugin: str) -> t.Iterator[tuple[Place, t.Any]]:
     for key, one in schema["properties"].items():
         if (plugin, key) == ("bridge", "vlan") and lacks_vlan_filtering():
             continue
@@ -133,7 +134,7 @@ def _at(value: t.Any, place: Place) -> t.Any:
     return value
 
 
-def network(plugin: str, place: Place, value: t.Any) -> Json:
+def network(plugin: str, place: Place, value: t.Any) -> JsonObject:
     """Return the plugin's network with one value replaced, or removed for None."""
     plugins = copy.deepcopy(BASES[plugin][0])
     inner = _at(plugins, place[:-1])
@@ -144,7 +145,7 @@ def network(plugin: str, place: Place, value: t.Any) -> Json:
     return reference_networks.network(*plugins)
 
 
-def attach(engine: Engine, content: bytes, item: Json) -> str:
+def attach(engine: Engine, content: bytes, item: JsonObject) -> str:
     """Add and delete an attachment; return the plugins' error, or an empty string."""
     try:
         engine.runtime.add(config.parse(content, "test"), Attachment(**item))
@@ -207,11 +208,11 @@ def test_validation_refuses_what_plugins_refuse(engine: Engine, blue: Namespace,
         assert errors(validate([Source("test", content)])), plugins
 
 
-def bridge(**ipam: t.Any) -> list[Json]:
+def bridge(**ipam: t.Any) -> list[JsonObject]:
     return [{"type": "bridge", "ipam": {"type": "host-local", **ipam}}]
 
 
-REFUSED: t.Final[list[list[Json]]] = [
+REFUSED: t.Final[list[list[JsonObject]]] = [
     bridge(),
     bridge(subnet="10.1.0.1/16"),
     bridge(subnet="10.1.0.0/31"),

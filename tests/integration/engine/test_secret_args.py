@@ -10,8 +10,9 @@ import json
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json, attachment
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, attachment
 from ansible_collections.cni.node.tests.support.namespaces import Namespace
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
@@ -21,7 +22,7 @@ SECRET = 'hush "wörd'
 SHOWN = (SECRET, "hush", "wörd", json.dumps(SECRET)[1:-1])
 
 
-def _output(node: EngineNode, item: Json) -> str:
+def _output(node: EngineNode, item: JsonObject) -> str:
     """Return the output of a run without its arguments."""
     done = node.run("attachments", attachments=[item])
     assert done.status == 1, done.result
@@ -58,7 +59,11 @@ def test_values_are_hidden_in_every_error_of_a_plugin(
     nested = {"deep": [{"er": SECRET}]}
     plugin = {"type": "odd", **({"args": {"cni": nested}} if way == "file" else {})}
     node.write(reference_networks.network(plugin))
-    given: dict[str, Json] = {"args": {"args": {"TOKEN": SECRET}}, "config_args": {"config_args": nested}, "file": {}}
+    given: dict[str, JsonObject] = {
+        "args": {"args": {"TOKEN": SECRET}},
+        "config_args": {"config_args": nested},
+        "file": {},
+    }
     assert "***" in _output(node, attachment("net", blue, **given[way]))
 
 

@@ -14,10 +14,10 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (
     EngineNode,
-    Json,
     attachment,
     wait_for_result,
 )
@@ -39,7 +39,7 @@ class Disorder:
         self._node, self._made, self._random = node, made, random.Random(seed)
         self.items = [self._item(number, one) for number, one in enumerate(made)]
 
-    def _item(self, number: int, one: Namespace) -> Json:
+    def _item(self, number: int, one: Namespace) -> JsonObject:
         mapping = {"hostPort": 9000 + number, "containerPort": 80, "protocol": "tcp"}
         if number % 2:
             return attachment("routed", one)
@@ -58,7 +58,7 @@ class Disorder:
                 one = self._random.choice(self._made)
                 subprocess.run(["ip", "-n", one.name, "link", "delete", "eth0"], check=False, capture_output=True)
 
-    def _start(self, chosen: list[Json]) -> tuple[subprocess.Popen[str], threading.Timer | None]:
+    def _start(self, chosen: list[JsonObject]) -> tuple[subprocess.Popen[str], threading.Timer | None]:
         wanted = [{**item, "state": self._random.choice(["present", "absent"])} for item in chosen]
         process = self._node.start("attachments", attachments=wanted, check=self._random.choice(["always", "drift"]))
         if self._random.random() < 0.6:

@@ -12,6 +12,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import (
     REQUIRES_SYSTEMD,
@@ -20,13 +21,13 @@ from ansible_collections.cni.node.tests.integration.engine.boot_restoration impo
     make,
     without_boot_files,
 )
-from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode, Json
+from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
 pytestmark = pytest.mark.requires_root
 
 RESULT = {"ips": [{"address": "10.9.0.2/24"}]}
-LAB: Json = {"type": "lab", "ipam": {"type": "delegated"}}
+LAB: JsonObject = {"type": "lab", "ipam": {"type": "delegated"}}
 ALLOWED = {"allow_world_writable_plugins": True}
 
 
@@ -39,11 +40,11 @@ def lab(node: EngineNode) -> t.Iterator[EngineNode]:
         yield node
 
 
-def red() -> Json:
+def red() -> JsonObject:
     return {"network": "net", "netns": "red"}
 
 
-def codes(findings: list[Json]) -> dict[str, str]:
+def codes(findings: list[JsonObject]) -> dict[str, str]:
     return {one["file"]: one["code"] for one in findings}
 
 
@@ -78,7 +79,7 @@ def test_world_writable_plugins_are_refused_before_any_change(lab: EngineNode, w
     lab.attach(red())
 
 
-NESTED: tuple[Json, ...] = (
+NESTED: tuple[JsonObject, ...] = (
     {"type": "flannel", "delegate": {"type": "nested"}},
     {"type": "multus", "delegates": [{"type": "nested"}]},
     {"type": "multus", "delegates": [{"name": "inner", "plugins": [{"type": "lab", "ipam": {"type": "nested"}}]}]},
@@ -86,7 +87,7 @@ NESTED: tuple[Json, ...] = (
 
 
 @pytest.mark.parametrize("plugin", NESTED)
-def test_world_writable_delegated_plugins_are_refused_before_any_change(lab: EngineNode, plugin: Json) -> None:
+def test_world_writable_delegated_plugins_are_refused_before_any_change(lab: EngineNode, plugin: JsonObject) -> None:
     make(lab, "red")
     for name in ("flannel", "multus", "nested"):
         lab.plugins.write(name, ADD=ScriptedAnswer(result=RESULT))
@@ -109,7 +110,7 @@ def test_world_writable_delegated_plugins_are_refused_before_any_change(lab: Eng
 
 
 @pytest.mark.parametrize("plugin", NESTED)
-def test_status_runs_no_plugin_with_a_world_writable_delegate(lab: EngineNode, plugin: Json) -> None:
+def test_status_runs_no_plugin_with_a_world_writable_delegate(lab: EngineNode, plugin: JsonObject) -> None:
     for name in ("flannel", "multus", "nested"):
         lab.plugins.write(name)
     lab.write(reference_networks.network(plugin, version="1.1.0"))

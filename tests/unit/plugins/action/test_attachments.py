@@ -11,6 +11,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
 import ansible
@@ -20,18 +22,16 @@ from ansible_collections.cni.node.plugins.action import attachments
 from ansible_collections.cni.node.plugins.action.attachments import ActionModule
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils.test_attachments_batch import entry, result
 
-Json = dict[str, t.Any]
-
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 
 
 class Action(ActionModule):
     """The node gives the answers it was given, in turn; an exception is raised."""
 
-    answers: list[Json | Exception]
-    asked: list[Json]
+    answers: list[JsonObject | Exception]
+    asked: list[JsonObject]
 
-    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> Json:
+    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
         self.asked.append(keywords)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
@@ -45,7 +45,7 @@ class Controller:
         show = types.SimpleNamespace(display=lambda line, stderr: self.shown.append(line) if stderr else None)
         monkeypatch.setattr(attachments, "display", show)
 
-    def run(self, *answers: Json | Exception, **keywords: t.Any) -> tuple[Json, Action]:
+    def run(self, *answers: JsonObject | Exception, **keywords: t.Any) -> tuple[JsonObject, Action]:
         usual = {"async_val": 0, "check_mode": False, "diff": False, "delegate_to": None, "no_log": False}
         task: t.Any = types.SimpleNamespace(args={"attachments": [], "_controller": "forged"}, **{**usual, **keywords})
         connection: t.Any = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), has_native_async=False)

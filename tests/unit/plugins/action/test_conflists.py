@@ -13,6 +13,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
 import ansible
@@ -23,8 +25,7 @@ from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 from ansible_collections.cni.node.plugins.action.conflists import ActionModule
 
-Json = dict[str, t.Any]
-CONFIG: Json = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "lab"}]}
+CONFIG: JsonObject = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "lab"}]}
 TEXT = json.dumps(CONFIG)
 TEMPLATE = '{"cniVersion": "1.0.0", "name": "{{ name }}", "plugins": [{"type": "{{ type }}"}]}\n'
 
@@ -34,10 +35,10 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 class Action(ActionModule):
     """Its module answers with what it was given."""
 
-    sent: Json | None = None
-    answer: t.ClassVar[Json] = {}
+    sent: JsonObject | None = None
+    answer: t.ClassVar[JsonObject] = {}
 
-    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> Json:
+    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
         self.sent = keywords["module_args"]
         return {"changed": True, "msg": "from the node", **self.answer}
 
@@ -54,12 +55,12 @@ class Controller:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def run(self, *items: t.Any, **variables: t.Any) -> tuple[Json, Json | None]:
+    def run(self, *items: t.Any, **variables: t.Any) -> tuple[JsonObject, JsonObject | None]:
         """Return the result for Ansible, and the arguments that the node got."""
         action = self._action({"conflists": list(items), "probe": False}, variables)
         return action.run(task_vars=variables), action.sent
 
-    def sent(self, item: t.Any, **variables: t.Any) -> Json:
+    def sent(self, item: t.Any, **variables: t.Any) -> JsonObject:
         """The item as the node got it."""
         result, sent = self.run(item, **variables)
         assert result["msg"] == "from the node", result
@@ -75,12 +76,12 @@ class Controller:
         assert result["error"].keys() == {"code", "msg", "details"}
         return str(result["msg"])
 
-    def validated(self, *items: t.Any, **validate: t.Any) -> tuple[Json, Json | None]:
+    def validated(self, *items: t.Any, **validate: t.Any) -> tuple[JsonObject, JsonObject | None]:
         """Return the same with the option `validate`."""
         action = self._action({"conflists": list(items), "validate": validate}, {})
         return action.run(task_vars={}), action.sent
 
-    def _action(self, arguments: Json, variables: Json) -> Action:
+    def _action(self, arguments: JsonObject, variables: JsonObject) -> Action:
         task: t.Any = types.SimpleNamespace(
             args=arguments,
             async_val=0,
@@ -114,7 +115,7 @@ def controller(tmp_path: pathlib.Path) -> Controller:
 
 
 @pytest.mark.parametrize("item", [{"config": CONFIG}, {"content": TEXT}, {"state": "absent", "name": "net"}], ids=str)
-def test_what_needs_no_rendering_reaches_the_node_as_it_is(controller: Controller, item: Json) -> None:
+def test_what_needs_no_rendering_reaches_the_node_as_it_is(controller: Controller, item: JsonObject) -> None:
     assert controller.sent(item) == item
 
 
@@ -200,14 +201,14 @@ def test_two_forms_are_for_the_node_to_refuse(controller: Controller, key: str) 
     [{"config": CONFIG}, {"config": TEXT}, {"content": TEXT}, {"content": CONFIG}, {"template": "net.j2"}],
     ids=str,
 )
-def test_an_absent_network_has_the_name_of_its_configuration(controller: Controller, item: Json) -> None:
+def test_an_absent_network_has_the_name_of_its_configuration(controller: Controller, item: JsonObject) -> None:
     controller.write("templates/net.j2")
     sent = controller.sent({**item, "state": "absent", "priority": 5}, name="net", type="lab")
     assert sent == {"name": "net", "state": "absent", "priority": 5}
 
 
 @pytest.mark.parametrize("given", [{"name": "other"}, {"filename": "other.conflist"}], ids=str)
-def test_an_absent_network_that_is_named_has_that_name(controller: Controller, given: Json) -> None:
+def test_an_absent_network_that_is_named_has_that_name(controller: Controller, given: JsonObject) -> None:
     item = {"config": CONFIG, "state": "absent", **given}
     assert controller.sent(item) == item
 
@@ -244,7 +245,7 @@ def test_an_item_that_is_no_mapping_is_for_the_node_to_refuse(controller: Contro
     assert sent["conflists"] == ["text", 5]
 
 
-BAD: dict[str, tuple[Json, tuple[str, ...]]] = {
+BAD: dict[str, tuple[JsonObject, tuple[str, ...]]] = {
     "a misspelled key": ({"conf": CONFIG}, ("conflists[1]: the key 'conf' is unknown here; did you mean config?",)),
     "an unknown key": (
         {"name": "net", "state": "absent", "colour": "red"},
@@ -282,7 +283,7 @@ BAD: dict[str, tuple[Json, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize(("item", "fragments"), BAD.values(), ids=BAD)
 def test_what_is_wrong_is_said_with_its_place_and_no_node_is_asked(
-    controller: Controller, item: Json, fragments: tuple[str, ...]
+    controller: Controller, item: JsonObject, fragments: tuple[str, ...]
 ) -> None:
     controller.write("templates/net.j2")
     controller.write("templates/undefined.j2", "{{ nowhere }}")
@@ -300,15 +301,15 @@ def test_broken_rendered_text_names_the_template_and_the_line(controller: Contro
     assert "is not valid JSON: line 3, column 3: expecting ',' delimiter" in message
 
 
-TYPOS: Json = {
+TYPOS: JsonObject = {
     **CONFIG,
     "name": "typos",
     "plugins": [{"type": "bridge", "isGatway": True, "vlan": 5000, "colour": "red"}],
 }
-ODD: Json = {**CONFIG, "name": "odd", "plugins": [{"type": "bridge", "colour": "red"}]}
+ODD: JsonObject = {**CONFIG, "name": "odd", "plugins": [{"type": "bridge", "colour": "red"}]}
 
 
-def codes(result: Json) -> list[tuple[str, str]]:
+def codes(result: JsonObject) -> list[tuple[str, str]]:
     return [(finding["file"], finding["code"]) for finding in result["findings"]]
 
 

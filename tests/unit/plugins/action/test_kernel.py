@@ -12,6 +12,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
 import ansible
@@ -20,7 +22,6 @@ from ansible.template import Templar
 
 from ansible_collections.cni.node.plugins.action.kernel import ActionModule
 
-Json = dict[str, t.Any]
 NETWORKS: t.Final = [{"template": "gone.j2"}, {"content": "{"}]
 
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
@@ -29,9 +30,9 @@ pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the contro
 class Action(ActionModule):
     """Its module answers with what it was given."""
 
-    sent: Json | None = None
+    sent: JsonObject | None = None
 
-    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> Json:
+    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
         self.sent = keywords["module_args"]
         return {"changed": True, "msg": "from the node"}
 
@@ -45,7 +46,7 @@ class Encrypted:
         return "absent"
 
 
-def run(directory: pathlib.Path, arguments: Json) -> tuple[Json, Json | None]:
+def run(directory: pathlib.Path, arguments: JsonObject) -> tuple[JsonObject, JsonObject | None]:
     """Return the result for Ansible, and the arguments that the node got."""
     loader = DataLoader()
     task: t.Any = types.SimpleNamespace(
@@ -65,7 +66,7 @@ def test_where_all_is_put_back_no_network_is_looked_at(tmp_path: pathlib.Path, s
 
 
 @pytest.mark.parametrize("arguments", [{}, {"state": "present"}, {"state": None}], ids=str)
-def test_a_template_that_is_gone_is_an_error_otherwise(tmp_path: pathlib.Path, arguments: Json) -> None:
+def test_a_template_that_is_gone_is_an_error_otherwise(tmp_path: pathlib.Path, arguments: JsonObject) -> None:
     result, sent = run(tmp_path, {**arguments, "conflists": NETWORKS})
     assert (result["failed"], sent) == (True, None)
     assert "conflists[0]: template gone.j2 cannot be rendered" in result["msg"]

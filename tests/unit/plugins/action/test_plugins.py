@@ -18,6 +18,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
 import ansible
@@ -31,8 +33,6 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.
     header,
 )
 
-Json = dict[str, t.Any]
-
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 
 
@@ -41,10 +41,10 @@ class Action(ActionModule):
 
     has_it = False
     needed = "content"
-    asked: list[Json]
+    asked: list[JsonObject]
     sent: dict[str, bytes]
 
-    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> Json:
+    def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
         self.asked.append(keywords["module_args"])
         sent = keywords["module_args"].get("_controller", {})
         is_needed = not self.has_it and not {"listing", "archive"} & sent.keys()
@@ -68,8 +68,8 @@ class Controller:
         self._loader.set_basedir(str(directory))
 
     def run(
-        self, arguments: Json, *, check_mode: bool = False, has_it: bool = False, needed: str = "content"
-    ) -> tuple[Json, Action]:
+        self, arguments: JsonObject, *, check_mode: bool = False, has_it: bool = False, needed: str = "content"
+    ) -> tuple[JsonObject, Action]:
         task: t.Any = types.SimpleNamespace(
             args=arguments,
             async_val=0,
@@ -150,13 +150,13 @@ def test_a_directory_is_sent_as_an_archive_of_its_plugins(controller: Controller
     ids=str,
 )
 def test_what_the_node_gets_by_itself_is_none_of_the_controllers_business(
-    controller: Controller, arguments: Json
+    controller: Controller, arguments: JsonObject
 ) -> None:
     dummy, action = controller.run({**arguments, "_controller": {"digest": "forged"}})
     assert action.asked == [arguments]
 
 
-BAD: dict[str, tuple[Json, str]] = {
+BAD: dict[str, tuple[JsonObject, str]] = {
     "missing": ({"source": "none.tgz"}, "source: none.tgz is not on the controller; give its absolute path"),
     "digest": ({"source": "x.tgz", "checksum": "sha256:" + "0" * 64}, "x.tgz is not the archive it should be"),
     "version": ({"source": "x.tgz", "version": "1.7.0"}, "version 1.7.0 of the plugins is not installed"),
@@ -174,7 +174,9 @@ BAD: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_said_before_a_node_is_asked(controller: Controller, arguments: Json, message: str) -> None:
+def test_what_is_wrong_is_said_before_a_node_is_asked(
+    controller: Controller, arguments: JsonObject, message: str
+) -> None:
     result, action = controller.run(arguments)
     assert result["failed"]
     assert message in result["msg"]

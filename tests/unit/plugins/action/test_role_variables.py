@@ -13,6 +13,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
 import ansible
@@ -20,22 +22,21 @@ from ansible.errors import AnsibleActionFail
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-Json = dict[str, t.Any]
 PLUGINS = pathlib.Path(__file__).parents[4] / "plugins"
 MODULES = sorted(path.stem for path in (PLUGINS / "modules").glob("[!_]*.py"))
 PACKAGE = "ansible_collections.cni.node.plugins.action"
-MISSPELLED: Json = {"cni_node_prge": True, "cni_kernel_sysctl": {}}
-FACADE: Json = {"ansible_role_name": "cni.node.cni_networks", "ansible_parent_role_names": ["cni.node.cni_node"]}
+MISSPELLED: JsonObject = {"cni_node_prge": True, "cni_kernel_sysctl": {}}
+FACADE: JsonObject = {"ansible_role_name": "cni.node.cni_networks", "ansible_parent_role_names": ["cni.node.cni_node"]}
 
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 
 
-def run(module: str, directory: pathlib.Path, variables: Json) -> tuple[Json, int]:
+def run(module: str, directory: pathlib.Path, variables: JsonObject) -> tuple[JsonObject, int]:
     """Return the result for Ansible, and the number of calls of the node."""
     asked = []
 
     class Action(importlib.import_module(f"{PACKAGE}.{module}").ActionModule):  # type: ignore[misc]
-        def _execute_module(self, *dummy: t.Any, **keywords: t.Any) -> Json:
+        def _execute_module(self, *dummy: t.Any, **keywords: t.Any) -> JsonObject:
             asked.append(keywords)
             return {"changed": True, "msg": "from the node", "attachments": []}
 
@@ -70,6 +71,6 @@ def test_a_misspelled_variable_is_refused_before_the_node_is_asked(module: str, 
     ],
     ids=["in no role", "in a role of others", "of another role", "known, internal and others"],
 )
-def test_other_variables_are_no_concern(module: str, variables: Json, tmp_path: pathlib.Path) -> None:
+def test_other_variables_are_no_concern(module: str, variables: JsonObject, tmp_path: pathlib.Path) -> None:
     result, asked = run(module, tmp_path, variables)
     assert (result["msg"], asked) == ("from the node", 1)

@@ -10,6 +10,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
 pytest.importorskip("ansible.errors", reason="filters run on the controller")
 
@@ -20,10 +22,9 @@ from ansible_collections.cni.node.plugins.filter.host_findings import host_findi
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.test.valid_conflist import valid_conflist
 
-Json = dict[str, t.Any]
-GOOD: t.Final[Json] = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "loopback"}]}
-TYPO: t.Final[Json] = {**GOOD, "name": "typo", "plugins": [{"type": "bridge", "isGatway": True}]}
-ODD: t.Final[Json] = {**GOOD, "name": "odd", "plugins": [{"type": "loopback", "colour": "red"}]}
+GOOD: t.Final[JsonObject] = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "loopback"}]}
+TYPO: t.Final[JsonObject] = {**GOOD, "name": "typo", "plugins": [{"type": "bridge", "isGatway": True}]}
+ODD: t.Final[JsonObject] = {**GOOD, "name": "odd", "plugins": [{"type": "loopback", "colour": "red"}]}
 
 
 def codes(*arguments: t.Any, **keywords: t.Any) -> list[tuple[str, str]]:
@@ -122,7 +123,7 @@ def test_data_that_is_no_json_is_refused() -> None:
 def test_a_controller_without_the_library_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for cached in (schemas.validator, schemas._validator_class):
         cached.cache_clear()
-    monkeypatch.setitem(t.cast("dict[str, t.Any]", __import__("sys").modules), "jsonschema", None)
+    monkeypatch.setitem(t.cast("JsonObject", __import__("sys").modules), "jsonschema", None)
     with pytest.raises(AnsibleError, match=r"pip install 'jsonschema>=4\.17'"):
         conflist_findings(GOOD)
     assert conflist_findings(GOOD, ["specification", "consistency"]) == []

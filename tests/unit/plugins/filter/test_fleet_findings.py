@@ -9,16 +9,16 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.errors", reason="filters run on the controller")
 
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.fleet_findings import fleet_findings
 
-Json = dict[str, t.Any]
 
-
-def pods(subnet: str) -> Json:
+def pods(subnet: str) -> JsonObject:
     plugin = {"type": "ptp", "ipam": {"type": "host-local", "subnet": subnet}}
     return {"cniVersion": "1.0.0", "name": "pods", "plugins": [plugin]}
 

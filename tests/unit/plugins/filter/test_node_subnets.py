@@ -12,6 +12,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.errors", reason="filters run on the controller")
 
 from ansible.errors import AnsibleFilterError
@@ -80,7 +82,7 @@ def test_what_is_assigned_to_a_host_that_is_away_is_given_to_no_other() -> None:
 LAN = "192.168.1.0/24"
 
 
-def ends(given_out: dict[str, t.Any]) -> list[tuple[int, int]]:
+def ends(given_out: JsonObject) -> list[tuple[int, int]]:
     return [
         (int(ipaddress.ip_address(one["rangeStart"])), int(ipaddress.ip_address(one["rangeEnd"])))
         for one in given_out.values()
@@ -115,7 +117,7 @@ def test_ranges_of_one_link_are_what_validation_takes() -> None:
 MACVLAN = {"cniVersion": "1.0.0", "name": "lan"}
 
 
-def _macvlan(own: t.Any) -> dict[str, t.Any]:
+def _macvlan(own: t.Any) -> JsonObject:
     return {"type": "macvlan", "master": "eth0", "ipam": {"type": "host-local", "ranges": [[own]]}}
 
 
@@ -203,7 +205,7 @@ class TestFile:
         assert list(tmp_path.iterdir()) == []
 
 
-OPTIONS_REFUSED: dict[str, tuple[dict[str, t.Any], str]] = {
+OPTIONS_REFUSED: dict[str, tuple[JsonObject, str]] = {
     "a flag that is none": ({"shared": "perhaps"}, "shared: 'perhaps'; expected: true or false"),
     "reserved as text": ({"reserved": "10.0.0.1"}, "reserved: '10.0.0.1'; expected: a list"),
     "reserved that is nothing": ({"reserved": ["x"]}, "reserved: 'x'"),
@@ -222,7 +224,7 @@ OPTIONS_REFUSED: dict[str, tuple[dict[str, t.Any], str]] = {
 
 
 @pytest.mark.parametrize(("options", "message"), OPTIONS_REFUSED.values(), ids=OPTIONS_REFUSED)
-def test_any_other_option_is_refused_in_a_sentence(options: dict[str, t.Any], message: str) -> None:
+def test_any_other_option_is_refused_in_a_sentence(options: JsonObject, message: str) -> None:
     with pytest.raises(AnsibleFilterError) as refused:
         node_subnets(LAN, ["a"], 28, **options)
     assert message in str(refused.value)

@@ -10,6 +10,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.errors", reason="filters run on the controller")
 
 from ansible.errors import AnsibleFilterError
@@ -18,7 +20,7 @@ from ansible_collections.cni.node.plugins.filter.node_table import node_table
 
 RELEASES: t.Final = [{"version": "1.9.1", "current": True}, {"version": "1.8.0", "current": False}]
 NETWORK: t.Final = {"name": "dbnet", "shadowed": False, "error": None}
-ATTACHED: t.Final[dict[str, t.Any]] = {
+ATTACHED: t.Final[JsonObject] = {
     "network": "dbnet",
     "container_id": "red",
     "ifname": "eth0",
@@ -76,7 +78,7 @@ def test_a_network_that_does_not_win_is_not_shown() -> None:
         ),
     ],
 )
-def test_trouble_is_counted_by_its_kind(facts: dict[str, t.Any], trouble: str) -> None:
+def test_trouble_is_counted_by_its_kind(facts: JsonObject, trouble: str) -> None:
     facts.setdefault("networks", [])
     assert row(**facts)[5] == trouble
 
@@ -90,7 +92,7 @@ def test_what_is_no_dictionary_of_facts_is_refused(given: object) -> None:
 @pytest.mark.parametrize(
     "facts", [{"networks": [{"name": "a"}]}, {"attachments": [{}]}, {"releases": ["x"]}, {"plugins": 5}], ids=str
 )
-def test_facts_of_another_form_are_refused_with_the_node(facts: dict[str, t.Any]) -> None:
+def test_facts_of_another_form_are_refused_with_the_node(facts: JsonObject) -> None:
     with pytest.raises(
         AnsibleFilterError, match="node_table: the value of two has an unexpected form; expected a dictionary"
     ):
@@ -112,7 +114,7 @@ DRIFTED: t.Final = {**ATTACHED, "drift": ["eth0 is gone", "cni0 is gone"]}
         ([{**UNKNOWN, "netns_state": "gone"}], "-"),
     ],
 )
-def test_no_drift_is_claimed_only_where_it_was_looked_for(attached: list[dict[str, t.Any]], drift: str) -> None:
+def test_no_drift_is_claimed_only_where_it_was_looked_for(attached: list[JsonObject], drift: str) -> None:
     first, second = node_table({"n1": {**NODE, "attachments": attached}})[:2]
     begin, end = first.index("DRIFT"), first.index("TROUBLE")
     assert second[begin:end].strip() == drift

@@ -11,26 +11,27 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.errors", reason="filters run on the controller")
 
 from ansible.errors import AnsibleError, AnsibleFilterError
 
 from ansible_collections.cni.node.plugins.filter.play_findings import play_findings
 
-Json = dict[str, t.Any]
 HOSTS: t.Final = ["one", "two", "three"]
 
 
-def lan(**ipam: str) -> list[Json]:
+def lan(**ipam: str) -> list[JsonObject]:
     given = {"type": "host-local", "subnet": "192.168.7.0/24", **ipam}
     return [{"config": {"cniVersion": "1.0.0", "name": "lan", "plugins": [{"type": "macvlan", "ipam": given}]}}]
 
 
-def own(number: int) -> list[Json]:
+def own(number: int) -> list[JsonObject]:
     return lan(rangeStart=f"192.168.7.{number * 10}", rangeEnd=f"192.168.7.{number * 10 + 9}")
 
 
-def all_have(**variables: t.Any) -> dict[str, Json]:
+def all_have(**variables: t.Any) -> dict[str, JsonObject]:
     return dict.fromkeys(HOSTS, variables)
 
 
@@ -48,7 +49,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("variables", "said"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_said_once(variables: Json, said: str) -> None:
+def test_what_is_wrong_is_said_once(variables: JsonObject, said: str) -> None:
     (of_all,) = play_findings(all_have(**variables), HOSTS)["errors"]
     assert of_all.startswith(said)
     assert play_findings({"one": {}}, ["one"], given=variables)["errors"] == [of_all]
@@ -75,7 +76,7 @@ def test_addresses_of_each_nodes_own_are_no_fault() -> None:
 @pytest.mark.parametrize(
     "given", [{"cni_node_concerns": ["plugins"]}, {"cni_node_concerns": "kernel attachments"}], ids=str
 )
-def test_networks_that_are_not_looked_after_are_not_compared(given: Json) -> None:
+def test_networks_that_are_not_looked_after_are_not_compared(given: JsonObject) -> None:
     assert play_findings(all_have(cni_node_conflists=lan()), HOSTS, given=given)["errors"] == []
 
 

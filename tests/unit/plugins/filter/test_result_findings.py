@@ -8,6 +8,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("jsonschema", reason="results are validated where jsonschema is")
 pytest.importorskip("ansible.errors", reason="filters run on the controller")
 
@@ -17,16 +19,15 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.filter.result_findings import result_findings
 
-Json = dict[str, t.Any]
-GOOD: t.Final[Json] = {
+GOOD: t.Final[JsonObject] = {
     "cniVersion": "1.0.0",
     "interfaces": [{"name": "cni0", "mac": "02:00:00:00:00:01"}, {"name": "eth0", "sandbox": "/run/netns/red"}],
     "ips": [{"address": "10.1.0.5/16", "gateway": "10.1.0.1", "interface": 1}, {"address": "fd00::5/64"}],
     "routes": [{"dst": "0.0.0.0/0", "gw": "10.1.0.1"}, {"dst": "::/0"}],
     "dns": {"nameservers": ["10.1.0.1"]},
 }
-OLD: t.Final[Json] = {"cniVersion": "0.4.0", "ips": [{"version": "4", "address": "10.1.0.5/16"}]}
-OLDEST: t.Final[Json] = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.5/16", "gateway": "10.1.0.1"}}
+OLD: t.Final[JsonObject] = {"cniVersion": "0.4.0", "ips": [{"version": "4", "address": "10.1.0.5/16"}]}
+OLDEST: t.Final[JsonObject] = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.5/16", "gateway": "10.1.0.1"}}
 
 
 def find_codes(result: t.Any) -> list[str]:
@@ -34,11 +35,11 @@ def find_codes(result: t.Any) -> list[str]:
 
 
 @pytest.mark.parametrize("result", [GOOD, OLD, OLDEST, {"cniVersion": "1.1.0"}], ids=lambda one: one["cniVersion"])
-def test_what_the_specification_allows_passes(result: Json) -> None:
+def test_what_the_specification_allows_passes(result: JsonObject) -> None:
     assert find_codes(result) == find_codes([result, {"result": result}, {"result": {}}, {"result": None}]) == []
 
 
-WRONG: t.Final[dict[str, tuple[Json, list[str]]]] = {
+WRONG: t.Final[dict[str, tuple[JsonObject, list[str]]]] = {
     "no prefix": ({**GOOD, "ips": [{"address": "10.1.0.5"}]}, ["malformed-value /ips/0/address"]),
     "no name": ({**GOOD, "interfaces": [{}, {"name": "eth0"}]}, ["missing-key /interfaces/0/name"]),
     "text": ({**GOOD, "ips": [{"address": "10.1.0.5/16", "interface": "1"}]}, ["wrong-type /ips/0/interface"]),
@@ -66,7 +67,7 @@ WRONG: t.Final[dict[str, tuple[Json, list[str]]]] = {
 
 
 @pytest.mark.parametrize(("result", "expected"), WRONG.values(), ids=WRONG)
-def test_what_it_does_not_allow_is_found(result: Json, expected: list[str]) -> None:
+def test_what_it_does_not_allow_is_found(result: JsonObject, expected: list[str]) -> None:
     assert find_codes(result) == expected
 
 

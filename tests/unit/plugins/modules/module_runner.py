@@ -13,16 +13,17 @@ import typing as t
 import pytest
 from ansible.module_utils import basic
 
-Json = dict[str, t.Any]
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 PACKAGE = "ansible_collections.cni.node.plugins.modules"
 
 
 class ModuleExit(t.NamedTuple):
     status: int
-    result: Json
+    result: JsonObject
     warnings: list[str]
 
-    def ok(self) -> Json:
+    def ok(self) -> JsonObject:
         assert self.status == 0, self.result
         return self.result
 
@@ -33,7 +34,7 @@ class ModuleExit(t.NamedTuple):
         return str(self.result["msg"])
 
 
-def outcome(result: Json) -> Json:
+def outcome(result: JsonObject) -> JsonObject:
     """Return the part of a result that check mode predicts: without the arguments and the tense of the message."""
     return {**result, "invocation": None, "msg": result["msg"].replace("would be ", "")}
 

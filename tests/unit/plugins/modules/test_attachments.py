@@ -12,13 +12,13 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
-Json = dict[str, t.Any]
 Ensure = t.Callable[..., ModuleExit]
-RESULT: Json = {"ips": [{"address": "10.1.0.2/16"}]}
+RESULT: JsonObject = {"ips": [{"address": "10.1.0.2/16"}]}
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_the_diff_of_a_half_failed_item_shows_the_actual_state(ensure: Ensure, p
     ],
 )
 def test_invalid_arguments_are_refused_before_any_change(
-    ensure: Ensure, plugins: ScriptedPlugins, tmp_path: pathlib.Path, options: Json, message: str
+    ensure: Ensure, plugins: ScriptedPlugins, tmp_path: pathlib.Path, options: JsonObject, message: str
 ) -> None:
     done = ensure({"network": "net", "netns": "blue"}, **options)
     assert message in done.require_refusal()
@@ -244,7 +244,7 @@ def test_a_long_call_leaves_the_remaining_items_to_the_next(ensure: Ensure, plug
     ensure({"network": "net", "netns": "red", "container_id": "old"}, check="never").ok()
     items = [{"network": "net", "netns": name} for name in ("blue", "red")]
     options = {"purge": True, "workers": 1, "progress": 0.0001}
-    told: Json = {}
+    told: JsonObject = {}
     done = []
     for left in ([1, 2], [2], []):
         ran = ensure(*items, **options, _controller=told).ok()
@@ -256,7 +256,7 @@ def test_a_long_call_leaves_the_remaining_items_to_the_next(ensure: Ensure, plug
 
 
 @pytest.mark.parametrize("options", [{}, {"_controller": {}, "progress": 0}], ids=["nobody asks again", "no progress"])
-def test_without_progress_one_call_processes_all_items(ensure: Ensure, options: Json) -> None:
+def test_without_progress_one_call_processes_all_items(ensure: Ensure, options: JsonObject) -> None:
     items = [{"network": "net", "netns": name} for name in ("blue", "red")]
     done = ensure(*items, workers=1, **{"progress": 0.0001, **options}).ok()
     assert (done["summary"], "_controller" in done) == ({"added": 2}, False)

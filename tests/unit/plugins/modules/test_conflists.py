@@ -13,14 +13,14 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._module import conflists
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import plan
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
 
-Json = dict[str, t.Any]
-CONFIG: Json = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "lab"}]}
+CONFIG: JsonObject = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "lab"}]}
 Ensure = t.Callable[..., ModuleExit]
 
 
@@ -176,7 +176,7 @@ def test_a_run_waits_for_the_lock_only_if_it_changes_something(ensure: Ensure, t
     assert sorted(os.listdir(tmp_path / "net.d")) == [".cni.node.owned", "10-net.conflist"]
 
 
-REFUSED: dict[str, tuple[Json, Json, str]] = {
+REFUSED: dict[str, tuple[JsonObject, JsonObject, str]] = {
     "two forms": (
         {"config": CONFIG, "content": "{}"},
         {},
@@ -218,7 +218,7 @@ REFUSED: dict[str, tuple[Json, Json, str]] = {
 
 @pytest.mark.parametrize(("item", "options", "message"), REFUSED.values(), ids=REFUSED)
 def test_a_refused_run_writes_nothing(
-    ensure: Ensure, tmp_path: pathlib.Path, item: Json, options: Json, message: str
+    ensure: Ensure, tmp_path: pathlib.Path, item: JsonObject, options: JsonObject, message: str
 ) -> None:
     ScriptedPlugins(tmp_path / "bin").write("old", versions=["0.4.0"])
     for check_mode in (True, False):

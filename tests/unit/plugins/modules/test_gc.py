@@ -11,6 +11,7 @@ import typing as t
 import pytest
 import yaml
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import live_namespaces
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind
 from ansible_collections.cni.node.plugins.modules import gc
@@ -77,5 +78,5 @@ def test_every_kind_of_leak_is_documented() -> None:
         ({"valid_attachments": [{"container_id": "a", "network": "../x"}]}, "network: '../x' is not a network name"),
     ],
 )
-def test_invalid_arguments_are_refused(collect: Collect, options: dict[str, t.Any], message: str) -> None:
+def test_invalid_arguments_are_refused(collect: Collect, options: JsonObject, message: str) -> None:
     assert message in collect(**options).require_refusal()

@@ -12,17 +12,17 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
 
-Json = dict[str, t.Any]
 Ensure = t.Callable[..., ModuleExit]
 
 FORWARD = "net.ipv4.ip_forward"
-CONFIG: Json = {
+CONFIG: JsonObject = {
     "cniVersion": "1.0.0",
     "name": "net",
     "plugins": [
@@ -88,7 +88,7 @@ def test_given_and_derived_settings_are_merged(ensure: Ensure) -> None:
     assert [entry["reasons"][-1] for entry in done["sysctls"]] == ["given in sysctls"]
 
 
-REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
+REFUSED: dict[str, tuple[JsonObject, tuple[str, ...]]] = {
     "a name of a module": ({"modules": ["veth", "a/b"]}, ("modules[1]: 'a/b' is not a kernel module name",)),
     "a key": ({"sysctls": {"../x": 1}}, ("'../x' is not a kernel setting; expected: a name below /proc/sys",)),
     "a value": ({"sysctls": {FORWARD: True}}, (f"{FORWARD}: True is not a value of a kernel setting",)),
@@ -119,7 +119,7 @@ REFUSED: dict[str, tuple[Json, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize(("options", "fragments"), REFUSED.values(), ids=REFUSED)
 def test_invalid_arguments_are_refused_before_any_change(
-    kernel: ToyKernel, ensure: Ensure, options: Json, fragments: tuple[str, ...], tmp_path: pathlib.Path
+    kernel: ToyKernel, ensure: Ensure, options: JsonObject, fragments: tuple[str, ...], tmp_path: pathlib.Path
 ) -> None:
     message = ensure(**options).require_refusal()
     for fragment in fragments:

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import pathlib
-import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleRunner
 
@@ -38,7 +38,7 @@ def test_check_mode_predicts_removal(run: ModuleRunner, directory: pathlib.Path)
 
 
 def test_an_existing_namespace_is_no_change(run: ModuleRunner, directory: pathlib.Path) -> None:
-    wanted: list[dict[str, t.Any]] = [{"names": ["red"]}, {"names": ["nobody"], "state": "absent"}, {"names": []}]
+    wanted: list[JsonObject] = [{"names": ["red"]}, {"names": ["nobody"], "state": "absent"}, {"names": []}]
     for arguments in wanted:
         done = run("netns", **arguments).ok()
         assert (done["changed"], done["changed_names"]) == (False, [])

@@ -9,6 +9,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
@@ -56,7 +57,7 @@ def test_an_empty_subset_returns_nothing(look: Look) -> None:
         ),
     ],
 )
-def test_invalid_arguments_are_refused(look: Look, options: dict[str, t.Any], message: str) -> None:
+def test_invalid_arguments_are_refused(look: Look, options: JsonObject, message: str) -> None:
     assert message in look(**options).require_refusal()
 
 

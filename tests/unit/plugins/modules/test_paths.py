@@ -10,9 +10,10 @@ import pathlib
 
 import pytest
 
-from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import Json, ModuleRunner
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleRunner
 
-OPTIONS: dict[str, tuple[str, Json]] = {
+OPTIONS: dict[str, tuple[str, JsonObject]] = {
     "attachments: cache_dir": ("cache_dir", {"attachments": []}),
     "attachments: conf_dir": ("conf_dir", {"attachments": []}),
     "attachments: plugin_dirs": ("plugin_dirs", {"attachments": []}),
@@ -31,7 +32,7 @@ OPTIONS: dict[str, tuple[str, Json]] = {
 @pytest.mark.parametrize("character", ["\n", "\t", "\x1b", "\x7f", "\x85", "\u2028"])
 @pytest.mark.parametrize(("name", "option"), OPTIONS.items(), ids=OPTIONS)
 def test_a_path_with_a_control_character_is_refused(
-    run: ModuleRunner, tmp_path: pathlib.Path, name: str, option: tuple[str, Json], character: str
+    run: ModuleRunner, tmp_path: pathlib.Path, name: str, option: tuple[str, JsonObject], character: str
 ) -> None:
     key, others = option
     path = f"{tmp_path}/a{character}ExecStartPre=b"

@@ -15,15 +15,15 @@ import typing as t
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module import plugin_sources
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import listing as plugin_listing
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
 
-Json = dict[str, t.Any]
 Ensure = t.Callable[..., ModuleExit]
 # The attachments and networks of this machine are ignored.
-NETWORKS: Json = {"conf_dir": "/proc/none"}
+NETWORKS: JsonObject = {"conf_dir": "/proc/none"}
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def source(tmp_path: pathlib.Path) -> pathlib.Path:
 
 @pytest.fixture
 def ensure(run: ModuleRunner, tmp_path: pathlib.Path, source: pathlib.Path) -> Ensure:
-    places: Json = {"bin_dir": str(tmp_path / "opt" / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
+    places: JsonObject = {"bin_dir": str(tmp_path / "opt" / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     given = {"source": str(source), "remote_src": True, "version": "1"}
     return lambda check_mode=False, **options: run(
         "plugins", check_mode=check_mode, **places, **({} if options.get("state") else given), **options
@@ -103,8 +103,8 @@ def test_an_empty_list_of_plugins_is_refused(ensure: Ensure) -> None:
 def test_check_mode_accepts_a_source_that_an_earlier_task_would_create(
     run: ModuleRunner, tmp_path: pathlib.Path, checksum: str | None
 ) -> None:
-    given: Json = {"source": "/nowhere/x.tgz", "remote_src": True, "version": "1", "checksum": checksum}
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
+    given: JsonObject = {"source": "/nowhere/x.tgz", "remote_src": True, "version": "1", "checksum": checksum}
+    places: JsonObject = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     ran = run("plugins", **given, **places, check_mode=True)
     assert (ran.ok()["changed"], ran.ok()["plugins"], ran.ok()["version"]) == (True, [], "1")
     assert ran.warnings == ["/nowhere/x.tgz is not on the node yet: what it holds cannot be told before"]
@@ -114,7 +114,7 @@ def test_check_mode_accepts_a_source_that_an_earlier_task_would_create(
 @pytest.mark.parametrize("name", ["none", "empty"])
 def test_an_unreadable_source_is_named_with_its_machine(run: ModuleRunner, tmp_path: pathlib.Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
+    places: JsonObject = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     path = tmp_path / name
     problem = {"none": f"cannot read {path}: No such file or directory", "empty": f"{path} has no plugin; "}[name]
     message = run("plugins", source=str(path), remote_src=True, **places).require_refusal()
@@ -134,12 +134,17 @@ def test_a_trailing_slash_names_the_same_directory(ensure: Ensure, run: ModuleRu
 
 
 def test_a_controller_source_is_not_read_from_the_node(run: ModuleRunner, tmp_path: pathlib.Path) -> None:
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
+    places: JsonObject = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     assert "a source on the controller reached the node" in run("plugins", source="/x.tgz", **places).require_refusal()
 
 
 def test_the_controllers_content_is_requested_only_if_needed(run: ModuleRunner, tmp_path: pathlib.Path) -> None:
-    given: Json = {"source": "x", "bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
+    given: JsonObject = {
+        "source": "x",
+        "bin_dir": str(tmp_path / "bin"),
+        "cache_dir": str(tmp_path / "var"),
+        **NETWORKS,
+    }
     digest = {"digest": "sha256:" + "0" * 64}
     assert run("plugins", **given, _controller=digest).ok()["needed"] == "content"
     assert os.listdir(tmp_path) == []
@@ -178,7 +183,7 @@ def test_plugins_get_the_selinux_label_of_the_nodes_policy(
     assert not ensure().ok()["changed"]
 
 
-REFUSED: dict[str, tuple[Json, str]] = {
+REFUSED: dict[str, tuple[JsonObject, str]] = {
     "a relative directory": ({"bin_dir": "bin"}, "bin_dir: 'bin' is not an absolute path"),
     "a relative cache": ({"cache_dir": "var"}, "cache_dir: 'var' is not an absolute path"),
     "a negative number": ({"keep": -1}, "keep: -1; expected: a number of versions, 0 or more"),
@@ -190,8 +195,10 @@ REFUSED: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
-def test_a_refused_run_changes_nothing(run: ModuleRunner, tmp_path: pathlib.Path, options: Json, message: str) -> None:
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
+def test_a_refused_run_changes_nothing(
+    run: ModuleRunner, tmp_path: pathlib.Path, options: JsonObject, message: str
+) -> None:
+    places: JsonObject = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     given = options if set(options) & {"state", "version"} or not options else {"version": "1.9.1", **options}
     for check_mode in (True, False):
         assert message in run("plugins", check_mode=check_mode, **{**places, **given}).require_refusal()
@@ -217,7 +224,7 @@ def test_only_verified_bytes_are_unpacked(
         return unpack(*arguments)
 
     monkeypatch.setattr(plugin_archive, "plugins", swapped)
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
+    places: JsonObject = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     run("plugins", source=str(good), remote_src=True, **places).ok()
     assert not evil.exists()
     assert (tmp_path / "bin" / "bridge").read_bytes() == b"good"
@@ -256,7 +263,7 @@ def test_a_controller_directory_that_changes_after_listing_is_refused(
     run: ModuleRunner, tmp_path: pathlib.Path
 ) -> None:
     archive = pack(tmp_path / "sent.tar", b"evil")
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
+    places: JsonObject = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     listed = "files:" + "0" * 64
     refused = run(
         "plugins", source="mine", _controller={"digest": listed, "archive": str(archive)}, **places
@@ -268,7 +275,7 @@ def test_a_controller_directory_that_changes_after_listing_is_refused(
 @pytest.mark.parametrize("remote", ["/dev/zero", "pipe"])
 def test_a_source_that_is_a_pipe_is_not_waited_for(run: ModuleRunner, tmp_path: pathlib.Path, remote: str) -> None:
     os.mkfifo(tmp_path / "pipe")
-    places: Json = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
+    places: JsonObject = {"bin_dir": str(tmp_path / "bin"), "cache_dir": str(tmp_path / "var"), **NETWORKS}
     path = str(tmp_path / remote)
     assert (
         f"cannot read {path}: it is not a regular file"

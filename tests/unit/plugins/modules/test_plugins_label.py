@@ -15,11 +15,10 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import label as plugin_label
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
-
-Json = dict[str, t.Any]
 
 OLD = "0.1.0, 0.4.0, 1.0.0"
 NEW = f"{OLD}, 1.1.0"
@@ -53,7 +52,7 @@ class PluginSource:
         return str(self.directory / name)
 
     def ensure(self, version: str, **options: t.Any) -> ModuleExit:
-        given: Json = {"source": str(self.source), "remote_src": True, "version": version, **options}
+        given: JsonObject = {"source": str(self.source), "remote_src": True, "version": version, **options}
         return self._run(
             "plugins",
             bin_dir=str(self.bin_dir),
@@ -178,7 +177,7 @@ def test_an_archive_with_a_known_digest_has_one_version(
 
 
 def test_check_mode_requests_the_controllers_content_only_for_its_version(place: PluginSource) -> None:
-    sent: Json = {
+    sent: JsonObject = {
         "source": "x",
         "remote_src": False,
         "check_mode": True,

@@ -13,14 +13,13 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
-Json = dict[str, t.Any]
-
-NETWORK: Json = {
+NETWORK: JsonObject = {
     "cniVersion": "1.0.0",
     "name": "pods",
     "plugins": [{"type": "ptp", "ipam": {"type": "host-local", "subnet": "10.9.0.0/24"}}, {"type": "tuning"}],
@@ -43,14 +42,14 @@ class InstalledNode:
 
     def ensure(self, *, check_mode: bool = False, **options: t.Any) -> ModuleExit:
         given = {} if options.get("state") else {"source": str(self._new), "remote_src": True}
-        places: Json = {name: str(getattr(self, name)) for name in ("bin_dir", "conf_dir", "cache_dir")}
+        places: JsonObject = {name: str(getattr(self, name)) for name in ("bin_dir", "conf_dir", "cache_dir")}
         dirs = [str(self.bin_dir), str(self.elsewhere)]
         return self._run("plugins", check_mode=check_mode, **places, plugin_dirs=dirs, **{**given, **options})
 
     def ensure_older(self, **options: t.Any) -> ModuleExit:
         return self.ensure(source=str(self._old), **options)
 
-    def write(self, network: Json) -> None:
+    def write(self, network: JsonObject) -> None:
         self.conf_dir.mkdir()
         (self.conf_dir / "10-pods.conflist").write_text(json.dumps(network), encoding="utf-8")
 
@@ -86,7 +85,7 @@ WHO = {
 }
 
 
-def make(place: InstalledNode, kind: str) -> Json:
+def make(place: InstalledNode, kind: str) -> JsonObject:
     """Create something that needs plugins, and return the options that refer to it."""
     if kind == "file":
         place.write(NETWORK)
@@ -189,7 +188,7 @@ def test_check_mode_treats_items_that_earlier_tasks_would_remove_as_removed(plac
     place.write(NETWORK)
     place.record()
     path = str(place.conf_dir / "10-pods.conflist")
-    gone: Json = {
+    gone: JsonObject = {
         "planned_conflists": [{"network": "pods", "path": path, "action": "removed", "content": json.dumps(NETWORK)}],
         "planned_attachments": [{"network": "pods", "container_id": "blue", "ifname": "eth0", "action": "removed"}],
     }

@@ -10,27 +10,28 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import complete_result
 from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import Batch
 
-Json = dict[str, t.Any]
-ERROR: Json = {"code": 7, "msg": "no", "details": "not at all"}
+ERROR: JsonObject = {"code": 7, "msg": "no", "details": "not at all"}
 
 
-def entry(container: str, action: str = "added") -> Json:
+def entry(container: str, action: str = "added") -> JsonObject:
     failed = action == "failed"
     names = {"network": "net", "container_id": container, "ifname": "eth0"}
     return {**names, "action": action, "changed": not failed, "error": ERROR if failed else None}
 
 
-def timing(seconds: float, plugin: str = "bridge", workers: int = 2) -> Json:
+def timing(seconds: float, plugin: str = "bridge", workers: int = 2) -> JsonObject:
     slowest = {"type": plugin, "command": "ADD", "seconds": seconds / 2}
     return {"total": seconds, "plugins": seconds, "outside": 0.5, "workers": workers, "slowest": slowest}
 
 
-def result(*entries: Json, left: t.Sequence[int] = (), **keys: t.Any) -> Json:
+def result(*entries: JsonObject, left: t.Sequence[int] = (), **keys: t.Any) -> JsonObject:
     names = [f"attachment of {one['container_id']}" for one in entries if one["changed"]]
     diff = {"before": dict.fromkeys(names, "absent"), "after": dict.fromkeys(names, "attached")}
     done = complete_result(
@@ -40,7 +41,7 @@ def result(*entries: Json, left: t.Sequence[int] = (), **keys: t.Any) -> Json:
     return {**done, "_controller": {"left": list(left), "purged": []}} if left else done
 
 
-def make_batch(*results: Json) -> Batch:
+def make_batch(*results: JsonObject) -> Batch:
     first, *others = results
     batch = Batch(first, predicted=False)
     for one in others:
@@ -80,7 +81,7 @@ def test_what_a_reboot_needs_is_told_by_the_last_call() -> None:
     assert failed["msg"].endswith("\nthe files for a reboot are incomplete: no; not at all")
 
 
-LOST: dict[str, tuple[Json, Json]] = {
+LOST: dict[str, tuple[JsonObject, JsonObject]] = {
     "a call that crashed": (
         {"failed": True, "msg": "MODULE FAILURE", "module_stderr": "Killed", "rc": 137},
         {"failed": True, "module_stderr": "Killed", "rc": 137},
@@ -94,7 +95,7 @@ LOST: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize(("lost", "expected"), LOST.values(), ids=LOST)
-def test_what_was_done_before_is_told_with_what_went_wrong(lost: Json, expected: Json) -> None:
+def test_what_was_done_before_is_told_with_what_went_wrong(lost: JsonObject, expected: JsonObject) -> None:
     batch = make_batch(result(entry("b"), entry("c"), left=[0, 3], warnings=["x"]), lost)
     assert batch.continuation == {}
     whole = batch.result()

@@ -13,6 +13,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
 import ansible
@@ -23,20 +25,20 @@ from ansible.template import Templar
 from ansible_collections.cni.node.plugins.action.node_info import ActionModule
 from ansible_collections.cni.node.plugins.plugin_utils._python_version import PROGRAM, too_old
 
-Json = dict[str, t.Any]
-
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 
 
-def run(monkeypatch: pytest.MonkeyPatch, result: Json, answer: str, delegate_to: str | None = None) -> tuple[Json, int]:
+def run(
+    monkeypatch: pytest.MonkeyPatch, result: JsonObject, answer: str, delegate_to: str | None = None
+) -> tuple[JsonObject, int]:
     """Return the result for Ansible when a module has this one, and how often the node was asked for its Python."""
     asked = []
 
-    def execute(action: ActionBase, *dummy: t.Any, **dummies: t.Any) -> Json:
+    def execute(action: ActionBase, *dummy: t.Any, **dummies: t.Any) -> JsonObject:
         action._used_interpreter = "#!/usr/bin/python3"
         return dict(result)
 
-    def command(action: ActionBase, line: str, **dummies: t.Any) -> Json:
+    def command(action: ActionBase, line: str, **dummies: t.Any) -> JsonObject:
         asked.append(line)
         return {"stdout": answer, "stderr": "", "rc": 0}
 
@@ -54,7 +56,7 @@ def run(monkeypatch: pytest.MonkeyPatch, result: Json, answer: str, delegate_to:
     return action.run(task_vars={"inventory_hostname": "blue"}), len(asked)
 
 
-CRASHED: Json = {"failed": True, "msg": "No start of json char found", "module_stderr": "Traceback: SyntaxError"}
+CRASHED: JsonObject = {"failed": True, "msg": "No start of json char found", "module_stderr": "Traceback: SyntaxError"}
 
 
 @pytest.mark.parametrize("version", ["2.7.18", "3.6.15", "3.8.20"])
@@ -78,7 +80,7 @@ def test_any_other_failure_stays_as_it_is(monkeypatch: pytest.MonkeyPatch, answe
 
 
 @pytest.mark.parametrize("result", [{"msg": "fine"}, {"failed": True, "msg": "no", "error": {"code": 7}}], ids=str)
-def test_a_node_whose_module_has_run_is_not_asked(monkeypatch: pytest.MonkeyPatch, result: Json) -> None:
+def test_a_node_whose_module_has_run_is_not_asked(monkeypatch: pytest.MonkeyPatch, result: JsonObject) -> None:
     assert run(monkeypatch, result, "cni.node Python 3.6.0\n")[1] == 0
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import base64
 import json
-import typing as t
 
-Json = dict[str, t.Any]
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 
-LIST: Json = {
+LIST: JsonObject = {
     "cniVersion": "1.1.0",
     "cniVersions": ["0.3.1", "0.4.0", "1.0.0", "1.1.0"],
     "name": "dbnet",
@@ -32,9 +31,9 @@ LIST: Json = {
     ],
 }
 
-SINGLE: Json = {"cniVersion": "0.4.0", "name": "single", "type": "bridge", "ipam": {"type": "host-local"}}
+SINGLE: JsonObject = {"cniVersion": "0.4.0", "name": "single", "type": "bridge", "ipam": {"type": "host-local"}}
 
-RESULT_1_1_0: Json = {
+RESULT_1_1_0: JsonObject = {
     "cniVersion": "1.1.0",
     "interfaces": [
         {"name": "cni0", "mac": "00:11:22:33:44:55", "mtu": 1500},
@@ -55,7 +54,7 @@ RESULT_1_1_0: Json = {
     "dns": {"nameservers": ["10.1.0.1"], "search": ["example.org"]},
 }
 
-RESULT_0_4_0: Json = {
+RESULT_0_4_0: JsonObject = {
     "cniVersion": "0.4.0",
     "interfaces": [{"name": "eth0", "sandbox": "/run/netns/blue"}],
     "ips": [{"version": "4", "address": "10.1.0.5/16", "gateway": "10.1.0.1", "interface": 0}],
@@ -63,7 +62,7 @@ RESULT_0_4_0: Json = {
     "dns": {},
 }
 
-RESULT_0_2_0: Json = {
+RESULT_0_2_0: JsonObject = {
     "cniVersion": "0.2.0",
     "ip4": {"ip": "10.1.0.5/16", "gateway": "10.1.0.1", "routes": [{"dst": "0.0.0.0/0", "gw": "10.1.0.1"}]},
     "ip6": {"ip": "2001:db8::5/64", "routes": [{"dst": "::/0"}]},
@@ -73,7 +72,7 @@ RESULT_0_2_0: Json = {
 RESULTS = (RESULT_1_1_0, RESULT_0_4_0, RESULT_0_2_0)
 
 # A record as libcni writes it, key for key.
-LIBCNI_RECORD: Json = {
+LIBCNI_RECORD: JsonObject = {
     "kind": "cniCacheV1",
     "containerId": "blue",
     "config": base64.b64encode(json.dumps(LIST).encode()).decode(),
@@ -85,7 +84,7 @@ LIBCNI_RECORD: Json = {
     "result": RESULT_1_1_0,
 }
 
-OWN_RECORD: Json = {**LIBCNI_RECORD, "cni.node": {"cniVersion": "1.1.0", "netns": "a:1:2:3", "command": ""}}
+OWN_RECORD: JsonObject = {**LIBCNI_RECORD, "cni.node": {"cniVersion": "1.1.0", "netns": "a:1:2:3", "command": ""}}
 
 
 def encoded(document: object) -> bytes:

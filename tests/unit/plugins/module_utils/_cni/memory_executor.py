@@ -11,10 +11,10 @@ import json
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
 
-Json = dict[str, t.Any]
 ALL_VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 
 
@@ -22,11 +22,11 @@ ALL_VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 class MemoryCall:
     plugin: str
     command: str
-    request: Json
+    request: JsonObject
     attachment: Attachment | None
 
 
-MemoryAnswer = t.Callable[[MemoryCall], t.Union[Json, str, CniError, None]]
+MemoryAnswer = t.Callable[[MemoryCall], t.Union[JsonObject, str, CniError, None]]
 
 
 class MemoryExecutor:
@@ -54,11 +54,11 @@ class MemoryExecutor:
         """Return command and plugin of every call, or the plugins that one command reached."""
         return [(call.command, call.plugin) for call in self.calls if command in ("", call.command)]
 
-    def requests(self, command: str) -> list[Json]:
+    def requests(self, command: str) -> list[JsonObject]:
         return [call.request for call in self.calls if call.command == command]
 
 
-def _printed(call: MemoryCall, answer: Json | str | None) -> bytes:
+def _printed(call: MemoryCall, answer: JsonObject | str | None) -> bytes:
     if isinstance(answer, str):
         return answer.encode()
     if answer is not None:
@@ -88,7 +88,7 @@ def supports(*versions: str) -> MemoryAnswer:
 def supports_only(*versions: str) -> MemoryAnswer:
     """Return a plugin that checks the version first, as the reference plugins do."""
 
-    def answer(call: MemoryCall) -> Json | str | CniError | None:
+    def answer(call: MemoryCall) -> JsonObject | str | CniError | None:
         if call.command == "VERSION" or call.request["cniVersion"] in versions:
             return supports(*versions)(call)
         said = f"plugin {call.plugin} failed ({call.command}): incompatible CNI versions"

@@ -9,13 +9,12 @@ import typing as t
 
 from hypothesis import strategies as st
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni import documents
-
-Json = dict[str, t.Any]
 
 FORMS = ("0.1.0", "0.2.0"), ("0.3.0", "0.3.1", "0.4.0"), ("1.0.0", "1.1.0")
 
@@ -52,27 +51,27 @@ def addresses(draw: st.DrawFn, family: int) -> str:
 
 
 @st.composite
-def with_some(draw: st.DrawFn, /, required: Json, **optional: st.SearchStrategy[t.Any]) -> Json:
+def with_some(draw: st.DrawFn, /, required: JsonObject, **optional: st.SearchStrategy[t.Any]) -> JsonObject:
     """The required keys, and some of the optional ones."""
     chosen = draw(st.sets(st.sampled_from(sorted(optional))))
     return {**required, **{key: draw(optional[key]) for key in sorted(chosen)}}
 
 
 @st.composite
-def routes(draw: st.DrawFn, family: int, own: str) -> Json:
+def routes(draw: st.DrawFn, family: int, own: str) -> JsonObject:
     dst = draw(addresses(family))
     newer = {} if form(own) == 0 else {"mtu": integers, "table": integers}
     return draw(with_some({"dst": dst}, gw=gateways(family), **newer))
 
 
 @st.composite
-def interfaces(draw: st.DrawFn, own: str) -> Json:
+def interfaces(draw: st.DrawFn, own: str) -> JsonObject:
     newer = {"mtu": integers, "socketPath": st.text(), "pciID": st.text()} if form(own) == 2 else {}
     return draw(with_some({"name": draw(ifnames)}, mac=st.just("00:11:22:33:44:55"), sandbox=st.text(), **newer))
 
 
 @st.composite
-def ips(draw: st.DrawFn, own: str) -> Json:
+def ips(draw: st.DrawFn, own: str) -> JsonObject:
     family = draw(st.sampled_from([4, 6]))
     numbered = {"version": str(family)} if form(own) == 1 else {}
     address = {"address": draw(addresses(family)), **numbered}
@@ -80,7 +79,7 @@ def ips(draw: st.DrawFn, own: str) -> Json:
 
 
 @st.composite
-def families(draw: st.DrawFn, family: int, own: str) -> Json:
+def families(draw: st.DrawFn, family: int, own: str) -> JsonObject:
     some_routes = st.lists(routes(family, own), min_size=1, max_size=3)
     return draw(with_some({"ip": draw(addresses(family))}, gateway=gateways(family), routes=some_routes))
 
@@ -135,7 +134,7 @@ def places(value: object) -> list[tuple[t.Any, t.Any]]:
 
 
 @st.composite
-def changed(draw: st.DrawFn, document: Json) -> bytes:
+def changed(draw: st.DrawFn, document: JsonObject) -> bytes:
     """A document with one to three of its values replaced or left out."""
     value = copy.deepcopy(document)
     for dummy in range(draw(st.integers(1, 3))):
@@ -148,7 +147,7 @@ def changed(draw: st.DrawFn, document: Json) -> bytes:
 
 
 @st.composite
-def damaged(draw: st.DrawFn, document: Json) -> bytes:
+def damaged(draw: st.DrawFn, document: JsonObject) -> bytes:
     """A document's text, cut off, or with bytes of it replaced."""
     content = documents.encoded(document)
     start = draw(st.integers(0, len(content)))
@@ -159,6 +158,6 @@ def damaged(draw: st.DrawFn, document: Json) -> bytes:
     )
 
 
-def spoiled(*originals: Json) -> st.SearchStrategy[bytes]:
+def spoiled(*originals: JsonObject) -> st.SearchStrategy[bytes]:
     """Anything at all, or nearly one of the originals."""
     return st.binary(max_size=60) | st.sampled_from(originals).flatmap(lambda one: changed(one) | damaged(one))

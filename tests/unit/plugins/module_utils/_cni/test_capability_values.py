@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import (
     check_values,
@@ -24,7 +25,7 @@ from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.capabil
 KNOWN = ("portMappings", "bandwidth", "ipRanges", "ips", "mac", "dns", "deviceID", "infinibandGUID", "aliases")
 PORTS = {"hostPort": 8080, "containerPort": 80}
 
-REFUSED: dict[str, tuple[dict[str, t.Any], str, str]] = {
+REFUSED: dict[str, tuple[JsonObject, str, str]] = {
     "an object for a list": ({"portMappings": PORTS}, "/portMappings: found an object", "a list"),
     "a list for an object": ({"bandwidth": [1]}, "/bandwidth: found a list", "an object"),
     "text for a port": (
@@ -51,7 +52,7 @@ REFUSED: dict[str, tuple[dict[str, t.Any], str, str]] = {
     "a number for a name": ({"aliases": {"n": [5]}}, "/aliases/n/0: found 5", "a string"),
     "a number for text": ({"mac": 20000001}, "/mac: found 20000001", "a string"),
 }
-TAKEN: dict[str, dict[str, t.Any]] = {
+TAKEN: dict[str, JsonObject] = {
     "nothing": {},
     "ports": {"portMappings": [{**PORTS, "protocol": "tcp", "hostIP": ""}]},
     "a key in another case": {"portMappings": [{"HostPort": 1, "containerport": 2}]},
@@ -72,7 +73,7 @@ NETWORK = _network(*KNOWN, "vendor")
 
 
 @pytest.mark.parametrize(("values", "what", "expected"), REFUSED.values(), ids=REFUSED)
-def test_values_that_no_plugin_can_decode_are_refused(values: dict[str, t.Any], what: str, expected: str) -> None:
+def test_values_that_no_plugin_can_decode_are_refused(values: JsonObject, what: str, expected: str) -> None:
     with pytest.raises(CniError) as caught:
         check_values(NETWORK, values)
     assert caught.value.code == Code.INVALID_CONFIG
@@ -84,7 +85,7 @@ def test_values_that_no_plugin_can_decode_are_refused(values: dict[str, t.Any], 
 
 
 @pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
-def test_values_that_plugins_accept_pass(values: dict[str, t.Any]) -> None:
+def test_values_that_plugins_accept_pass(values: JsonObject) -> None:
     check_values(NETWORK, values)
 
 
@@ -124,7 +125,7 @@ COMPLETED: dict[str, tuple[t.Any, t.Any]] = {
 
 
 @pytest.mark.parametrize(("written", "completed"), COMPLETED.values(), ids=COMPLETED)
-def test_written_values_are_normalized(written: dict[str, t.Any], completed: dict[str, t.Any]) -> None:
+def test_written_values_are_normalized(written: JsonObject, completed: JsonObject) -> None:
     before = json.dumps(written)
     assert normalize_capability_args(written) == completed
     assert normalize_capability_args(completed) == completed

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config, request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE, Json, encoded
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import LIST, SINGLE, encoded
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, spoiled
 
 SOURCE = "10-net.conflist"
@@ -26,7 +27,7 @@ def parse(document: object, **keywords: bool) -> NetworkConfiguration:
     return config.parse(encoded(document), SOURCE, **keywords)
 
 
-def with_plugin(**keys: object) -> Json:
+def with_plugin(**keys: object) -> JsonObject:
     return {"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "noop", **keys}]}
 
 
@@ -66,7 +67,7 @@ def test_a_recorded_single_plugins_configuration_is_read_at_any_version() -> Non
 
 
 @pytest.mark.parametrize("document", [LIST, SINGLE])
-def test_the_content_gives_the_same_configuration_again(document: Json) -> None:
+def test_the_content_gives_the_same_configuration_again(document: JsonObject) -> None:
     network = parse(document)
     assert config.parse(network.content, "elsewhere", recorded=True) == network
 
@@ -98,7 +99,7 @@ def test_networks_are_equal_whatever_the_file_and_its_layout() -> None:
         ({"cniVersions": ["1.0.0", "", "1", "1.2", "+9.9.9"]}, "1.0.0"),
     ],
 )
-def test_the_highest_known_version_is_chosen(versions: Json, chosen: str) -> None:
+def test_the_highest_known_version_is_chosen(versions: JsonObject, chosen: str) -> None:
     assert parse({**versions, "name": "n", "plugins": []}).version == chosen
 
 
@@ -133,7 +134,7 @@ def test_a_record_may_have_null_for_versions() -> None:
         {"cniVersions": [], "cniVersion": "9.9.9"},
     ],
 )
-def test_a_configuration_without_a_known_version_is_refused(versions: Json) -> None:
+def test_a_configuration_without_a_known_version_is_refused(versions: JsonObject) -> None:
     error = error_of(parse, {**versions, "name": "n", "plugins": []})
     assert error.code == Code.INCOMPATIBLE_VERSION
     assert "known versions: 0.1.0" in error.details
@@ -229,7 +230,7 @@ def test_no_bytes_raise_anything_but_cni_error(content: bytes, recorded: bool) -
 
 
 @given(st.dictionaries(st.text(), json_values))
-def test_keys_that_the_specification_does_not_name_are_kept(keys: dict[str, t.Any]) -> None:
+def test_keys_that_the_specification_does_not_name_are_kept(keys: JsonObject) -> None:
     unknown = {f"x-{key}": value for key, value in keys.items()}
     assert parse(with_plugin(**unknown)).plugins[0].keys == {"type": "noop", **unknown}
 

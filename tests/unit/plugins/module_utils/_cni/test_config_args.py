@@ -6,18 +6,16 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.config_args import check_config_args, normalize_config_args
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.config_args import schema_findings
 
-Json = dict[str, t.Any]
 LABEL = {"key": "app", "value": "orders"}
 
-REFUSED: dict[str, tuple[Json, str, str]] = {
+REFUSED: dict[str, tuple[JsonObject, str, str]] = {
     "text for a list": ({"ips": "10.1.0.77"}, "/ips: found a string", "a list"),
     "a number for an address": ({"ips": ["10.1.0.5", 77]}, "/ips/1: found a number", "a string"),
     "a number for a MAC": ({"mac": 77}, "/mac: found a number", "a string"),
@@ -27,7 +25,7 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
     "a number for a label": ({"labels": [{**LABEL, "value": 77}]}, "/labels/0/value: found a number", "a string"),
     "a key in another case": ({"MAC": 77}, "/MAC: found a number", "a string"),
 }
-TAKEN: dict[str, Json] = {
+TAKEN: dict[str, JsonObject] = {
     "nothing": {},
     "all of the conventions": {"ips": ["10.1.0.5", "fd00::5/64"], "mac": "02:00:00:00:00:01", "labels": [LABEL]},
     "null": {"mac": None},
@@ -36,7 +34,9 @@ TAKEN: dict[str, Json] = {
 
 
 @pytest.mark.parametrize(("values", "what", "expected"), REFUSED.values(), ids=REFUSED)
-def test_values_that_no_plugin_can_decode_are_refused_and_not_shown(values: Json, what: str, expected: str) -> None:
+def test_values_that_no_plugin_can_decode_are_refused_and_not_shown(
+    values: JsonObject, what: str, expected: str
+) -> None:
     with pytest.raises(CniError) as caught:
         check_config_args(values)
     assert caught.value.code == Code.INVALID_CONFIG
@@ -45,12 +45,12 @@ def test_values_that_no_plugin_can_decode_are_refused_and_not_shown(values: Json
 
 
 @pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
-def test_values_that_plugins_accept_pass(values: Json) -> None:
+def test_values_that_plugins_accept_pass(values: JsonObject) -> None:
     check_config_args(values)
     assert schema_findings([{"config_args": normalize_config_args(values)}]) == []
 
 
-COMPLETED: dict[str, tuple[Json, Json]] = {
+COMPLETED: dict[str, tuple[JsonObject, JsonObject]] = {
     "JSON as text": (
         {"ips": ' ["10.1.0.5"]', "labels": '[{"key": "a", "value": "b"}]'},
         {"ips": ["10.1.0.5"], "labels": [{"key": "a", "value": "b"}]},
@@ -62,13 +62,15 @@ COMPLETED: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize(("written", "completed"), COMPLETED.values(), ids=COMPLETED)
-def test_written_values_are_normalized(written: Json, completed: Json) -> None:
+def test_written_values_are_normalized(written: JsonObject, completed: JsonObject) -> None:
     assert normalize_config_args(written) == completed
     assert normalize_config_args(completed) == completed
 
 
 @pytest.mark.parametrize(("values", "what", "dummy"), REFUSED.values(), ids=REFUSED)
-def test_validation_finds_the_same_on_the_controller_and_shows_no_value(values: Json, what: str, dummy: str) -> None:
+def test_validation_finds_the_same_on_the_controller_and_shows_no_value(
+    values: JsonObject, what: str, dummy: str
+) -> None:
     found = [one for one in schema_findings([{"config_args": values}]) if one.code != "key-case"]
     assert len(found) == 1
     assert found[0].path.lower().startswith(f"/config_args{what.partition(':')[0]}".lower())

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import record
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -22,7 +23,6 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents
     LIST,
     OWN_RECORD,
     RESULT_1_1_0,
-    Json,
     encoded,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import records, spoiled
@@ -122,7 +122,7 @@ def test_no_bytes_raise_anything_but_cni_error(content: bytes) -> None:
     assert read.network().plugins
 
 
-WRONG: tuple[tuple[Json, str], ...] = (
+WRONG: tuple[tuple[JsonObject, str], ...] = (
     ({"kind": "cniCacheV2"}, "its kind is 'cniCacheV2'"),
     ({"networkName": "../x"}, "'../x'"),
     ({"containerId": ""}, "''"),
@@ -149,7 +149,7 @@ WRONG: tuple[tuple[Json, str], ...] = (
 
 
 @pytest.mark.parametrize(("changes", "named"), WRONG)
-def test_a_wrong_value_is_refused_by_name(changes: Json, named: str) -> None:
+def test_a_wrong_value_is_refused_by_name(changes: JsonObject, named: str) -> None:
     assert named in str(error_of(decode, {**OWN_RECORD, **changes}))
 
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config, request
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import (
     LIST,
     RESULT_1_1_0,
-    Json,
     encoded,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_objects
@@ -36,19 +36,19 @@ def network(**plugin: object) -> NetworkConfiguration:
     return config.parse(encoded({"name": "n", "cniVersion": "1.0.0", "plugins": [{"type": "noop", **plugin}]}), "x")
 
 
-def attachment(capability_args: Json | None = None, config_args: Json | None = None) -> Attachment:
+def attachment(capability_args: JsonObject | None = None, config_args: JsonObject | None = None) -> Attachment:
     return Attachment("n", "blue", "eth0", capability_args=capability_args or {}, config_args=config_args or {})
 
 
 def derived(
     of: NetworkConfiguration,
-    capability_args: Json | None = None,
-    prev_result: Json | None = None,
-    config_args: Json | None = None,
-) -> Json:
+    capability_args: JsonObject | None = None,
+    prev_result: JsonObject | None = None,
+    config_args: JsonObject | None = None,
+) -> JsonObject:
     about = attachment(capability_args, config_args)
     content = request.for_attachment(of, of.plugins[0], of.version, about, prev_result)
-    return t.cast("Json", json.loads(content))
+    return t.cast("JsonObject", json.loads(content))
 
 
 def test_a_request_is_the_plugins_configuration_with_name_and_version() -> None:
@@ -71,7 +71,7 @@ def test_runtime_config_is_what_is_declared_and_given() -> None:
 
 
 @pytest.mark.parametrize("given_args", [{}, {"other": 1}])
-def test_there_is_no_runtime_config_where_nothing_is_declared_and_given(given_args: Json) -> None:
+def test_there_is_no_runtime_config_where_nothing_is_declared_and_given(given_args: JsonObject) -> None:
     assert "runtimeConfig" not in derived(network(capabilities={"mac": True}), given_args)
 
 
@@ -80,8 +80,8 @@ def test_an_empty_capability_argument_is_still_given(value: object) -> None:
     assert derived(network(capabilities={"mac": True}), {"mac": value})["runtimeConfig"] == {"mac": value}
 
 
-CONFIG_ARGS: Json = {"ips": ["10.1.0.9"], "vendor": {"deep": [1]}}
-ARGS_OF_THE_FILE: dict[str, tuple[Json, Json]] = {
+CONFIG_ARGS: JsonObject = {"ips": ["10.1.0.9"], "vendor": {"deep": [1]}}
+ARGS_OF_THE_FILE: dict[str, tuple[JsonObject, JsonObject]] = {
     "none": ({}, {"cni": CONFIG_ARGS}),
     "others": ({"args": {"a": 1}}, {"a": 1, "cni": CONFIG_ARGS}),
     "other values": ({"args": {"cni": {"mac": "m"}}}, {"cni": {"mac": "m", **CONFIG_ARGS}}),
@@ -93,7 +93,7 @@ ARGS_OF_THE_FILE: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize(("plugin", "expected"), ARGS_OF_THE_FILE.values(), ids=ARGS_OF_THE_FILE)
-def test_an_attachments_config_args_are_placed_in_args_cni(plugin: Json, expected: Json) -> None:
+def test_an_attachments_config_args_are_placed_in_args_cni(plugin: JsonObject, expected: JsonObject) -> None:
     of = network(**plugin)
     assert derived(of, config_args=CONFIG_ARGS)["args"] == expected
     assert derived(of).get("args") == plugin.get("args")
@@ -110,7 +110,7 @@ def test_other_keys_pass_through(key: str) -> None:
 
 
 @given(json_objects)
-def test_other_keys_pass_through_unaltered(keys: Json) -> None:
+def test_other_keys_pass_through_unaltered(keys: JsonObject) -> None:
     unknown = {f"x-{key}": value for key, value in keys.items()}
     assert derived(network(**unknown)) == {"type": "noop", "name": "n", "cniVersion": "1.0.0", **unknown}
 

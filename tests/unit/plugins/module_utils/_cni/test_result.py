@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import result, version
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import (
@@ -15,20 +16,19 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents
     RESULT_0_4_0,
     RESULT_1_1_0,
     RESULTS,
-    Json,
     encoded,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import results, spoiled
 
 
 @pytest.mark.parametrize("document", RESULTS)
-def test_a_result_is_read_as_it_is(document: Json) -> None:
+def test_a_result_is_read_as_it_is(document: JsonObject) -> None:
     read = result.decode(encoded(document), "0.3.1", "the result of plugin x")
     assert (read.version, read.keys) == (document["cniVersion"], document)
 
 
 @pytest.mark.parametrize("named", [{}, {"cniVersion": ""}, {"cniVersion": None}])
-def test_a_result_that_names_no_version_has_the_requests(named: Json) -> None:
+def test_a_result_that_names_no_version_has_the_requests(named: JsonObject) -> None:
     assert result.decode(encoded(named), "0.4.0", "x").keys == {"cniVersion": "0.4.0"}
 
 
@@ -162,7 +162,7 @@ def converted(read: result.Result, wanted: str) -> str | int:
 @pytest.mark.parametrize(
     ("document", "wanted"), [(RESULT_1_1_0, "0.2.0"), (RESULT_0_4_0, "1.0.0"), (RESULT_0_2_0, "1.1.0")]
 )
-def test_a_conversion_leaves_its_original_alone(document: Json, wanted: str) -> None:
+def test_a_conversion_leaves_its_original_alone(document: JsonObject, wanted: str) -> None:
     original = result.from_keys(document, "", "x")
     original.to(wanted)
     assert original.keys == document

@@ -11,9 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import Json, form, results, versions
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import form, results, versions
 
 newest = st.sampled_from(["1.0.0", "1.1.0"])
 
@@ -89,7 +90,7 @@ def test_interface_0_survives_and_an_absent_one_stays_absent(path: tuple[str, st
     assert [ip.get("interface") for ip in Result(path[0], keys).to(path[1]).keys["ips"]] == [0, None]
 
 
-def to_0_2_0(**keys: object) -> Json:
+def to_0_2_0(**keys: object) -> JsonObject:
     return {**Result("1.0.0", {"cniVersion": "1.0.0", **keys}).to("0.2.0").keys}
 
 

@@ -13,16 +13,16 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import nftables, rtnetlink, veth
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
-Json = dict[str, t.Any]
 DAEMON = {"match": {"op": "==", "left": {"payload": {"protocol": "ip", "field": "saddr"}}, "right": "127.0.0.1"}}
 OUTSIDE = {"match": {"op": "!=", "left": {}, "right": {"prefix": {"addr": "10.1.0.0", "len": 16}}}}
 DNAT = {"dnat": {"family": "ip", "addr": "10.1.0.2", "port": 80}}
 
 
-def rule(handle: int, comment: str | None = None, *expressions: Json) -> Json:
+def rule(handle: int, comment: str | None = None, *expressions: JsonObject) -> JsonObject:
     commented = {"comment": comment} if comment else {}
     place = {"family": "ip", "table": "cni_hostport", "chain": "hostports", "handle": handle}
     return {"rule": {**place, **commented, "expr": list(expressions)}}
@@ -43,7 +43,7 @@ def prints(program_dir: pathlib.Path) -> t.Callable[..., None]:
     return install
 
 
-def _nft(*entries: Json) -> str:
+def _nft(*entries: JsonObject) -> str:
     return json.dumps({"nftables": [{"metainfo": {}}, *entries]})
 
 

@@ -4,18 +4,17 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.earlier_results import read_removed_attachments
 
 BLUE = {"network": "net", "container_id": "blue", "ifname": "eth0"}
 
 
 def test_only_removed_attachments_of_a_result_are_read() -> None:
-    entries: list[dict[str, t.Any]] = [
+    entries: list[JsonObject] = [
         {**BLUE, "action": "removed"},
         {**BLUE, "container_id": "red", "action": "unchanged"},
         {**BLUE, "container_id": "green", "action": None},

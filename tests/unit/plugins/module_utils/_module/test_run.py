@@ -11,12 +11,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.run import run, summarize_actions, warn
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
-
-Json = dict[str, t.Any]
 
 
 class Ended(Exception):
@@ -27,9 +26,9 @@ class Recorder:
     """The three ways in which a module talks."""
 
     def __init__(self) -> None:
-        self.argument_spec: Json = {}
-        self.params: Json = {}
-        self.said: list[tuple[str, Json]] = []
+        self.argument_spec: JsonObject = {}
+        self.params: JsonObject = {}
+        self.said: list[tuple[str, JsonObject]] = []
         self.warnings: list[str] = []
 
     def exit_json(self, **result: t.Any) -> t.NoReturn:
@@ -44,7 +43,7 @@ class Recorder:
         self.warnings.append(warning)
 
 
-def _ran(operation: t.Callable[[AnsibleModule], Json]) -> tuple[str, Json]:
+def _ran(operation: t.Callable[[AnsibleModule], JsonObject]) -> tuple[str, JsonObject]:
     recorder = Recorder()
     with pytest.raises(Ended):
         run(t.cast("AnsibleModule", recorder), operation)
@@ -58,7 +57,7 @@ def test_actions_are_counted_in_the_order_of_their_names() -> None:
 
 
 def test_what_nobody_has_foreseen_is_told_without_a_traceback() -> None:
-    def operation(module: AnsibleModule) -> Json:
+    def operation(module: AnsibleModule) -> JsonObject:
         raise ValueError("no closing quotation")
 
     end, said = _ran(operation)
@@ -79,7 +78,7 @@ def test_a_result_that_says_so_is_a_failure_with_all_it_has() -> None:
 
 
 def test_an_error_is_one_sentence_and_the_specifications_keys() -> None:
-    def fails(module: AnsibleModule) -> Json:
+    def fails(module: AnsibleModule) -> JsonObject:
         raise CniError(7, "what", "expected")
 
     error = {"code": 7, "msg": "what", "details": "expected"}

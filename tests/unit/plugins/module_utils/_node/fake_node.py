@@ -12,6 +12,7 @@ import os
 import pathlib
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -30,11 +31,10 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
     succeeds,
 )
 
-Json = dict[str, t.Any]
-RESULT: Json = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}
+RESULT: JsonObject = {"cniVersion": "1.0.0", "ips": [{"address": "10.1.0.2/16"}]}
 
 
-def return_address(call: MemoryCall) -> Json | None:
+def return_address(call: MemoryCall) -> JsonObject | None:
     return RESULT if call.command == "ADD" else None
 
 

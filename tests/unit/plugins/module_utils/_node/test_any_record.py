@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
@@ -37,19 +38,19 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategie
     versions,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.attachments.test_drift import INSIDE
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.gc_fixture import GcFixture
 
-PLUGINS: list[Json] = [
+PLUGINS: list[JsonObject] = [
     {"type": "bridge", "ipMasq": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}},
     {"type": "portmap", "capabilities": {"portMappings": True}},
 ]
-NETWORK: Json = {"cniVersion": "1.0.0", "name": "net", "plugins": PLUGINS}
-PORTS: Json = {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}
-FAMILY: Json = {"ip": "10.1.0.2/16", "gateway": "10.1.0.1", "routes": [{"dst": "0.0.0.0/0"}]}
-INTERFACE: Json = {"name": "eth0", "mac": "02:00:00:00:00:01", "sandbox": "/run/netns/blue", "mtu": 1500}
+NETWORK: JsonObject = {"cniVersion": "1.0.0", "name": "net", "plugins": PLUGINS}
+PORTS: JsonObject = {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}
+FAMILY: JsonObject = {"ip": "10.1.0.2/16", "gateway": "10.1.0.1", "routes": [{"dst": "0.0.0.0/0"}]}
+INTERFACE: JsonObject = {"name": "eth0", "mac": "02:00:00:00:00:01", "sandbox": "/run/netns/blue", "mtu": 1500}
 # What each form of a result names, whatever the version of this one is.
-KEYS: Json = {
+KEYS: JsonObject = {
     "ip4": FAMILY,
     "interfaces": [{"name": "veth00000001"}, INTERFACE],
     "ips": [{"address": "10.1.0.2/16", "gateway": "10.1.0.1", "interface": 1}],
@@ -71,14 +72,14 @@ def cached_results(draw: st.DrawFn) -> t.Any:
 
 
 @st.composite
-def cached_records(draw: st.DrawFn) -> Json:
+def cached_records(draw: st.DrawFn) -> JsonObject:
     """A record of which something is any JSON, the recorded configuration included."""
     config = draw(st.just(encoded(NETWORK)) | changed(NETWORK))
     document = record(draw(cached_results()), config, is_own=draw(st.booleans()))
-    return t.cast(Json, json.loads(draw(changed(document))))
+    return t.cast(JsonObject, json.loads(draw(changed(document))))
 
 
-def makes_an_interface(call: MemoryCall) -> Json | None:
+def makes_an_interface(call: MemoryCall) -> JsonObject | None:
     return {"cniVersion": call.request["cniVersion"], **KEYS} if call.command == "ADD" else None
 
 
@@ -100,7 +101,7 @@ def node(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatch) 
     return made
 
 
-def put(gc: GcFixture, document: Json, name: str) -> None:
+def put(gc: GcFixture, document: JsonObject, name: str) -> None:
     """A record of a container of this name."""
     path = gc.node.cache_dir / "results" / f"net-{name}-eth0"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +109,7 @@ def put(gc: GcFixture, document: Json, name: str) -> None:
     path.write_text(json.dumps({**document, **own}), encoding="utf-8")
 
 
-def record(result: t.Any, config: bytes, *, is_own: bool) -> Json:
+def record(result: t.Any, config: bytes, *, is_own: bool) -> JsonObject:
     """A record with this result, ours or of another runtime."""
     means = {"pluginDirs": ["/opt/cni/bin"], "timeout": 60.0}
     own = {"cni.node": {"cniVersion": "1.0.0", "netns": "", "command": "", "restore": means}} if is_own else {}
@@ -133,7 +134,7 @@ def everything(gc: GcFixture) -> t.Iterator[CniError]:
     inventory.attachments(str(node.cache_dir), str(node.conf_dir))
     for dry_run in (True, False):
         yield from errors(*gc.collect(min_age=0, dry_run=dry_run))
-    policies: tuple[Json, ...] = ({"on_drift": "fail"}, {"check": "drift"}, {})
+    policies: tuple[JsonObject, ...] = ({"on_drift": "fail"}, {"check": "drift"}, {})
     for policy in policies:
         yield from errors(node.ensure(node.attachment(capability_args=PORTS), **policy))
     trials = [Trial("net")]
@@ -157,7 +158,7 @@ def test_any_cached_result_is_read_or_named(gc: GcFixture, result: t.Any, is_own
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(cached_records())
-def test_any_record_is_read_or_named(gc: GcFixture, document: Json) -> None:
+def test_any_record_is_read_or_named(gc: GcFixture, document: JsonObject) -> None:
     gc.node.make_namespace("blue")
     for name in ("blue", "gone", Trial("net").netns):
         put(gc, document, name)

@@ -16,6 +16,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -23,18 +24,17 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
 
-Json = dict[str, t.Any]
-RULESET: list[Json] = json.loads(pathlib.Path(__file__).with_name("nftables_1_9_1.json").read_text(encoding="utf-8"))[
-    "nftables"
-]
+RULESET: list[JsonObject] = json.loads(
+    pathlib.Path(__file__).with_name("nftables_1_9_1.json").read_text(encoding="utf-8")
+)["nftables"]
 
-BRIDGE: Json = {"type": "bridge", "ipMasq": True, "ipMasqBackend": "nftables", "macspoofchk": True}
-PORTMAP: Json = {"type": "portmap", "backend": "nftables", "capabilities": {"portMappings": True}}
+BRIDGE: JsonObject = {"type": "bridge", "ipMasq": True, "ipMasqBackend": "nftables", "macspoofchk": True}
+PORTMAP: JsonObject = {"type": "portmap", "backend": "nftables", "capabilities": {"portMappings": True}}
 PORTS = [
     {"hostPort": 8080, "containerPort": 80, "protocol": "tcp"},
     {"hostPort": 8081, "containerPort": 81, "protocol": "udp", "hostIP": "10.1.0.1"},
 ]
-RESULT: Json = {
+RESULT: JsonObject = {
     "cniVersion": "1.0.0",
     "interfaces": [
         {"mac": "72:48:5e:36:fb:ae", "name": "cni0"},
@@ -63,7 +63,7 @@ class NftablesNode:
         path.write_text(PROGRAM.format(directory=directory), encoding="utf-8")
         path.chmod(0o755)
 
-    def lost(self, entries: t.Sequence[Json], *plugins: Json, mac: str = "") -> tuple[str, ...] | None:
+    def lost(self, entries: t.Sequence[JsonObject], *plugins: JsonObject, mac: str = "") -> tuple[str, ...] | None:
         self._print(entries)
         document = {"cniVersion": "1.0.0", "name": "net", "plugins": plugins or [BRIDGE, PORTMAP]}
         network = config.parse(json.dumps(document).encode(), "net")
@@ -74,7 +74,7 @@ class NftablesNode:
         self._records.write(record)
         return RuleDrift(self._records).of(record, network)
 
-    def _print(self, entries: t.Sequence[Json]) -> None:
+    def _print(self, entries: t.Sequence[JsonObject]) -> None:
         tables = [entry for entry in entries if "table" in entry]
         self._write("list tables", tables)
         self._write("list tables bridge", [one for one in tables if one["table"]["family"] == "bridge"])
@@ -84,11 +84,11 @@ class NftablesNode:
                 f"list table {table['family']} {table['name']}", [one for one in entries if _place(one) == place]
             )
 
-    def _write(self, name: str, entries: t.Sequence[Json]) -> None:
+    def _write(self, name: str, entries: t.Sequence[JsonObject]) -> None:
         (self._directory / name).write_text(json.dumps({"nftables": list(entries)}), encoding="utf-8")
 
 
-def _place(entry: Json) -> tuple[str, str]:
+def _place(entry: JsonObject) -> tuple[str, str]:
     (what,) = entry.values()
     return what.get("family", ""), what.get("table", "")
 
@@ -98,10 +98,10 @@ def node(program_dir: pathlib.Path) -> NftablesNode:
     return NftablesNode(program_dir)
 
 
-def without(family: str, chain: str, *words: str) -> list[Json]:
+def without(family: str, chain: str, *words: str) -> list[JsonObject]:
     """The ruleset without the rules of a chain that have these words; without words, without the chain itself as well."""
 
-    def is_gone(entry: Json) -> bool:
+    def is_gone(entry: JsonObject) -> bool:
         rule, whole = entry.get("rule"), entry.get("chain", {})
         if rule and (rule["family"], rule["chain"]) == (family, chain):
             return all(word in json.dumps(rule["expr"]) for word in words)
@@ -121,7 +121,7 @@ UNMASQUERADED = "the jump from postrouting to the chain masq_checks of inet cni_
 CHECK = "cni-br-iface-blue-eth0"
 UNCHECKED = f"the chain {CHECK} lacks rules to check MACs"
 UNREACHED = f"the rule that leads to the chain {CHECK} is gone"
-UNRULED: dict[str, tuple[list[Json], tuple[str, ...]]] = {
+UNRULED: dict[str, tuple[list[JsonObject], tuple[str, ...]]] = {
     "jump of prerouting": (without("ip", "prerouting", "hostports_all"), (jump("prerouting"),)),
     "prerouting": (without("ip", "prerouting"), (jump("prerouting"),)),
     "jump of output": (without("ip", "output", "hostports_all"), (jump("output"),)),
@@ -145,7 +145,7 @@ def test_what_the_plugins_make_is_not_missed(node: NftablesNode) -> None:
 
 
 @pytest.mark.parametrize(("entries", "said"), UNRULED.values(), ids=UNRULED)
-def test_what_is_gone_is_named(node: NftablesNode, entries: list[Json], said: tuple[str, ...]) -> None:
+def test_what_is_gone_is_named(node: NftablesNode, entries: list[JsonObject], said: tuple[str, ...]) -> None:
     assert node.lost(entries) == said
 
 

@@ -19,13 +19,14 @@ import typing as t
 import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
 
 CORPUS: t.Final = pathlib.Path(__file__).parents[4] / "corpus"
 GOOD: t.Final = sorted((CORPUS / "good").iterdir())
 
-Case = dict[str, t.Any]
+Case = JsonObject
 
 
 def broken() -> dict[str, Case]:

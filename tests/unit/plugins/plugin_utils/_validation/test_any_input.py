@@ -11,6 +11,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
 
@@ -29,8 +31,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_values, results, spoiled
 from ansible_collections.cni.node.tests.unit.plugins.plugin_utils._validation import corpus
 
-Json = dict[str, t.Any]
-GOOD: t.Final[list[Json]] = [json.loads(path.read_bytes()) for path in corpus.GOOD]
+GOOD: t.Final[list[JsonObject]] = [json.loads(path.read_bytes()) for path in corpus.GOOD]
 
 addresses = st.sampled_from(
     ["10.1.0.1", "10.1.0.0/24", "10.1.0.0/31", "fd00::/64", "fd00::1", "::/0", "0.0.0.0/0", "x"]
@@ -49,7 +50,7 @@ def words(schema: t.Any) -> list[str]:
 
 
 @st.composite
-def plugins(draw: st.DrawFn) -> Json:
+def plugins(draw: st.DrawFn) -> JsonObject:
     """A plugin configuration of the plugin's own keys, with any values."""
     name = draw(st.sampled_from(sorted(schemas.plugin_types())))
     keys = st.sampled_from(sorted(set(words(schemas.load(f"plugins/{name}"))))) | st.text(max_size=3)
@@ -114,7 +115,7 @@ def test_any_bytes_have_findings_and_no_traceback(content: bytes) -> None:
 
 
 @given(st.lists(networks, min_size=1, max_size=3), attachments)
-def test_any_values_of_known_keys_have_findings_and_no_traceback(several: list[Json], items: list[t.Any]) -> None:
+def test_any_values_of_known_keys_have_findings_and_no_traceback(several: list[JsonObject], items: list[t.Any]) -> None:
     contents = [text(network) for network in several]
     found = validate([Source(f"{number}", content) for number, content in enumerate(contents)], attachments=items)
     check(found, max(contents, key=lambda content: content.count(b"\n")))
@@ -123,7 +124,7 @@ def test_any_values_of_known_keys_have_findings_and_no_traceback(several: list[J
 
 
 @given(st.sampled_from(GOOD), st.permutations(["schema", "specification", "consistency"]))
-def test_each_level_stands_by_itself(network: Json, levels: list[str]) -> None:
+def test_each_level_stands_by_itself(network: JsonObject, levels: list[str]) -> None:
     source = Source("x", text(network))
     whole = validate([source], levels)
     apart = [finding for level in ("schema", "specification", "consistency") for finding in validate([source], [level])]
@@ -132,7 +133,7 @@ def test_each_level_stands_by_itself(network: Json, levels: list[str]) -> None:
 
 
 @given(plugins())
-def test_what_is_not_given_to_the_library_is_what_it_would_let_pass(plugin: Json) -> None:
+def test_what_is_not_given_to_the_library_is_what_it_would_let_pass(plugin: JsonObject) -> None:
     name = schemas.name_for_plugin(plugin["type"])
     own: t.Any = schemas.validator(name)
     extend: t.Any = jsonschema.validators.extend

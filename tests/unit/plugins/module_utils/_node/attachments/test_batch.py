@@ -14,6 +14,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import find_unlisted, reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
@@ -22,7 +23,6 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import (
     FakeNode,
-    Json,
     return_address,
 )
 
@@ -44,7 +44,7 @@ def test_one_that_fails_does_not_stop_the_others(make_node: MakeNode) -> None:
     assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added", "failed"]
 
 
-def _breaks(call: MemoryCall) -> Json | None:
+def _breaks(call: MemoryCall) -> JsonObject | None:
     if call.command == "ADD" and call.attachment and call.attachment.container_id == "two":
         raise ValueError("no\nclosing quotation")
     return None
@@ -63,7 +63,7 @@ def test_what_nobody_has_foreseen_of_one_is_its_error(make_node: MakeNode) -> No
 def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_way(make_node: MakeNode) -> None:
     added: list[str] = []
 
-    def works_once(call: MemoryCall) -> Json | CniError | None:
+    def works_once(call: MemoryCall) -> JsonObject | CniError | None:
         if call.command == "ADD" and call.attachment:
             added.append(call.attachment.network)
             if added.count("net") > 1:
@@ -98,7 +98,7 @@ def test_an_item_that_was_not_asked_for_properly_is_an_outcome(node: FakeNode) -
 def test_containers_are_worked_on_at_the_same_time(make_node: MakeNode) -> None:
     together = threading.Barrier(len(NAMES))
 
-    def waits_for_the_others(call: MemoryCall) -> Json | None:
+    def waits_for_the_others(call: MemoryCall) -> JsonObject | None:
         if call.command == "ADD":
             together.wait(timeout=60)
         return return_address(call)
@@ -112,7 +112,7 @@ def test_containers_are_worked_on_at_the_same_time(make_node: MakeNode) -> None:
 def test_it_goes_one_by_one(make_node: MakeNode, workers: int, containers: tuple[str, ...]) -> None:
     threads = []
 
-    def remembers_its_thread(call: MemoryCall) -> Json | None:
+    def remembers_its_thread(call: MemoryCall) -> JsonObject | None:
         threads.append(threading.get_ident())
         return return_address(call)
 
@@ -202,7 +202,7 @@ RACES = {
 def test_an_add_that_will_succeed_now_is_made_again(make_node: MakeNode, plugin: str) -> None:
     left = [CniError(999, f"plugin {plugin} failed (ADD): {RACES[plugin]}")] * 2
 
-    def loses_twice(call: MemoryCall) -> Json | None:
+    def loses_twice(call: MemoryCall) -> JsonObject | None:
         if call.command == "ADD" and left:
             raise left.pop()
         return None
@@ -214,7 +214,7 @@ def test_an_add_that_will_succeed_now_is_made_again(make_node: MakeNode, plugin:
 
 
 def test_an_add_that_keeps_losing_fails(make_node: MakeNode) -> None:
-    def loses(call: MemoryCall) -> Json | None:
+    def loses(call: MemoryCall) -> JsonObject | None:
         if call.command == "ADD":
             raise CniError(999, f"plugin portmap failed (ADD): {RACES['portmap']}")
         return None

@@ -13,10 +13,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
-ARGS: Json = {"args": {"K": "V"}, "capability_args": {"mac": "02::1"}, "config_args": {"mac": "02::2"}}
-WITHOUT: Json = {**ARGS, "config_args": {}}
+ARGS: JsonObject = {"args": {"K": "V"}, "capability_args": {"mac": "02::1"}, "config_args": {"mac": "02::2"}}
+WITHOUT: JsonObject = {**ARGS, "config_args": {}}
 Spoil = t.Callable[[FakeNode], object]
 ANEW = ["DEL", "ADD", "CHECK"]
 
@@ -62,7 +63,7 @@ def _loses_power_in_add(node: FakeNode) -> None:
     _intended(b"")(node)
 
 
-def _records(change: t.Callable[[Json], object]) -> Spoil:
+def _records(change: t.Callable[[JsonObject], object]) -> Spoil:
     def spoil(node: FakeNode) -> None:
         document = json.loads(node.record_file().read_text(encoding="utf-8"))
         change(document)
@@ -82,7 +83,7 @@ class Row(t.NamedTuple):
     action: str
     reason: str = ""
     commands: t.Sequence[str] = ANEW
-    wanted: Json = ARGS
+    wanted: JsonObject = ARGS
 
 
 CHECKED = ["CHECK"]
@@ -146,7 +147,7 @@ ROWS = {
 }
 
 
-def _desire(node: FakeNode, keys: Json) -> t.Any:
+def _desire(node: FakeNode, keys: JsonObject) -> t.Any:
     netns = {"netns": str(node.netns / keys["netns"])} if "netns" in keys else {}
     return node.attachment(**{**keys, **netns})
 

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import json
 import pathlib
-import typing as t
 
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
-Json = dict[str, t.Any]
-BY_IPTABLES: Json = {"type": "bridge", "ipMasq": True}
-BY_NFTABLES: Json = {**BY_IPTABLES, "ipMasqBackend": "nftables"}
-CHECKED: Json = {"type": "bridge", "macspoofchk": True}
+BY_IPTABLES: JsonObject = {"type": "bridge", "ipMasq": True}
+BY_NFTABLES: JsonObject = {**BY_IPTABLES, "ipMasqBackend": "nftables"}
+CHECKED: JsonObject = {"type": "bridge", "macspoofchk": True}
 
 
 @pytest.fixture(autouse=True)
@@ -39,13 +38,15 @@ def records(tmp_path: pathlib.Path) -> RecordStore:
     return RecordStore(str(tmp_path / "results"))
 
 
-def record(plugin: Json, netns: str = "/nothing") -> Record:
+def record(plugin: JsonObject, netns: str = "/nothing") -> Record:
     document = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
     return Record(Attachment("net", "blue", "eth0", netns), json.dumps(document).encode())
 
 
 @pytest.mark.parametrize("plugin", [BY_NFTABLES, CHECKED])
-def test_rules_that_cannot_be_listed_are_an_error_where_there_are_some(records: RecordStore, plugin: Json) -> None:
+def test_rules_that_cannot_be_listed_are_an_error_where_there_are_some(
+    records: RecordStore, plugin: JsonObject
+) -> None:
     assert error_of(remove_del_leaks, record(plugin), records).code == Code.IO_FAILURE
 
 
@@ -58,7 +59,7 @@ def test_rules_that_cannot_be_listed_are_no_obstacle_where_iptables_masquerades(
 
 @pytest.mark.parametrize("plugin", [BY_NFTABLES, CHECKED])
 def test_no_rules_are_listed_where_the_namespace_is_there(
-    records: RecordStore, tool: pathlib.Path, plugin: Json
+    records: RecordStore, tool: pathlib.Path, plugin: JsonObject
 ) -> None:
     remove_del_leaks(record(plugin, "/proc/self/ns/net"), records)
     assert not tool.exists()

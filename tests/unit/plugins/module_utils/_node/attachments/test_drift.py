@@ -11,6 +11,7 @@ import json
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -18,10 +19,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, Route, View
 from ansible_collections.cni.node.plugins.module_utils._reference import interface_drift
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 MAC = "02:00:00:00:00:01"
-RESULT: Json = {
+RESULT: JsonObject = {
     "cniVersion": "1.1.0",
     "interfaces": [
         {"name": "cni0", "mac": "02:00:00:00:00:09"},
@@ -62,7 +63,9 @@ class DriftedKernel:
     def link_by_index(self, ifindex: int) -> Link | None:
         return next((link for link in self.node.values() if link.ifindex == ifindex), None)
 
-    def find_drift(self, result: Json | None = None, *plugins: Json, **keys: object) -> tuple[str, ...] | None:
+    def find_drift(
+        self, result: JsonObject | None = None, *plugins: JsonObject, **keys: object
+    ) -> tuple[str, ...] | None:
         document = {"cniVersion": "1.1.0", "name": "net", "plugins": plugins or [{"type": "bridge"}], **keys}
         network = config.parse(json.dumps(document).encode(), "net")
         attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
@@ -132,7 +135,10 @@ def test_what_is_missing_or_changed_on_the_node_is_named(
 
 
 # What bridge makes for a VLAN with a gateway: a veth pair, both ends on the node, one of them a port of the bridge.
-VLAN_RESULT: Json = {**RESULT, "interfaces": [*RESULT["interfaces"], {"name": "cni0.100", "mac": "02:00:00:00:00:0c"}]}
+VLAN_RESULT: JsonObject = {
+    **RESULT,
+    "interfaces": [*RESULT["interfaces"], {"name": "cni0.100", "mac": "02:00:00:00:00:0c"}],
+}
 VLAN_LINK = VETH._replace(ifindex=8, name="cni0.100", master=0, peer=9)
 VLAN_PORT = VETH._replace(ifindex=9, name="veth9", master=3, peer=8)
 VLAN_DRIFT: dict[str, tuple[list[Link], list[str]]] = {
@@ -200,7 +206,7 @@ NOT_PROMISED = {
 
 @pytest.mark.parametrize(("result", "plugins", "inside", "node"), NOT_PROMISED.values(), ids=NOT_PROMISED)
 def test_what_the_result_does_not_promise_is_no_drift(
-    kernel: DriftedKernel, result: Json, plugins: list[Json], inside: View, node: dict[str, Link]
+    kernel: DriftedKernel, result: JsonObject, plugins: list[JsonObject], inside: View, node: dict[str, Link]
 ) -> None:
     kernel.inside, kernel.node = inside, node
     assert kernel.find_drift(result, *plugins) == ()
@@ -210,7 +216,7 @@ def test_what_the_result_does_not_promise_is_no_drift(
 def test_what_check_cannot_see_in_another_table_is_looked_for_there(kernel: DriftedKernel, mover: str) -> None:
     moved = tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED))
     kernel.inside = INSIDE._replace(routes=moved[:-1])
-    chain: list[Json] = [{"type": "bridge"}, {"type": mover}]
+    chain: list[JsonObject] = [{"type": "bridge"}, {"type": mover}]
     assert kernel.find_drift(RESULT, *chain) == ("the route to fd00::/64 is missing",)
     assert kernel.find_drift({**RESULT, "routes": []}, *chain) == ("the route to fd00::/64 is missing",)
 
@@ -231,7 +237,7 @@ NOT_LOOKED_AT = {
 
 @pytest.mark.parametrize(("result", "plugins"), NOT_LOOKED_AT.values(), ids=NOT_LOOKED_AT)
 def test_what_cannot_be_told_from_the_result_is_not_looked_at(
-    kernel: DriftedKernel, result: Json, plugins: list[Json]
+    kernel: DriftedKernel, result: JsonObject, plugins: list[JsonObject]
 ) -> None:
     assert kernel.find_drift(result, *plugins) is None
 

@@ -11,6 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentState, DesiredAttachment
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryAnswer, MemoryCall
@@ -116,7 +117,7 @@ def test_a_failed_check_right_after_add(
 
 
 @pytest.mark.parametrize("keys", [{"disableCheck": True}, {"cniVersion": "0.3.1"}], ids=str)
-def test_a_network_without_check_is_not_asked(node: FakeNode, plugin: Plugin, keys: dict[str, t.Any]) -> None:
+def test_a_network_without_check_is_not_asked(node: FakeNode, plugin: Plugin, keys: JsonObject) -> None:
     node.write(**keys)
     plugin.fails = {"CHECK"}
     assert node.ensure(node.attachment()).action == "added"

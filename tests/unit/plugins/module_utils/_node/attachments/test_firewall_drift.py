@@ -14,6 +14,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -21,13 +22,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import Json
 
 EMPTY = "*nat\n:POSTROUTING ACCEPT [0:0]\nCOMMIT\n"
 LOST = "the masquerade rule of 10.1.0.2 is gone"
-MASQUERADED: Json = {"type": "bridge", "ipMasq": True}
-MAPPED: Json = {"type": "portmap", "capabilities": {"portMappings": True}}
-PORT: Json = {"hostPort": 8080, "containerPort": 80, "protocol": "TCP"}
+MASQUERADED: JsonObject = {"type": "bridge", "ipMasq": True}
+MAPPED: JsonObject = {"type": "portmap", "capabilities": {"portMappings": True}}
+PORT: JsonObject = {"hostPort": 8080, "containerPort": 80, "protocol": "TCP"}
 
 
 def rules(container: str = "blue", source: str = "10.1.0.2/32") -> str:
@@ -67,11 +67,11 @@ class Firewall:
 
     def lost(
         self,
-        *plugins: Json,
+        *plugins: JsonObject,
         container: str = "blue",
         ports: t.Any = (PORT,),
         age: float = 3600,
-        network: Json | None = None,
+        network: JsonObject | None = None,
         **result: t.Any,
     ) -> tuple[str, ...] | None:
         """Return the drift of an attachment that was added this many seconds ago."""
@@ -141,7 +141,7 @@ def test_a_backend_that_is_asked_for_and_cannot_be_read_is_no_reason_to_miss_any
     assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) == ()
 
 
-NO_RULES: dict[str, Json] = {
+NO_RULES: dict[str, JsonObject] = {
     "no masquerading": {"type": "bridge"},
     "masquerading by others": {"type": "flannel", "ipMasq": True},
     "a capability that is not declared": {"type": "portmap"},
@@ -149,7 +149,7 @@ NO_RULES: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("plugin", NO_RULES.values(), ids=NO_RULES)
-def test_where_there_are_to_be_no_rules_none_are_read(firewall: Firewall, plugin: Json) -> None:
+def test_where_there_are_to_be_no_rules_none_are_read(firewall: Firewall, plugin: JsonObject) -> None:
     firewall.prints(EMPTY)
     assert firewall.lost(plugin) is None
     assert firewall.lost(network={"disableCheck": True}) is None
@@ -161,7 +161,10 @@ def test_ports_are_mapped_to_the_first_address_of_the_interface_in_each_family(f
     firewall.prints(EMPTY, tool="ip6tables-save")
     ips = ["10.9.0.1/16", "10.1.0.2/16", "10.1.0.3/16", "fd00::2/64", "fd00::3/64"]
     interfaces = [{"name": "cni0"}, {"name": "eth0", "sandbox": "/run/netns/x"}]
-    result: Json = {"interfaces": interfaces, "ips": [{"address": ip, "interface": int(ip != ips[0])} for ip in ips]}
+    result: JsonObject = {
+        "interfaces": interfaces,
+        "ips": [{"address": ip, "interface": int(ip != ips[0])} for ip in ips],
+    }
     others = [{**PORT, "hostIP": "::1"}, {**PORT, "hostIP": "192.0.2.1", "protocol": "udp"}]
     mapping = "the rule that maps host port"
     assert firewall.lost(MAPPED, ports=[PORT, *others], **result) == (

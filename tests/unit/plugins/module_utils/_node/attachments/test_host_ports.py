@@ -13,6 +13,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.attachments import host_ports
@@ -22,8 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
-Json = dict[str, t.Any]
-PORT: Json = {"hostPort": 8080, "containerPort": 80}
+PORT: JsonObject = {"hostPort": 8080, "containerPort": 80}
 MAPS = [{"type": "a"}, {"type": "b", "capabilities": {"portMappings": True}}]
 # No process of the machine that runs these tests matters.
 ALLOWED = {"allow_ports_in_use": True}
@@ -37,7 +37,7 @@ def mapping(node: FakeNode) -> FakeNode:
     return node
 
 
-def mapped(node: FakeNode, container: str, *mappings: Json, **keys: t.Any) -> Attachment:
+def mapped(node: FakeNode, container: str, *mappings: JsonObject, **keys: t.Any) -> Attachment:
     return node.attachment(container, capability_args={"portMappings": list(mappings or (PORT,))}, **keys)
 
 
@@ -89,7 +89,7 @@ def test_check_mode_says_so_also_where_the_namespace_is_to_come(mapping: FakeNod
         ({}, {"hostIP": "::"}),  # the container has no address of IPv6
     ],
 )
-def test_what_has_nothing_in_common_is_free(mapping: FakeNode, theirs: Json, mine: Json) -> None:
+def test_what_has_nothing_in_common_is_free(mapping: FakeNode, theirs: JsonObject, mine: JsonObject) -> None:
     ensure(mapping, mapped(mapping, "blue", {**PORT, **theirs}))
     assert ensure(mapping, mapped(mapping, "red", {**PORT, **mine})).action == "added"
 

@@ -11,6 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     AttachmentResult,
     AttachmentState,
@@ -24,7 +25,6 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import (
     FakeNode,
-    Json,
     return_address,
 )
 
@@ -64,7 +64,7 @@ def test_the_next_run_tries_again(make_node: MakeNode) -> None:
 def test_where_neither_can_be_made_both_errors_are_told(make_node: MakeNode) -> None:
     calls: list[str] = []
 
-    def works_once(call: MemoryCall) -> Json | CniError | None:
+    def works_once(call: MemoryCall) -> JsonObject | CniError | None:
         calls.append(call.command)
         if call.command == "ADD" and calls.count("ADD") > 1:
             return CniError(100, "once is enough")
@@ -160,7 +160,9 @@ def test_another_interface_of_the_container_is_nobody_s_place(make_node: MakeNod
 @pytest.mark.parametrize(
     "wrong", [{"args": {"K": "a=b"}}, {"ifname": "eth0", "netns": "/proc/self/ns/net"}], ids=["args", "netns"]
 )
-def test_a_network_is_not_left_for_what_is_asked_for_wrongly(make_node: MakeNode, wrong: Json, dry_run: bool) -> None:
+def test_a_network_is_not_left_for_what_is_asked_for_wrongly(
+    make_node: MakeNode, wrong: JsonObject, dry_run: bool
+) -> None:
     node = make_node(new=succeeds)
     node.make_namespace()
     node.ensure(node.attachment(), check="never")

@@ -13,27 +13,28 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Address, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import Preparation, prepare
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 MAC, OTHER_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 HOST_END = "veth0123abcd"
-NEW_RESULT: Json = {
+NEW_RESULT: JsonObject = {
     "cniVersion": "1.0.0",
     "interfaces": [{"name": HOST_END}, {"name": "eth0", "mac": MAC.upper(), "sandbox": "/run/netns/blue"}],
     "ips": [{"address": "10.1.0.2/16", "interface": 1}],
 }
-OLD_RESULT: Json = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.2/16"}}
+OLD_RESULT: JsonObject = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.2/16"}}
 HAS_ADDRESS = 5
 
 
 def _link(name: str, number: int, **keys: t.Any) -> Link:
-    given: Json = {"mac": MAC, "mtu": 1500, "is_up": True, "master": 0, "peer": 7, "kind": "veth", **keys}
+    given: JsonObject = {"mac": MAC, "mtu": 1500, "is_up": True, "master": 0, "peer": 7, "kind": "veth", **keys}
     return Link(ifindex=number, name=name, **given)
 
 
@@ -56,7 +57,7 @@ class RenamedLinkKernel:
     def _link(self, name: str, path: str = "") -> Link | None:
         return next((link for link in (self.inside if path else self.node) if link.name == name), None)
 
-    def record(self, plugin: str = "bridge", result: Json | None = None) -> Record:
+    def record(self, plugin: str = "bridge", result: JsonObject | None = None) -> Record:
         attachment = self._node.attachment()
         keys = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": plugin}]}
         return Record(
@@ -67,7 +68,9 @@ class RenamedLinkKernel:
             netns_identity(attachment.netns),
         )
 
-    def prepared(self, plugin: str = "bridge", result: Json | None = None, *, is_name_needed: bool = False) -> Json:
+    def prepared(
+        self, plugin: str = "bridge", result: JsonObject | None = None, *, is_name_needed: bool = False
+    ) -> JsonObject:
         """Return the changes that were made."""
         record = self.record(plugin, result)
         found = prepare(record, is_name_needed=is_name_needed)
@@ -84,7 +87,7 @@ def kernel(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> RenamedLinkKernel
 OURS = _link("foo", HAS_ADDRESS)
 # Links of the container, and what is done then: by the pair, by the MAC alone, and by the address alone.
 TAKEN = {"removed": "foo", "without": "netns"}
-CASES: dict[str, tuple[list[Link], Json, Json, Json]] = {
+CASES: dict[str, tuple[list[Link], JsonObject, JsonObject, JsonObject]] = {
     "its own name": ([_link("eth0", HAS_ADDRESS)], {}, {}, {}),
     "its own name, another MAC": ([_link("eth0", HAS_ADDRESS, mac=OTHER_MAC)], {}, {}, {}),
     "another name": ([OURS], {"renamed": "foo"}, {"renamed": "foo"}, {"renamed": "foo"}),
@@ -133,7 +136,7 @@ CASES: dict[str, tuple[list[Link], Json, Json, Json]] = {
 
 @pytest.mark.parametrize(("links", "by_pair", "by_mac", "by_address"), CASES.values(), ids=CASES)
 def test_the_link_is_told_from_others(
-    kernel: RenamedLinkKernel, links: list[Link], by_pair: Json, by_mac: Json, by_address: Json
+    kernel: RenamedLinkKernel, links: list[Link], by_pair: JsonObject, by_mac: JsonObject, by_address: JsonObject
 ) -> None:
     kernel.inside = links
     assert kernel.prepared() == by_pair

@@ -11,16 +11,17 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryCall, supports_only
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
-CAPABLE: Json = {"plugins": [{"type": "a"}, {"type": "b", "capabilities": {"ips": True, "portMappings": True}}]}
-PORTS: Json = {"portMappings": [{"hostPort": 8080, "containerPort": 80}]}
-BAD_PORTS: Json = {"portMappings": {"hostPort": 8080, "containerPort": 80}}
+CAPABLE: JsonObject = {"plugins": [{"type": "a"}, {"type": "b", "capabilities": {"ips": True, "portMappings": True}}]}
+PORTS: JsonObject = {"portMappings": [{"hostPort": 8080, "containerPort": 80}]}
+BAD_PORTS: JsonObject = {"portMappings": {"hostPort": 8080, "containerPort": 80}}
 WHAT = "capability_args: /portMappings: found an object"
-REFUSED: Json = {"ips": ["10.1.0.999"]}
+REFUSED: JsonObject = {"ips": ["10.1.0.999"]}
 # The words of a plugin's own.
 SAID = "plugin b failed ({}): failed to parse config: invalid IP address: 10.1.0.999"
 BUSY = "plugin b failed ({}): running [iptables]: exit status 4: busy"

@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 import pathlib
-import typing as t
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
@@ -20,7 +20,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot import paths a
 from ansible_collections.cni.node.plugins.module_utils._node.boot import resolv_conf
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_objects
 
-Json = dict[str, t.Any]
 RED = {"nameservers": ["10.1.0.1", "fe80::1%eth0"], "domain": "red.test", "search": ["a.test"], "options": ["ndots:5"]}
 BLUE = {"nameservers": ["10.2.0.1", "10.1.0.1"], "search": ["b.test", "a.test"]}
 
@@ -32,7 +31,7 @@ def etc(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path
     return path
 
 
-def record(dns: Json, name: str = "red", ifname: str = "eth0", directory: str = "/run/netns") -> Record:
+def record(dns: JsonObject, name: str = "red", ifname: str = "eth0", directory: str = "/run/netns") -> Record:
     attachment = Attachment("net", name, ifname, f"{directory}/{name}")
     return Record(attachment, b"{}", Result("1.0.0", {"dns": dns}), restoration=Restoration((), 60.0))
 
@@ -96,7 +95,7 @@ def test_of_a_namespace_that_is_undecided_nothing_is_said(etc: pathlib.Path) -> 
 
 
 @given(st.lists(st.fixed_dictionaries({"dns": json_objects}) | json_objects, max_size=3))
-def test_whatever_a_plugin_says_every_line_is_one_of_ours(results: list[Json]) -> None:
+def test_whatever_a_plugin_says_every_line_is_one_of_ours(results: list[JsonObject]) -> None:
     """A name with a line break must not become a name server."""
     results.append({"dns": {"nameservers": ["x\nnameserver 192.0.2.1", "no address"], "search": ["a b", "\n", 5, ""]}})
     for line in resolv_conf.text([{"dns": result.get("dns") or {}} for result in results]).splitlines():

@@ -11,6 +11,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
@@ -20,7 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 )
 from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
 from ansible_collections.cni.node.plugins.module_utils._node.boot import restore as boot_restore
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode, Json
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 MEANS = Restoration(("/opt/cni/bin",), 60.0)
 
@@ -99,7 +100,7 @@ def test_its_old_address_is_asked_for_and_nothing_of_that_is_recorded(node: Fake
     assert (outcome.action, outcome.changed) == ("checked", False)
 
 
-UNASKED: dict[str, tuple[Json, Json]] = {
+UNASKED: dict[str, tuple[JsonObject, JsonObject]] = {
     "asked for already": ({}, {"args": {"IP": "10.1.0.2"}}),
     "asked for by capability": ({}, {"capability_args": {"ips": ["10.1.0.2/16"]}}),
     "asked for by config_args": ({}, {"config_args": {"ips": ["10.1.0.9"]}}),
@@ -109,7 +110,7 @@ UNASKED: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize(("plugin", "keys"), UNASKED.values(), ids=UNASKED)
-def test_nothing_is_asked_for_twice(node: FakeNode, plugin: Json, keys: Json) -> None:
+def test_nothing_is_asked_for_twice(node: FakeNode, plugin: JsonObject, keys: JsonObject) -> None:
     with_host_local(node, **plugin)
     attach(node, **keys)
     node.drop_namespace()

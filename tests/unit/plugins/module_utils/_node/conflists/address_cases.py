@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import (
-    Json,
     bridge,
     host_local,
     network,
@@ -38,7 +38,7 @@ PODMAN: t.Final = network("podman", bridge("10.88.0.0/16", "cni-podman0", ipMasq
 CALICO_IPAM: t.Final = network("k8s-pod-network", {"type": "calico", "ipam": {"type": "calico-ipam"}})
 
 
-def on_lan(ipam: Json, plugin: str = "macvlan", master: str = "eth0", **keys: t.Any) -> Json:
+def on_lan(ipam: JsonObject, plugin: str = "macvlan", master: str = "eth0", **keys: t.Any) -> JsonObject:
     return {"type": plugin, "master": master, "ipam": ipam, **keys}
 
 

@@ -9,25 +9,25 @@ from __future__ import annotations
 import json
 import typing as t
 
-Json = dict[str, t.Any]
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 
 
-def network(name: str, *plugins: Json, version: str = "1.0.0") -> bytes:
+def network(name: str, *plugins: JsonObject, version: str = "1.0.0") -> bytes:
     return json.dumps({"cniVersion": version, "name": name, "plugins": plugins}).encode()
 
 
-def host_local(subnet: str, *more: str, **keys: str) -> Json:
+def host_local(subnet: str, *more: str, **keys: str) -> JsonObject:
     """A range set for each subnet; the keys are the first one's."""
     return {"type": "host-local", "ranges": [[{"subnet": subnet, **keys}], *([{"subnet": one}] for one in more)]}
 
 
-def static(*addresses: str) -> Json:
+def static(*addresses: str) -> JsonObject:
     return {"type": "static", "addresses": [{"address": address} for address in addresses]}
 
 
-def bridge(subnet: str, name: str = "cni0", **keys: t.Any) -> Json:
+def bridge(subnet: str, name: str = "cni0", **keys: t.Any) -> JsonObject:
     return {"type": "bridge", "bridge": name, "isGateway": True, "ipam": host_local(subnet), **keys}
 
 
-def ptp(subnet: str) -> Json:
+def ptp(subnet: str) -> JsonObject:
     return {"type": "ptp", "ipam": host_local(subnet)}

@@ -15,10 +15,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import Json, network
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import network
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import (
     PLAIN,
     ExampleNode,
@@ -74,7 +75,7 @@ def said(code: str, path: str, *words: str, file: str = FILE) -> Said:
     return Said(code, file, path, words)
 
 
-def on(node: ExampleNode, *plugins: Json, said: t.Sequence[Said] = (), **keys: t.Any) -> NodeCase:
+def on(node: ExampleNode, *plugins: JsonObject, said: t.Sequence[Said] = (), **keys: t.Any) -> NodeCase:
     """Plugins of a network that is wanted on a node."""
     return NodeCase([wanted("net", network("net", *plugins))], said, node, **keys)
 

@@ -11,12 +11,12 @@ import pathlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import (
-    Json,
     bridge,
     network,
     ptp,
@@ -63,7 +63,7 @@ def link(target: str) -> Install:
 
 
 def case(
-    plugins: t.Mapping[str, Install], *configured: Json, expected: t.Sequence[Said] = (), **keys: str
+    plugins: t.Mapping[str, Install], *configured: JsonObject, expected: t.Sequence[Said] = (), **keys: str
 ) -> PluginCase:
     return PluginCase(plugins, network("net", *configured, **keys), expected)
 

@@ -11,11 +11,11 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import (
-    Json,
     bridge,
     host_local,
     network,
@@ -44,7 +44,7 @@ class Lab:
     def has(self, seen: View) -> None:
         self._monkeypatch.setattr(rtnetlink, "snapshot", lambda: seen)
 
-    def find_codes(self, *plugins: Json, check_mode: bool = False) -> list[str]:
+    def find_codes(self, *plugins: JsonObject, check_mode: bool = False) -> list[str]:
         planned = self.net_d.planned(wanted("net", network("net", *plugins)))
         findings = conflist_checks.findings(planned, tolerate_missing=check_mode)
         return [f"{one.severity} {one.code} {one.path}" for one in findings]
@@ -55,7 +55,7 @@ def lab(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     return Lab(NetD(tmp_path / "net.d"), monkeypatch)
 
 
-ON_LINKS: t.Final[dict[str, tuple[Json, list[str]]]] = {
+ON_LINKS: t.Final[dict[str, tuple[JsonObject, list[str]]]] = {
     "a master that is there": ({"type": "macvlan", "master": "eth0", "mtu": 1500}, []),
     "none": ({"type": "macvlan", "master": "eth7"}, ["error missing-link /plugins/0/master"]),
     "none of ipvlan": ({"type": "ipvlan", "master": "eth7"}, ["error missing-link /plugins/0/master"]),
@@ -103,7 +103,7 @@ ON_LINKS: t.Final[dict[str, tuple[Json, list[str]]]] = {
 
 
 @pytest.mark.parametrize(("plugin", "expected"), ON_LINKS.values(), ids=ON_LINKS)
-def test_links_are_there_and_large_enough(lab: Lab, plugin: Json, expected: list[str]) -> None:
+def test_links_are_there_and_large_enough(lab: Lab, plugin: JsonObject, expected: list[str]) -> None:
     assert lab.find_codes(plugin) == expected
 
 
@@ -127,7 +127,7 @@ def test_once_it_is_written_a_container_may_have_the_device(lab: Lab) -> None:
 
 RANGE: t.Final = "/plugins/0/ipam/ranges/0/0"
 TAKEN, ROUTED = f"error address-taken {RANGE}", f"error overlaps-route {RANGE}"
-ON_NODE: t.Final[dict[str, tuple[Json, list[str], list[str], list[str]]]] = {
+ON_NODE: t.Final[dict[str, tuple[JsonObject, list[str], list[str], list[str]]]] = {
     "nothing of it": (bridge("10.1.0.0/16"), ["192.168.1.9/24 dev eth0"], ["192.168.1.0/24 dev eth0"], []),
     "its own bridge": (bridge("10.1.0.0/16"), ["10.1.0.1/16 dev cni0"], ["10.1.0.0/16 dev cni0"], []),
     "its own VLAN": (bridge("10.1.0.0/16", vlan=5), ["10.1.0.1/16 dev cni0.5"], ["10.1.0.0/16 dev cni0.5"], []),
@@ -213,7 +213,7 @@ ON_NODE: t.Final[dict[str, tuple[Json, list[str], list[str], list[str]]]] = {
 
 @pytest.mark.parametrize(("plugin", "addresses", "routes", "expected"), ON_NODE.values(), ids=ON_NODE)
 def test_a_subnet_is_nobody_elses_on_the_node(
-    lab: Lab, plugin: Json, addresses: list[str], routes: list[str], expected: list[str]
+    lab: Lab, plugin: JsonObject, addresses: list[str], routes: list[str], expected: list[str]
 ) -> None:
     lab.has(view(addresses, [DEFAULT_ROUTE, *routes]))
     assert lab.find_codes(plugin) == expected
@@ -243,7 +243,7 @@ def test_what_the_network_was_before_is_its_own(lab: Lab) -> None:
     assert lab.find_codes(bridge("10.1.0.0/16")) == []
 
 
-BESIDE: t.Final[dict[str, tuple[Json, Json, bool]]] = {
+BESIDE: t.Final[dict[str, tuple[JsonObject, JsonObject, bool]]] = {
     "two bridges": (bridge("10.1.0.0/16"), bridge("10.1.2.0/24", "cni1"), True),
     "two bridges that are no gateways": (bridge("10.1.0.0/16", isGateway=False), bridge("10.1.0.0/24", "cni1"), False),
     "two subnets": (bridge("10.1.0.0/16"), bridge("10.2.0.0/16", "cni1"), False),
@@ -270,7 +270,7 @@ BESIDE: t.Final[dict[str, tuple[Json, Json, bool]]] = {
 
 
 @pytest.mark.parametrize(("one", "other", "collide"), BESIDE.values(), ids=BESIDE)
-def test_a_subnet_is_no_other_files_either(lab: Lab, one: Json, other: Json, collide: bool) -> None:
+def test_a_subnet_is_no_other_files_either(lab: Lab, one: JsonObject, other: JsonObject, collide: bool) -> None:
     lab.net_d.put("20-other.conflist", network("other", other))
     assert lab.find_codes(one) == ([f"error overlaps-network {RANGE}"] if collide else [])
 

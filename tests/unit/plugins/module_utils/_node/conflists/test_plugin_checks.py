@@ -12,12 +12,11 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
-
-Json = dict[str, t.Any]
 
 
 @pytest.fixture
@@ -31,7 +30,7 @@ def plugins(tmp_path: pathlib.Path) -> ScriptedPlugins:
     return directory
 
 
-def find_codes(plugins: ScriptedPlugins, *configured: Json, check_mode: bool = False, **keys: t.Any) -> list[str]:
+def find_codes(plugins: ScriptedPlugins, *configured: JsonObject, check_mode: bool = False, **keys: t.Any) -> list[str]:
     given = {"cniVersion": "1.0.0", "name": "net", "plugins": configured, **keys}
     network = config.parse(json.dumps(given).encode(), "net.conflist")
     probe = PluginProbe(ProcessExecutor([str(plugins.path)], 60), tolerate_missing=check_mode)
@@ -48,7 +47,7 @@ def test_a_plugin_that_fails_is_asked_once_too(plugins: ScriptedPlugins) -> None
     assert len(plugins.calls("bad", "VERSION")) == 1
 
 
-FAULTS: t.Final[dict[str, tuple[Json, list[str]]]] = {
+FAULTS: t.Final[dict[str, tuple[JsonObject, list[str]]]] = {
     "missing": ({"type": "none"}, ["error missing-plugin /plugins/0/type"]),
     "no executable": ({"type": "text"}, ["error missing-plugin /plugins/0/type"]),
     "IPAM": ({"type": "lab", "ipam": {"type": "none"}}, ["error missing-plugin /plugins/0/ipam/type"]),
@@ -90,7 +89,7 @@ FAULTS: t.Final[dict[str, tuple[Json, list[str]]]] = {
 
 @pytest.mark.parametrize(("plugin", "expected"), FAULTS.values(), ids=FAULTS)
 def test_all_that_is_wrong_with_plugins_is_said_at_once(
-    plugins: ScriptedPlugins, plugin: Json, expected: list[str]
+    plugins: ScriptedPlugins, plugin: JsonObject, expected: list[str]
 ) -> None:
     assert find_codes(plugins, plugin) == expected
 

@@ -13,6 +13,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
@@ -24,10 +25,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Ow
 from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofChainFinder
 from ansible_collections.cni.node.plugins.module_utils._reference import spoof_checks
 
-Json = dict[str, t.Any]
 NO_OWNERS = Owners()
-TABLE: Json = {"family": "bridge", "table": "nat"}
-HOOKED: Json = {"type": "filter", "hook": "prerouting", "prio": -300, "policy": "accept"}
+TABLE: JsonObject = {"family": "bridge", "table": "nat"}
+HOOKED: JsonObject = {"type": "filter", "hook": "prerouting", "prio": -300, "policy": "accept"}
 PROGRAM = """\
 #!/bin/sh
 case "$*" in
@@ -38,20 +38,20 @@ esac
 """
 
 
-def chain(name: str, **keys: t.Any) -> Json:
+def chain(name: str, **keys: t.Any) -> JsonObject:
     return {"chain": {**TABLE, "name": name, "handle": 1, **keys}}
 
 
-def rule(place: str, handle: int, *expr: Json, comment: str = "") -> Json:
+def rule(place: str, handle: int, *expr: JsonObject, comment: str = "") -> JsonObject:
     commented = {"comment": comment} if comment else {}
     return {"rule": {**TABLE, "chain": place, "handle": handle, **commented, "expr": list(expr)}}
 
 
-def jump(to: str) -> Json:
+def jump(to: str) -> JsonObject:
     return {"jump": {"target": to}}
 
 
-def check(owner: str, link: str, handle: int = 4) -> list[Json]:
+def check(owner: str, link: str, handle: int = 4) -> list[JsonObject]:
     name, comment = f"cni-br-iface-{owner}", f"macspoofchk-{owner}"
     arriving = {"match": {"op": "==", "left": {"meta": {"key": "iifname"}}, "right": link}}
     ether = {"payload": {"protocol": "ether", "field": "saddr"}}
@@ -76,13 +76,13 @@ class Table:
         path.chmod(0o755)
         self._print("tables", [{"table": {"family": "bridge", "name": "nat"}}])
 
-    def has(self, *entries: Json) -> None:
+    def has(self, *entries: JsonObject) -> None:
         self._print("table", [chain("PREROUTING", **HOOKED), *entries])
 
     def commands(self) -> t.Any:
         return json.loads((self._directory / "commands").read_text(encoding="utf-8"))["nftables"]
 
-    def _print(self, name: str, entries: list[Json]) -> None:
+    def _print(self, name: str, entries: list[JsonObject]) -> None:
         (self._directory / name).write_text(json.dumps({"nftables": [{"metainfo": {}}, *entries]}), encoding="utf-8")
 
 
@@ -136,7 +136,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("entries", FOREIGN.values(), ids=FOREIGN)
-def test_chains_with_foreign_rules_are_ignored(table: Table, entries: list[Json]) -> None:
+def test_chains_with_foreign_rules_are_ignored(table: Table, entries: list[JsonObject]) -> None:
     table.has(*check("blue-eth0", "vethblue"), *entries)
     assert owners() == []
 

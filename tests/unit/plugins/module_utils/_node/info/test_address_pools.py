@@ -14,9 +14,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.info.address_pools import Pool, pools
-
-Json = dict[str, t.Any]
 
 
 class LeaseDirectory:
@@ -54,7 +53,7 @@ def place(tmp_path: pathlib.Path) -> LeaseDirectory:
         ({"subnet": "10.1.0.0/24", "gateway": "10.2.0.1"}, 254),
     ],
 )
-def test_gateway_and_broadcast_address_are_kept_back(place: LeaseDirectory, written: Json, size: int) -> None:
+def test_gateway_and_broadcast_address_are_kept_back(place: LeaseDirectory, written: JsonObject, size: int) -> None:
     for ipam in (written, {"ranges": [[written]]}):
         (pool,) = place.pools(**ipam)
         assert (pool.size, pool.taken, pool.free) == (size, 0, size)
@@ -108,7 +107,7 @@ def test_what_is_full_comes_first(place: LeaseDirectory) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_told_is_left_out(place: LeaseDirectory, ipam: Json) -> None:
+def test_what_cannot_be_told_is_left_out(place: LeaseDirectory, ipam: JsonObject) -> None:
     assert place.pools(**ipam) == []
 
 

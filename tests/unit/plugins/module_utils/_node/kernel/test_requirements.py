@@ -11,15 +11,14 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, add_network
 
-Json = dict[str, t.Any]
-
-V4: Json = {"type": "host-local", "subnet": "10.1.0.0/16"}
-V6: Json = {"type": "host-local", "ranges": [[{"subnet": "fd00::/64"}]]}
-BOTH: Json = {"type": "static", "addresses": [{"address": "10.1.0.2/16"}, {"address": "fd00::2/64"}]}
-DHCP: Json = {"type": "dhcp"}
+V4: JsonObject = {"type": "host-local", "subnet": "10.1.0.0/16"}
+V6: JsonObject = {"type": "host-local", "ranges": [[{"subnet": "fd00::/64"}]]}
+BOTH: JsonObject = {"type": "static", "addresses": [{"address": "10.1.0.2/16"}, {"address": "fd00::2/64"}]}
+DHCP: JsonObject = {"type": "dhcp"}
 FORWARD, FORWARD_6 = "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"
 BRIDGED, BRIDGED_6 = "net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"
 NAT = {"nf_conntrack", "nf_nat"}
@@ -28,7 +27,7 @@ PORTMAP = {*MASQUERADE, "xt_addrtype", "xt_mark", "xt_multiport", "xt_nat"}
 PORTMAP_NFT = {*NAT, "nf_tables", "nft_chain_nat", "nft_nat", "nft_masq"}
 
 
-def needs_of(*networks: t.Sequence[Json]) -> Needs:
+def needs_of(*networks: t.Sequence[JsonObject]) -> Needs:
     needs = Needs()
     for name, plugins in zip("abc", networks):
         document = {"cniVersion": "1.0.0", "name": name, "plugins": list(plugins)}
@@ -37,7 +36,7 @@ def needs_of(*networks: t.Sequence[Json]) -> Needs:
 
 
 # By its name: the plugins, and the names of the modules, of the settings and of the programs.
-CASES: dict[str, tuple[list[Json], set[str], set[str], set[str]]] = {
+CASES: dict[str, tuple[list[JsonObject], set[str], set[str], set[str]]] = {
     "a bridge of layer 2": ([{"type": "bridge"}], {"bridge", "veth"}, set(), set()),
     "a gateway without addresses": ([{"type": "bridge", "isGateway": True}], {"bridge", "veth"}, set(), set()),
     "addresses without a gateway": ([{"type": "bridge", "ipam": V4}], {"bridge", "veth"}, set(), set()),
@@ -175,7 +174,7 @@ CASES: dict[str, tuple[list[Json], set[str], set[str], set[str]]] = {
 
 @pytest.mark.parametrize(("plugins", "modules", "settings", "programs"), CASES.values(), ids=CASES)
 def test_each_plugin_gets_what_it_needs_and_no_more(
-    plugins: list[Json], modules: set[str], settings: set[str], programs: set[str]
+    plugins: list[JsonObject], modules: set[str], settings: set[str], programs: set[str]
 ) -> None:
     needs = needs_of(plugins)
     assert (set(needs.modules), set(needs.settings), set(needs.programs)) == (modules, settings, programs)
@@ -221,5 +220,5 @@ def test_a_reason_is_given_once() -> None:
 @pytest.mark.parametrize(
     "ipam", [{"type": "x", "subnet": 5}, {"type": "x", "ranges": [5, [None]]}, {"type": "x", "addresses": {}}]
 )
-def test_addresses_of_an_unknown_form_count_for_nothing(ipam: Json) -> None:
+def test_addresses_of_an_unknown_form_count_for_nothing(ipam: JsonObject) -> None:
     assert set(needs_of([{"type": "ptp", "ipam": ipam}]).settings) == {FORWARD}

@@ -9,13 +9,13 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
 
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, read
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import networks as fleet_networks
 from ansible_collections.cni.node.plugins.plugin_utils._validation.fleet import plugins as fleet_plugins
-
-Json = dict[str, t.Any]
 
 
 def network(subnet: str, name: str = "pods", **keys: t.Any) -> Document:
@@ -61,7 +61,7 @@ def test_networks_of_other_names_are_not_compared() -> None:
     assert find_codes(a=network("10.1.0.0/24"), b=network("10.1.0.0/16", name="other")) == []
 
 
-def _ranges(*subnets: str, **keys: t.Any) -> Json:
+def _ranges(*subnets: str, **keys: t.Any) -> JsonObject:
     return {"type": "host-local", "ranges": [[{"subnet": subnet, **keys}] for subnet in subnets]}
 
 
@@ -81,7 +81,7 @@ COLLIDING: dict[str, tuple[Document, Document]] = {
         network("10.9.0.0/24", type="macvlan", master="eth0"),
     ),
 }
-DIFFERING: dict[str, tuple[Json, Json]] = {
+DIFFERING: dict[str, tuple[JsonObject, JsonObject]] = {
     "an MTU": ({}, {"mtu": 1400}),
     "another plugin": ({}, {"type": "bridge"}),
     "a plugin's option": ({"ipMasq": True}, {"ipMasq": False}),
@@ -96,21 +96,23 @@ def test_addresses_that_two_nodes_give_out_collide(one: Document, other: Documen
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERING.values(), ids=DIFFERING)
-def test_a_network_defined_in_another_way_differs(one: Json, other: Json) -> None:
+def test_a_network_defined_in_another_way_differs(one: JsonObject, other: JsonObject) -> None:
     assert [
         code for code, *dummy in find_codes(a=network("10.1.0.0/24", **one), b=network("10.1.1.0/24", **other))
     ] == ["network-differs"]
 
 
-def _release(version: str, digest: str = "sha256:1", bin_dir: str = "/opt/cni/bin", *, current: bool = True) -> Json:
+def _release(
+    version: str, digest: str = "sha256:1", bin_dir: str = "/opt/cni/bin", *, current: bool = True
+) -> JsonObject:
     return {"bin_dir": bin_dir, "version": version, "digest": digest, "current": current}
 
 
-def _plugin(*versions: str, path: str = "/opt/cni/bin/bridge", shadowed: bool = False) -> Json:
+def _plugin(*versions: str, path: str = "/opt/cni/bin/bridge", shadowed: bool = False) -> JsonObject:
     return {"type": "bridge", "path": path, "versions": list(versions), "shadowed": shadowed}
 
 
-OTHER_PLUGINS: dict[str, tuple[Json, Json, str]] = {
+OTHER_PLUGINS: dict[str, tuple[JsonObject, JsonObject, str]] = {
     "another release": (
         {"releases": [_release("1.8.0")]},
         {"releases": [_release("1.9.1")]},
@@ -137,7 +139,7 @@ OTHER_PLUGINS: dict[str, tuple[Json, Json, str]] = {
         "the version support of bridge is 1.0.0 on b",
     ),
 }
-SAME_PLUGINS: dict[str, tuple[Json, Json]] = {
+SAME_PLUGINS: dict[str, tuple[JsonObject, JsonObject]] = {
     "a plugin that one node has not": ({"plugins": [_plugin("1.0.0")]}, {"plugins": []}),
     "another release that is only kept": (
         {"releases": [_release("1.9.1")]},
@@ -156,7 +158,7 @@ SAME_PLUGINS: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize(("one", "other", "said"), OTHER_PLUGINS.values(), ids=OTHER_PLUGINS)
-def test_other_plugins_on_another_node_are_seen(one: Json, other: Json, said: str) -> None:
+def test_other_plugins_on_another_node_are_seen(one: JsonObject, other: JsonObject, said: str) -> None:
     (finding,) = fleet_plugins.findings({"a": one, "b": other})
     assert (finding.code, finding.level, finding.severity) == ("plugin-differs", "fleet", "warning")
     assert finding.file.startswith("b: /")
@@ -164,5 +166,5 @@ def test_other_plugins_on_another_node_are_seen(one: Json, other: Json, said: st
 
 
 @pytest.mark.parametrize(("one", "other"), SAME_PLUGINS.values(), ids=SAME_PLUGINS)
-def test_plugins_that_do_the_same_are_no_finding(one: Json, other: Json) -> None:
+def test_plugins_that_do_the_same_are_no_finding(one: JsonObject, other: JsonObject) -> None:
     assert list(fleet_plugins.findings({"a": one, "b": other})) == []

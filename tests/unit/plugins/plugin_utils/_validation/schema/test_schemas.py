@@ -11,6 +11,8 @@ import typing as t
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
 pytest.importorskip("jsonschema", reason="network configurations are validated where jsonschema is")
 pytest.importorskip("ansible.errors", reason="network configurations are validated on the controller")
 
@@ -27,7 +29,7 @@ REFERENCE: t.Final = (
 )
 
 
-def parts(value: t.Any) -> t.Iterator[dict[str, t.Any]]:
+def parts(value: t.Any) -> t.Iterator[JsonObject]:
     """Every object inside a schema."""
     if isinstance(value, dict):
         yield value

@@ -10,7 +10,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import CONTINUATION_KEY
 from ansible_collections.cni.node.plugins.plugin_utils._attachments_batch import Batch
 from ansible_collections.cni.node.plugins.plugin_utils._role_action import RoleAction

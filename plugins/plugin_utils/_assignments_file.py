@@ -11,9 +11,8 @@ import json
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable, lock
+from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text, lock
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 
 # Seconds.
 _LOCK_TIMEOUT: t.Final = 30.0

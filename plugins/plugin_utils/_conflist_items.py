@@ -13,9 +13,10 @@ from ansible import template
 from ansible.errors import AnsibleError, AnsibleFileNotFound
 from ansible.plugins.loader import lookup_loader
 
+from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict, plain

@@ -16,7 +16,7 @@ import yaml
 from ansible.errors import AnsibleError
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 from ansible_collections.cni.node.plugins.plugin_utils._known_variables import refusal, unknown_variables
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs

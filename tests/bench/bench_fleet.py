@@ -12,7 +12,7 @@ import pathlib
 import shutil
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.bench import bench_networks, bench_playbook
 from ansible_collections.cni.node.tests.bench.bench_playbook import TimedPlaybook
 from ansible_collections.cni.node.tests.bench.effort import Bench

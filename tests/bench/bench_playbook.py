@@ -18,7 +18,7 @@ import time
 import typing as t
 import xml.etree.ElementTree
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.bench.effort import Bench
 
 PLAYBOOKS = pathlib.Path(__file__).with_name("playbooks")

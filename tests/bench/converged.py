@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.modules import attachments as module
 from ansible_collections.cni.node.tests.bench import bench_networks, bench_playbook
 from ansible_collections.cni.node.tests.bench.bare import Bare

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import pathlib
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.bench import bench_fleet, bench_networks, bench_playbook
 from ansible_collections.cni.node.tests.bench.effort import Bench
 from ansible_collections.cni.node.tests.bench.series import Series, interleaved

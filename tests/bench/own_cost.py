@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.bench import bench_networks
 from ansible_collections.cni.node.tests.bench.bare import Bare
 from ansible_collections.cni.node.tests.bench.contestants import COMMANDS, EngineProcess, LibcniProcess, cycle

@@ -10,7 +10,7 @@ bridge's "ipam" that no printed request has. The network here is the printed req
 
 from __future__ import annotations
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 IPAM: JsonObject = {"type": "host-local", "subnet": "10.1.0.0/16", "gateway": "10.1.0.1"}
 DNS: JsonObject = {"nameservers": ["10.1.0.1"]}

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.fleet import archives, life, snapshot
 from ansible_collections.cni.node.tests.fleet.place import (
     DIRECTORY,

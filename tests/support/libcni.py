@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 
 @dataclasses.dataclass(frozen=True)

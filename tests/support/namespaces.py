@@ -16,7 +16,7 @@ import struct
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 _SIOCSIFFLAGS, _SIOCSIFNAME = 0x8914, 0x8923
 

@@ -17,7 +17,7 @@ import json
 import pathlib
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 PASSTHROUGH = "PASSTHROUGH"
 INJECT_DNS = "INJECT-DNS"

@@ -18,7 +18,7 @@ import stat
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.support import namespaces
 
 Lines = list[str]

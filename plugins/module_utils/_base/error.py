@@ -10,9 +10,9 @@ from __future__ import annotations
 import enum
 import errno
 import os
+import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
 
 
 class Code(enum.IntEnum):
@@ -56,7 +56,7 @@ class CniError(Exception):
     def __str__(self) -> str:
         return f"{self.msg}; {self.details}" if self.details else self.msg
 
-    def as_dict(self) -> JsonObject:
+    def as_dict(self) -> dict[str, t.Any]:
         """Return the keys of an *error* result except ``cniVersion``."""
         return {"code": self.code, "msg": self.msg, "details": self.details}
 

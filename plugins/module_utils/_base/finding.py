@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 SCHEMA: t.Final = "schema"
 SPECIFICATION: t.Final = "specification"

@@ -12,10 +12,9 @@ import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, kind
 from ansible_collections.cni.node.plugins.module_utils._cni import value_rules
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._cni.value_rules import Problem, Rule
 
 

@@ -11,9 +11,9 @@ import dataclasses
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable, printable
+from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text, printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
-from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text
+from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 
 LIST_ENDING: t.Final = ".conflist"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni import json_text, version
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, kind
+from ansible_collections.cni.node.plugins.module_utils._cni import version
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name, check_plugin_type
-from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -13,10 +13,9 @@ import signal
 import stat
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import printable, process
+from ansible_collections.cni.node.plugins.module_utils._base import json_text, printable, process
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni import json_text
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_plugin_type
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 
 _HIDDEN: t.Final = "***"
 # Keys of the specification's conventions. Their values are no secrets, and the messages are useless without them.

@@ -12,10 +12,10 @@ import functools
 import ipaddress
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni import json_text, version
-from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, kind
+from ansible_collections.cni.node.plugins.module_utils._cni import version
 
 _ADDED_IN_1_0_0: t.Final = ("mtu", "socketPath", "pciID")
 # 0.3.0 replaced the former by the latter. In results of the other form, these keys are ignored.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 
 
 class Problem(t.NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import PluginCall
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Action, AttachmentResult
 

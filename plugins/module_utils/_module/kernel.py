@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
-from ansible_collections.cni.node.plugins.module_utils._cni import config, json_text
+from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import file_diff, phrase_action

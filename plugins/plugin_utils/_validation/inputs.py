@@ -15,7 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import to_content
 from ansible_collections.cni.node.plugins.plugin_utils._given import plain
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import SIZE_LIMIT, Document, read

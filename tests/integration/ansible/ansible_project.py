@@ -17,7 +17,7 @@ import typing as t
 
 import yaml
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import documented_returns
 from ansible_collections.cni.node.tests.support import state
 from ansible_collections.cni.node.tests.support.state import State

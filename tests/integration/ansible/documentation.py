@@ -13,7 +13,7 @@ import typing as t
 
 import yaml
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 MODULES = pathlib.Path(__file__).parents[3] / "plugins" / "modules"
 NAMES = sorted(path.stem for path in MODULES.glob("[a-z]*.py"))

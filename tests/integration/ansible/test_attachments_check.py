@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import COMPLAINS, WORKS, open_network
 from ansible_collections.cni.node.tests.integration.engine.engine_node import EngineNode

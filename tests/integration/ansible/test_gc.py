@@ -15,7 +15,7 @@ import subprocess
 import time
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project, TaskRun, task, thrice
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import configuration, open_network
 from ansible_collections.cni.node.tests.integration.engine import reference_networks

@@ -16,7 +16,7 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project, TaskRun
 from ansible_collections.cni.node.tests.integration.ansible.scripted_networks import configuration
 from ansible_collections.cni.node.tests.integration.engine import reference_networks

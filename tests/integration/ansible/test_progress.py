@@ -12,7 +12,7 @@ import pathlib
 import re
 import signal
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import (
     PlaybookRun,
     Project,

@@ -13,7 +13,7 @@ import urllib.parse
 import pytest
 import yaml
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible import releases
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import PlaybookRun, Project, task
 from ansible_collections.cni.node.tests.integration.ansible.test_plugins import PLUGINS

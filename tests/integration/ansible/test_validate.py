@@ -11,7 +11,7 @@ import pathlib
 import re
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, LEVELS
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 
 VALIDATE = "cni.node.validate"

@@ -17,7 +17,7 @@ import sys
 import traceback
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine.engine_node import MODULES, ModuleRun
 from ansible_collections.cni.node.tests.integration.engine.faults import Fault, Injection
 

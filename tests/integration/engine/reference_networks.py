@@ -10,7 +10,7 @@ import copy
 import subprocess
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 MAC = "02:00:00:00:01:01"
 HOST_PORT, CONTAINER_PORT = 8080, 80

@@ -16,7 +16,7 @@ import subprocess
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.engine import reference_networks
 from ansible_collections.cni.node.tests.integration.engine.boot_restoration import LINK, PROGRAM, UNIT
 from ansible_collections.cni.node.tests.integration.engine.engine_node import (

@@ -11,9 +11,8 @@ import hashlib
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
 # No runtime reads a file of this name: it has none of the endings.

@@ -12,10 +12,9 @@ import os
 import typing as t
 import urllib.parse
 
-from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory
-from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 
 # Below a cache directory.
 _STORES: t.Final = ("cni.node", "plugins")

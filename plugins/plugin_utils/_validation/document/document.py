@@ -11,9 +11,9 @@ import dataclasses
 import functools
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._cni import json_text
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document import positions
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import Positions, join

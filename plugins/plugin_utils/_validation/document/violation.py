@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import nearest
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 

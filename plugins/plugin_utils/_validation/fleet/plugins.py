@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 
 _Entry = t.Mapping[str, t.Any]
 _HINT: t.Final = "install the same release everywhere, for example with the playbook cni.node.upgrade"

@@ -11,7 +11,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 

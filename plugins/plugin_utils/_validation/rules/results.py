@@ -12,8 +12,8 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._cni import version
-from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, schema_level
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer

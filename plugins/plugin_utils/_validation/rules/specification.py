@@ -13,8 +13,8 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._cni import config, identifier, version
-from ansible_collections.cni.node.plugins.module_utils._cni.json_text import kind
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 

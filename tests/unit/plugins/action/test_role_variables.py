@@ -13,7 +13,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 

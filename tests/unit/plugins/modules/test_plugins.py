@@ -15,7 +15,7 @@ import typing as t
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module import plugin_sources
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import archive as plugin_archive
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import listing as plugin_listing

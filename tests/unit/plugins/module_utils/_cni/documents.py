@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 LIST: JsonObject = {
     "cniVersion": "1.1.0",

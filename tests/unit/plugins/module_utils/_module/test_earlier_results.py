@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._module.earlier_results import read_removed_attachments
 
 BLUE = {"network": "net", "container_id": "blue", "ifname": "eth0"}

@@ -19,7 +19,7 @@ import typing as t
 import yaml
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.plugin_utils._validation import inputs
 from ansible_collections.cni.node.plugins.plugin_utils._validation.validate import CONTROLLER_LEVELS, Source, validate
 

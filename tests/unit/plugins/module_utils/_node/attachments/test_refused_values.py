@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import MemoryCall, supports_only
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conftest import MakeNode

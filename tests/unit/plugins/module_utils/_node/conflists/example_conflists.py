@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 
 
 def network(name: str, *plugins: JsonObject, version: str = "1.0.0") -> bytes:

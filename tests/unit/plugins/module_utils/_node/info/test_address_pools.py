@@ -14,7 +14,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._node.info.address_pools import Pool, pools
 
 

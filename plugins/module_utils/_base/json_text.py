@@ -12,7 +12,9 @@ import math
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.json_types import JsonObject
+
+# An object of JSON or YAML, such as a configuration, a result or the arguments of a task.
+JsonObject = dict[str, t.Any]
 
 _KINDS: t.Final = (
     (dict, "an object"),
@@ -22,7 +24,6 @@ _KINDS: t.Final = (
     ((int, float), "a number"),
     (type(None), "null"),
 )
-
 
 # Nesting limits for reading and for writing. Records and requests add levels around what has been read.
 _DEPTH_LIMIT: t.Final = 190
@@ -178,4 +179,4 @@ _STRICT: t.Final = json.JSONDecoder(
 )
 _ENCODER: t.Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
-__all__ = ("as_object", "decode", "encode", "is_same", "kind")
+__all__ = ("JsonObject", "as_object", "decode", "encode", "is_same", "kind")

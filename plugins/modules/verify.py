@@ -8,17 +8,17 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: verify
 
-short_description: Try CNI networks out
+short_description: Try CNI networks with a throw-away attachment
 
 version_added: 1.0.0
 
 description:
-  - For each network, makes a throw-away network namespace, runs ADD and CHECK, waits for the gateway to answer, and runs DEL.
-  - The plugins of networks of version 1.1.0 and later are asked by STATUS before. A network whose plugins are not ready fails with
-    what they say, and no ADD is run.
-  - Whatever fails, everything that was made is taken away again, and the networks after it are tried all the same.
-    What a run leaves behind that is killed, the next one takes away.
-  - What a plugin keeps for all its attachments, such as a bridge, stays as after any DEL.
+  - For each network, creates a throw-away network namespace, runs ADD and CHECK, waits for an answer from the gateway, and runs DEL.
+  - In networks of version 1.1.0 and later, STATUS is run first. If a plugin is not ready, the network fails with the plugin's
+    error, and ADD is not run.
+  - When a network fails, the others are still tried, and everything that was created is removed. If a run is killed,
+    the next run removes what it left behind.
+  - What a plugin keeps for all its attachments, such as a bridge, remains as after any DEL.
 
 extends_documentation_fragment:
   - cni.node._attributes
@@ -34,28 +34,28 @@ attributes:
   check_mode:
     support: full
     details:
-      - No network is tried. What is missing is shown as the reason for which a network is skipped.
+      - No network is tried. The reason of each skipped network names a plugin or configuration that is missing.
   diff_mode:
     support: N/A
     details:
-      - Nothing is changed.
+      - The module makes no lasting change.
   idempotent:
     support: full
 
 options:
   networks:
     description:
-      - Names of the networks.
-      - By default, all networks of O(conf_dir). Those of the plugin C(host-device) are skipped then, for it would take a
-        device away from the node.
+      - Names of the networks to try.
+      - By default, all networks of O(conf_dir), except networks of the plugin C(host-device), which would take a device away
+        from the node. They are skipped unless you name them.
     type: list
     elements: str
     default: []
   gateway_timeout:
     description:
-      - Seconds to wait until each gateway of an attachment's addresses answers an ICMP echo request. It is asked from the address
-        that it is the gateway of, by the routes of the VRF where the interface is in one.
-      - With V(0), no gateway is asked.
+      - Seconds to wait for each gateway to answer an ICMP echo request. The request is sent from the address that the gateway
+        belongs to. If the interface is in a VRF, the routes of the VRF are used.
+      - With V(0), no request is sent.
     type: float
     default: 5
 
@@ -71,7 +71,7 @@ EXAMPLES = r"""
 - name: Try every network of the node
   cni.node.verify:
 
-- name: Try one of them, and do not ask its gateway
+- name: Try one network without its gateway
   cni.node.verify:
     networks:
       - dbnet
@@ -81,7 +81,7 @@ EXAMPLES = r"""
 RETURN = r"""
 networks:
   description:
-    - What came of each network.
+    - The result of each network.
   returned: unless the task is refused as a whole
   type: list
   elements: dict
@@ -92,7 +92,7 @@ networks:
       returned: always
       sample: dbnet
     action:
-      description: How it went.
+      description: The result. In check mode, networks are skipped.
       type: str
       returned: always
       choices:
@@ -100,24 +100,24 @@ networks:
         - failed
         - skipped
     reason:
-      description: Why it was skipped, or what an earlier run that was interrupted had left behind.
+      description: Why the network was skipped, or that an earlier run was interrupted before DEL.
       type: str
       returned: always
     status:
       description:
-        - What the plugins answered to STATUS, as RV(cni.node.node_info#module:status[].status); empty where they were not asked.
+        - The answer of the plugins to STATUS, as in RV(cni.node.node_info#module:status[].status). Empty if STATUS was not run.
       type: str
       returned: always
       sample: ready
     addresses:
-      description: The addresses that the attachment had.
+      description: The addresses of the throw-away attachment.
       type: list
       elements: str
       returned: always
       sample:
         - 10.1.0.2/16
     gateways:
-      description: Of each gateway, whether it answered.
+      description: The gateways, and whether each of them answered.
       type: list
       elements: dict
       returned: always
@@ -125,17 +125,17 @@ networks:
         - address: 10.1.0.1
           answered: true
     error:
-      description: C(code), C(msg) and C(details) of what failed, or nothing.
+      description: The error as C(code), C(msg) and C(details), or V(none).
       type: dict
       returned: always
     seconds:
-      description: Time that ADD, CHECK and DEL took.
+      description: Duration of ADD, CHECK and DEL together.
       type: float
       returned: always
     stderr:
       description:
-        - What plugins that succeeded wrote to standard error, with C(type) and C(command) of each call; at most the last 16 KiB of a
-          call, and 256 KiB of all together. What a plugin that failed wrote is in its error.
+        - What plugins that succeeded wrote to standard error, with C(type) and C(command) of each call. It has at most the last
+          16 KiB of each call, and 256 KiB in total. The output of a plugin that failed is in its error.
       type: list
       elements: dict
       returned: with a verbosity of 3 and more (C(-vvv))
@@ -145,19 +145,20 @@ networks:
           text: "could not disable IPv6 on cni0"
 findings:
   description:
-    - Directories and plugins of these networks that others than root can change, as M(cni.node.conflists) returns findings.
+    - Plugins of these networks, and plugin directories, that users other than root can change. Findings have the same keys as
+      those of M(cni.node.conflists).
   returned: unless the task is refused as a whole
   type: list
   elements: dict
 error:
   description:
-    - C(code), C(msg) and C(details) of what went wrong with the whole, as the specification has them.
+    - The error as C(code), C(msg) and C(details), with the error codes of the CNI specification.
   returned: when the task is refused as a whole
   type: dict
   sample:
     code: 11
     msg: verification is in use by another process for longer than 60 s
-    details: wait for the other run to end, or allow more time
+    details: the lock is /var/lib/cni/cni.node/locks/verify; wait for the other run to end, or allow more time
 """
 
 import typing as t

@@ -13,10 +13,10 @@ short_description: Load the kernel modules and set the kernel settings that cont
 version_added: 1.0.0
 
 description:
-  - Derives from network configurations which kernel modules, kernel settings and programs of the node the reference
-    plugins need, loads and sets them, and keeps them over a reboot. Each is returned with the reasons for it.
-  - One call describes the whole. What an earlier call has set and this one does not ask for is taken back.
-  - Everything is looked at before anything is changed. What the kernel lacks or refuses is one error that names it all.
+  - Derives from network configurations which kernel modules, kernel settings and programs the reference plugins need. Loads
+    the modules and sets the settings, now and after each reboot. Each result has the reasons for it.
+  - One call describes all modules and settings. Settings of an earlier call that this call does not need are restored.
+  - Checks everything before the first change. One error names all modules and settings that the kernel does not have or refuses.
 
 extends_documentation_fragment:
   - cni.node._attributes
@@ -40,32 +40,32 @@ attributes:
 options:
   modules:
     description:
-      - Kernel modules to be loaded besides those that O(conflists) need.
-      - What is built into the kernel counts as loaded.
+      - Kernel modules to load besides those that O(conflists) need.
+      - A module that is built into the kernel counts as loaded.
     type: list
     elements: str
     default: []
   sysctls:
     description:
-      - Kernel settings besides those that O(conflists) need, by their keys, such as C(net.ipv4.ip_forward) or
-        C(net/ipv4/ip_forward). A dot within an interface's name is a slash where the parts are separated by dots, and
-        the other way round.
-      - C(net.ipv4.conf.all.forwarding) is C(net.ipv4.ip_forward) to the kernel, and named so here.
-      - A value is a number or text on one line.
+      - Kernel settings besides those that O(conflists) need. Each key is a name such as C(net.ipv4.ip_forward) or
+        C(net/ipv4/ip_forward).
+      - In a key with dots as separators, write a dot of an interface's name as a slash, as in C(net.ipv4.conf.eth0/5.forwarding).
+      - C(net.ipv4.conf.all.forwarding) and C(net.ipv4.ip_forward) are the same setting. Results have the second name.
+      - A value is a number or one line of text.
     type: dict
     default: {}
   persist:
     description:
-      - Have the modules and settings again after a reboot, by the files C(/etc/modules-load.d/cni.node.conf) and
-        C(/etc/sysctl.d/90-cni.node.conf). What is built into the kernel is in neither.
+      - Whether to apply the modules and settings at each boot as well. They are written to
+        C(/etc/modules-load.d/cni.node.conf) and C(/etc/sysctl.d/90-cni.node.conf), without modules that are built into the kernel.
       - V(false) removes these files.
     type: bool
     default: true
   state:
     description:
-      - V(absent) removes the two files and puts back each setting that was changed by this module and has not been
-        changed by anybody else since. Modules stay loaded until the next boot. All other options but O(cache_dir) are
-        not looked at.
+      - V(present) applies the modules and settings.
+      - V(absent) removes the two files. It restores each setting that this module changed, unless another program has changed
+        it since. Modules stay loaded until the next boot. All options except O(cache_dir) are ignored.
     type: str
     choices:
       - present
@@ -73,11 +73,11 @@ options:
     default: present
 
 notes:
-  - The values that settings had before are kept below O(cache_dir), in C(cni.node/kernel.json).
-  - A run that has something to change waits for another one up to a minute.
-  - With a gateway or masquerading for IPv6, C(net.ipv6.conf.all.forwarding) is set, as the plugins themselves do at their
-    first ADD. A node that has its own default route by router advertisements keeps it only with C(accept_ra=2) on that interface.
-  - Of plugins other than the reference ones nothing is known. Give what they need in O(modules) and O(sysctls).
+  - The earlier values of settings are kept below O(cache_dir), in C(cni.node/kernel.json).
+  - A run that changes something waits up to a minute for another run on the node to end.
+  - An IPv6 network with a gateway or masquerading needs C(net.ipv6.conf.all.forwarding), which plugins also set at their
+    first ADD. A node that gets its own default route from router advertisements then needs C(accept_ra=2) on that interface.
+  - Only the requirements of the reference plugins are known. List what other plugins need in O(modules) and O(sysctls).
 
 seealso:
   - module: cni.node.conflists
@@ -113,7 +113,7 @@ EXAMPLES = r"""
         vars:
           subnet: 10.2.0.0/16
 
-- name: Have a module and a setting until the next boot
+- name: Load a module and set a setting until the next boot
   cni.node.kernel:
     modules:
       - vxlan
@@ -121,7 +121,7 @@ EXAMPLES = r"""
       net.ipv4.conf.all.arp_ignore: 1
     persist: false
 
-- name: Put everything back
+- name: Remove the files and restore all settings
   cni.node.kernel:
     state: absent
 """
@@ -129,7 +129,7 @@ EXAMPLES = r"""
 RETURN = r"""
 modules:
   description:
-    - What became of each kernel module.
+    - The kernel modules, and what was done to each.
   returned: success
   type: list
   elements: dict
@@ -140,7 +140,9 @@ modules:
       returned: always
       sample: br_netfilter
     action:
-      description: What was done, or would be in check mode; V(present) and V(built_in) tell what there was before.
+      description:
+        - What was done, or would be done in check mode.
+        - V(present) means that the module was already loaded, and V(built_in) that it is part of the kernel.
       type: str
       returned: always
       choices:
@@ -148,15 +150,15 @@ modules:
         - present
         - built_in
     reasons:
-      description: What it is needed for.
+      description: The networks, plugins and options that need it.
       type: list
       elements: str
       returned: always
       sample:
-        - "network dbnet, plugins[0] bridge: isGateway, and NAT is to see what passes between its containers"
+        - "network dbnet, plugins[0] bridge: isGateway, and iptables must see traffic between containers"
 sysctls:
   description:
-    - What became of each kernel setting.
+    - The kernel settings, and what was done to each.
   returned: success
   type: list
   elements: dict
@@ -167,21 +169,22 @@ sysctls:
       returned: always
       sample: net.ipv4.ip_forward
     before:
-      description: Its value before, or nothing where a module that is to be loaded brings the setting along.
+      description: The value before, or V(none) if a module that is loaded by this run adds the setting to the kernel.
       type: str
       returned: always
       sample: "0"
     after:
-      description: Its value afterwards.
+      description: The value afterwards.
       type: str
       returned: always
       sample: "1"
     action:
       description:
-        - What was done, or would be in check mode.
-        - V(unchanged) is what was right before. What the kernel resets of it with another setting, as it does with
-          C(net.ipv4.ip_forward), is written again.
-        - V(restored) is what has its former value again, V(left) what somebody else has changed and what therefore stays.
+        - What was done, or would be done in check mode.
+        - V(unchanged) means that the value was already right. If the kernel resets it together with another setting, such as
+          C(net.ipv4.ip_forward), it is written again.
+        - V(restored) means that this module has given the setting its earlier value back.
+        - V(left) means that another program has changed the setting since, so that it keeps that value.
       type: str
       returned: always
       choices:
@@ -190,7 +193,7 @@ sysctls:
         - restored
         - left
     reasons:
-      description: What it is needed for.
+      description: The networks, plugins and options that need it.
       type: list
       elements: str
       returned: always
@@ -198,7 +201,7 @@ sysctls:
         - "network dbnet, plugins[0] bridge: isGateway"
 commands:
   description:
-    - Programs of the node that plugins run. The module installs none.
+    - Programs that plugins run on the node. The module does not install them.
   returned: success
   type: list
   elements: dict
@@ -209,12 +212,12 @@ commands:
       returned: always
       sample: iptables
     path:
-      description: Where it is, or nothing where it is missing.
+      description: The program's path, or V(none) if it is missing.
       type: str
       returned: always
       sample: /usr/sbin/iptables
     reasons:
-      description: What it is needed for.
+      description: The networks, plugins and options that need it.
       type: list
       elements: str
       returned: always
@@ -222,7 +225,7 @@ commands:
         - "network dbnet, plugins[0] bridge: ipMasq"
 error:
   description:
-    - C(code), C(msg) and C(details) of what went wrong, as the specification has them.
+    - The error as C(code), C(msg) and C(details), with the error codes of the CNI specification.
   returned: failure
   type: dict
   sample:

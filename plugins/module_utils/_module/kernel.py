@@ -17,39 +17,41 @@ from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import file_diff, phrase_action
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, Reasons, add_network
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings, Plan
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
 def ensure(module: AnsibleModule) -> dict[str, t.Any]:
-    """Do what the module `kernel` is asked for and return its result."""
+    """Run the module `kernel` and return its result."""
     params = module.params
-    needs = _needs(params) if params["state"] == "present" else Needs()
+    needs = _collect_needs(params) if params["state"] == "present" else Needs()
     settings = KernelSettings(params["cache_dir"])
     plan = (settings.plan if module.check_mode else settings.ensure)(needs, persist=params["persist"])
-    return _report(module, plan, [_command(name, reasons) for name, reasons in sorted(needs.programs.items())])
+    return _report(module, plan, [_describe_program(name, reasons) for name, reasons in sorted(needs.programs.items())])
 
 
-def _needs(params: t.Mapping[str, t.Any]) -> Needs:
+def _collect_needs(params: t.Mapping[str, t.Any]) -> Needs:
     needs = Needs()
     problems = [
-        *_problems(_add_network, needs, ((f"conflists[{n}]", item) for n, item in enumerate(params["conflists"]))),
-        *_problems(_add_module, needs, ((f"modules[{n}]", name) for n, name in enumerate(params["modules"]))),
-        *_problems(_add_setting, needs, params["sysctls"].items()),
+        *_add_each(_add_network, needs, ((f"conflists[{n}]", item) for n, item in enumerate(params["conflists"]))),
+        *_add_each(_add_module, needs, ((f"modules[{n}]", name) for n, name in enumerate(params["modules"]))),
+        *_add_each(_add_setting, needs, params["sysctls"].items()),
     ]
     if len(problems) == 1:
         raise problems[0]
     if problems:
-        raise CniError(problems[0].code, f"{len(problems)} things are wrong", "\n".join(map(str, problems)))
+        raise CniError(problems[0].code, f"{len(problems)} invalid values", "\n".join(map(str, problems)))
     return needs
 
 
-def _problems(
+def _add_each(
     add: t.Callable[[Needs, str, t.Any], None], needs: Needs, items: t.Iterable[tuple[str, t.Any]]
 ) -> t.Iterator[CniError]:
+    """Add items to the needs; yield an error for each invalid one."""
     for where, item in items:
         try:
             add(needs, where, item)
@@ -64,23 +66,23 @@ def _add_network(needs: Needs, where: str, item: t.Mapping[str, t.Any]) -> None:
 
 
 def _add_module(needs: Needs, where: str, name: str) -> None:
-    _append(needs.modules, kernel_module.canonical(name), "modules")
+    _add_reason(needs.modules, kernel_module.canonical(name), "modules")
 
 
-def _add_setting(needs: Needs, where: str, given: object) -> None:
-    key, value = sysctl.canonical(where), sysctl.normal(given)
+def _add_setting(needs: Needs, where: str, item: object) -> None:
+    key, value = sysctl.canonical(where), sysctl.normal(item)
     if needs.values.setdefault(key, value) != value:
         raise CniError(
             Code.INVALID_CONFIG,
-            f"sysctls: {key} is to be {value!r}, and it is to be {needs.values[key]!r} ({'; '.join(needs.settings[key])})",
-            "give the setting once, or leave it to the networks",
+            f"sysctls: conflicting values for {key}: {value!r} and {needs.values[key]!r} ({'; '.join(needs.settings[key])})",
+            "give each setting once, with the value that the networks need",
         )
-    _append(needs.settings, key, "sysctls")
+    _add_reason(needs.settings, key, "sysctls")
 
 
-def _append(reasons: Reasons, name: str, given: str) -> None:
+def _add_reason(reasons: Reasons, name: str, option: str) -> None:
     known = reasons.setdefault(name, [])
-    known += [reason for reason in (f"given in {given}",) if reason not in known]
+    known += [reason for reason in (f"given in {option}",) if reason not in known]
 
 
 def _report(module: AnsibleModule, plan: Plan, programs: t.Sequence[dict[str, t.Any]]) -> dict[str, t.Any]:
@@ -90,19 +92,19 @@ def _report(module: AnsibleModule, plan: Plan, programs: t.Sequence[dict[str, t.
         "modules": [dataclasses.asdict(change) for change in plan.modules],
         "sysctls": [dataclasses.asdict(change) for change in plan.settings],
         "commands": programs,
-        "diff": _diff(plan),
-        "msg": f"{_summary(plan, module.check_mode and plan.changed)}{f'; not installed: {missing}' if missing else ''}",
+        "diff": _make_diff(plan),
+        "msg": f"{_summarize(plan, module.check_mode and plan.changed)}{f'; not installed: {missing}' if missing else ''}",
     }
 
 
-def _summary(plan: Plan, foretold: bool) -> str:
+def _summarize(plan: Plan, foretold: bool) -> str:
     files = sum(change.changed for change in plan.files)
     loaded, changed = quantity(len(plan.loaded), "module"), quantity(len(plan.written), "setting")
     is_loaded, is_changed = phrase_action("loaded", foretold=foretold), phrase_action("changed", foretold=foretold)
     return f"{loaded} {is_loaded}, {changed} {is_changed}, {quantity(files, 'file')} {is_changed}"
 
 
-def _diff(plan: Plan) -> list[dict[str, t.Any]]:
+def _make_diff(plan: Plan) -> list[dict[str, t.Any]]:
     files = [file_diff(change) for change in plan.files if change.changed]
     if not plan.loaded and not plan.written:
         return files
@@ -111,7 +113,7 @@ def _diff(plan: Plan) -> list[dict[str, t.Any]]:
     return [{"before": before, "after": after}, *files]
 
 
-def _command(name: str, reasons: t.Sequence[str]) -> dict[str, t.Any]:
+def _describe_program(name: str, reasons: t.Sequence[str]) -> dict[str, t.Any]:
     return {"name": name, "path": program.find(name), "reasons": reasons}
 
 

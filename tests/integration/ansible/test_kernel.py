@@ -28,12 +28,12 @@ MODULES_FILE = pathlib.Path("/etc/modules-load.d/cni.node.conf")
 BRIDGE: JsonObject = {"type": "bridge", "isGateway": True, "ipam": {"type": "host-local", "subnet": "10.1.0.0/16"}}
 NETWORK: JsonObject = reference_networks.network(BRIDGE, name="db")
 WRITTEN = """\
-# Kernel settings of container networks, written by the module cni.node.kernel: what is changed here gets lost.
+# Kernel settings for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.
 
 # network db, plugins[0] bridge: isGateway
 net.ipv4.ip_forward = 1
 
-# network db, plugins[0] bridge: isGateway, and NAT is to see what passes between its containers
+# network db, plugins[0] bridge: isGateway, and iptables must see traffic between containers
 net.bridge.bridge-nf-call-iptables = 1
 
 # given in sysctls
@@ -145,12 +145,12 @@ def test_everything_that_the_kernel_lacks_is_reported_at_once_with_reasons(node:
     played = project.play(thrice("prepare", KERNEL, wanted))
     for name in ("prepare, predicted", "prepare"):
         played[name].require_no_change().require_failure(
-            "nothing was changed, for 5 reasons",
+            "the kernel does not meet 5 requirements; nothing was changed",
             "kernel module ipvlan: the running kernel does not have it and does not support loadable modules (network lan, plugins[0] ipvlan)",
             "kernel module vrf: the running kernel does not have it and does not support loadable modules (network lan, plugins[1] vrf)",
             "kernel module 8021q: the running kernel does not have it and does not support loadable modules (given in modules)",
             "kernel setting net.ipv4.nothing: the running kernel does not have it (given in sysctls)",
-            "kernel setting kernel.pid_max: /proc/sys/kernel/pid_max cannot be written from here",
+            "kernel setting kernel.pid_max: /proc/sys/kernel/pid_max is not writable",
         )
     assert (setting(FORWARD), list(FILE.parent.iterdir()), list(node.cache_dir.iterdir())) == ("0", [], [])
 
@@ -159,14 +159,14 @@ def test_a_value_that_the_kernel_refuses_rolls_back_all_settings(node: EngineNod
     """Roll back the earlier settings: the kernel refuses a value only when it is written."""
     done = node.run("kernel", sysctls={FORWARD: 1, "net.ipv4.ip_local_port_range": "5000 1000"})
     done.require_failure(
-        "cannot write '5000 1000' to /proc/sys/net/ipv4/ip_local_port_range: Invalid argument; expected: integers, as the "
-        "value is now: ",
+        "cannot write '5000 1000' to /proc/sys/net/ipv4/ip_local_port_range: Invalid argument; expected: integers, such as "
+        "the current value: ",
         "; no setting was changed",
     )
     assert (setting(FORWARD), FILE.exists()) == ("0", False)
     done = node.run("kernel", sysctls={FORWARD: 1, "net.ipv4.conf.all.arp_ignore": "0x1"})
     done.require_failure(
-        "the kernel changed '0x1' to '1'; use the value as the kernel shows it; expected: an integer, as the value is"
+        "the kernel changed '0x1' to '1'; use the value as the kernel shows it; expected: an integer, such as the current value"
     )
     assert (setting(FORWARD), setting("net.ipv4.conf.all.arp_ignore"), FILE.exists()) == ("0", "0", False)
 
@@ -176,7 +176,7 @@ def test_a_non_numeric_value_is_refused_in_check_mode_too(project: Project) -> N
     played = project.play(thrice("prepare", KERNEL, wanted))
     for name in ("prepare, predicted", "prepare"):
         played[name].require_no_change().require_failure(
-            f"kernel setting {FORWARD}: 'yes' is no number; expected: an integer, as the value is now: 0 (given in sysctls); "
+            f"kernel setting {FORWARD}: 'yes' is not a number; expected: an integer, such as the current value: 0 (given in sysctls); "
             "nothing was changed"
         )
     assert setting("net.ipv4.conf.all.arp_ignore") == "0"
@@ -187,7 +187,7 @@ def test_on_a_read_only_sysctl_tree_only_needed_changes_are_errors(node: EngineN
     with mounted("--bind", "/proc/sys/net/ipv4", "/proc/sys/net/ipv4"):
         subprocess.run(["mount", "--options", "bind,remount,ro", "/proc/sys/net/ipv4"], check=True)
         node.run("kernel", conflists=[{"config": NETWORK}]).require_failure(
-            f"kernel setting {FORWARD}: /proc/sys/net/ipv4/ip_forward cannot be written from here; in a container, set it on "
+            f"kernel setting {FORWARD}: /proc/sys/net/ipv4/ip_forward is not writable; in a container, set it on "
             "the host (network db, plugins[0] bridge: isGateway)",
         )
         assert list(FILE.parent.iterdir()) == []

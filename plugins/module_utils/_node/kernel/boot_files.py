@@ -14,16 +14,16 @@ from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements
 
 MODULES = "/etc/modules-load.d/cni.node.conf"
 SETTINGS = "/etc/sysctl.d/90-cni.node.conf"
-# Whoever changes these files, settings, or what is remembered of them holds it: there is one kernel on a node.
+# Held while modules, settings, these files or the saved values change.
 LOCK = "/run/cni-node-kernel.lock"
 
 _BANNER: t.Final = (
-    "# {} of container networks, written by the module cni.node.kernel: what is changed here gets lost.\n"
+    "# {} for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.\n"
 )
 
 
-def changes(modules: Reasons, settings: Reasons, values: t.Mapping[str, str]) -> list[FileChange]:
-    """Say what becomes of the files from which the next boot takes modules and settings.
+def plan_files(modules: Reasons, settings: Reasons, values: t.Mapping[str, str]) -> list[FileChange]:
+    """Plan the files from which the next boot loads modules and sets settings.
 
     Args:
         modules, settings: Reasons by name, in the order of the file.
@@ -40,4 +40,4 @@ def _text(what: str, reasons: Reasons, lines: t.Mapping[str, str]) -> bytes | No
     return "\n".join([_BANNER.format(what), *entries]).encode() if entries else None
 
 
-__all__ = ("LOCK", "MODULES", "SETTINGS", "changes")
+__all__ = ("LOCK", "MODULES", "SETTINGS", "plan_files")

@@ -21,17 +21,17 @@ _FORWARDING: t.Final = {4: "net.ipv4.ip_forward", 6: "net.ipv6.conf.all.forwardi
 _IPTABLES: t.Final = {4: "iptables", 6: "ip6tables"}
 _FIB: t.Final = {4: "nft_fib_ipv4", 6: "nft_fib_ipv6"}
 _NAT: t.Final = ("nf_conntrack", "nf_nat")
-# The kernel's kind of the link that tap makes.
+# Link kind, as the kernel names it, of the interface that tap creates.
 _TAP: t.Final = "tun"
 
 
 @dataclasses.dataclass
 class Needs:
-    """What networks need of the kernel and of the node's programs, each with the reasons.
+    """The kernel modules, kernel settings and programs that networks need, with the reasons.
 
     Attributes:
         modules, settings, programs: Reasons by name.
-        values: Of each setting.
+        values: Values of the settings by name.
     """
 
     modules: Reasons = dataclasses.field(default_factory=dict)
@@ -41,12 +41,11 @@ class Needs:
 
 
 def add_network(needs: Needs, network: NetworkConfiguration) -> None:
-    """Add what the reference plugins of a network need; of other plugins nothing is known.
+    """Add the requirements of a network's reference plugins; other plugins are skipped.
 
-    A module is named where a plugin cannot do its work without it, whether or not the kernel would load it
-    by itself when asked: some nodes do not, and some lack it. What the plugins set by themselves, for each
-    interface or in the container's namespace, is not listed: ``route_localnet`` (portmap), ``accept_ra``,
-    ``arp_notify`` (bridge), the settings of tuning.
+    Modules are listed even if the kernel loads them on demand, because some nodes do not load or do not have them.
+    Settings that plugins set themselves, for an interface or in the container's namespace, are not listed:
+    ``route_localnet`` (portmap), ``accept_ra``, ``arp_notify`` (bridge), the settings of tuning.
     """
     families = _families(network)
     bridged = any(catalogue.row(plugin.type).is_bridge for plugin in network.plugins)
@@ -57,10 +56,10 @@ def add_network(needs: Needs, network: NetworkConfiguration) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Plugin:
-    """A plugin whose needs are being found.
+    """A plugin whose requirements are added to `Needs`.
 
     Attributes:
-        families: 4, 6 or both: of the network's addresses, as far as its configuration tells.
+        families: Families of the network's addresses, as far as its configuration shows: 4, 6 or both.
         bridged: Whether the network has a bridge.
     """
 
@@ -77,7 +76,7 @@ class _Plugin:
         self._add(self._needs.programs, names, why)
 
     def settings(self, by_family: t.Mapping[int, str], why: str) -> None:
-        """Ask for settings of the network's families to be 1."""
+        """Require the value 1 for the settings of the network's families."""
         names = [by_family[family] for family in self.families]
         self._add(self._needs.settings, names, why)
         self._needs.values.update(dict.fromkeys(names, "1"))
@@ -94,7 +93,7 @@ class _Plugin:
         return next((key for key in keys if self._configuration.keys.get(key)), "")
 
     def denies(self, key: str) -> bool:
-        """Tell whether a key that is true by default is false."""
+        """Return whether a key that is true by default is false."""
         return self._configuration.keys.get(key) is False
 
     @property
@@ -134,8 +133,8 @@ def _bridge(plugin: _Plugin) -> None:
     gateway = plugin.has("isGateway", "isDefaultGateway")
     if gateway and plugin.has_addresses:
         plugin.settings(_FORWARDING, gateway)
-        # Kubernetes' services, and any NAT on the node, lead from a container to its neighbour and back.
-        _see_bridged(plugin, f"{gateway}, and NAT is to see what passes between its containers")
+        # NAT on the node, such as that of Kubernetes services, may redirect a container to another one on the same bridge.
+        _filter_bridged(plugin, f"{gateway}, and iptables must see traffic between containers")
 
 
 def _spoof_check(plugin: _Plugin) -> None:
@@ -145,14 +144,14 @@ def _spoof_check(plugin: _Plugin) -> None:
 
 
 def _router(plugin: _Plugin) -> None:
-    plugin.settings(_FORWARDING, "it routes")
+    plugin.settings(_FORWARDING, "the node routes between containers and networks")
 
 
 def _masquerade(plugin: _Plugin) -> None:
     if not plugin.has("ipMasq"):
         return
     backend = plugin.text("ipMasqBackend")
-    why = f"ipMasq by {backend}" if backend else "ipMasq"
+    why = f"ipMasq with {backend}" if backend else "ipMasq"
     plugin.settings(_FORWARDING, why)
     if backend == "nftables":
         plugin.modules(*_NAT, "nf_tables", "nft_chain_nat", "nft_masq", why=why)
@@ -174,22 +173,22 @@ def _portmap(plugin: _Plugin) -> None:
         masquerade = [] if plugin.denies("snat") else ["xt_MASQUERADE", "xt_mark"]
         plugin.modules(*_NAT, "xt_addrtype", "xt_comment", "xt_multiport", "xt_nat", *masquerade, why=why)
         plugin.programs(*plugin.of_families(_IPTABLES), why=why)
-    plugin.settings(_FORWARDING, "a port of the node leads to the container")
+    plugin.settings(_FORWARDING, "ports of the node are forwarded to containers")
     if plugin.bridged:
-        _see_bridged(plugin, "a container reaches its neighbour by a port of the node")
+        _filter_bridged(plugin, "containers on a bridge reach each other through ports of the node")
 
 
 def _firewall(plugin: _Plugin) -> None:
     policy = plugin.text("ingressPolicy")
     if plugin.text("backend") != "firewalld" or policy in ("same-bridge", "isolated"):
         plugin.modules("nf_conntrack", "xt_comment", "xt_conntrack")
-        # It wants both, whatever addresses there are.
+        # The plugin runs both, whatever addresses the network has.
         plugin.programs(*_IPTABLES.values())
     if plugin.bridged and policy == "isolated":
-        _see_bridged(plugin, "ingressPolicy isolated filters what passes between containers of a bridge")
+        _filter_bridged(plugin, "ingressPolicy isolated filters traffic between containers on a bridge")
 
 
-def _see_bridged(plugin: _Plugin, why: str) -> None:
+def _filter_bridged(plugin: _Plugin, why: str) -> None:
     plugin.modules("br_netfilter", why=why)
     plugin.settings(_BRIDGED, why)
 
@@ -210,13 +209,13 @@ def _tap(plugin: _Plugin) -> None:
 
 
 def _families(network: NetworkConfiguration) -> tuple[int, ...]:
-    """Return the families of the addresses that the configuration names; 4 where it names none (DHCP, ranges to come)."""
+    """Return the families of a network's addresses; 4 if its configuration has none (DHCP, ranges from capability arguments)."""
     addresses = [text for plugin in network.plugins for text in _addresses(plugin.keys.get("ipam"))]
     return tuple(sorted({6 if ":" in text else 4 for text in addresses})) or (4,)
 
 
 def _addresses(ipam: object) -> t.Iterator[str]:
-    """Yield whatever has the place of an address or a subnet in the configurations of host-local and static."""
+    """Yield the addresses and subnets in a configuration of host-local or static, without checking them."""
     if isinstance(ipam, dict):
         for key in ("subnet", "address"):
             if isinstance(ipam.get(key), str):

@@ -19,12 +19,12 @@ _SIZE_LIMIT: t.Final = 1024 * 1024
 
 @dataclasses.dataclass(frozen=True)
 class SavedValue:
-    """A kernel setting that was changed here.
+    """The values of a kernel setting that this collection has changed.
 
     Attributes:
-        before: What it was.
-        ours: What it was set to.
-        had: What it had been set to here before that, as long as a run has not ended that sets it to another value.
+        before: The value before the first change.
+        ours: The value that this collection has set last.
+        had: While a run changes `ours`: the value that an earlier run has set, or None.
     """
 
     before: str
@@ -32,11 +32,15 @@ class SavedValue:
     had: str | None = None
 
 
-class KernelMemory:
-    """Which kernel settings were changed here, so that they can be put back; kept durably."""
+class SavedValues:
+    """The kernel settings that this collection has changed, kept on disk until they are restored."""
 
     def __init__(self, cache_dir: str) -> None:
-        """Raises `CniError` ``DECODE_FAILURE`` or ``IO_FAILURE``: putting back by a guess is none of our business."""
+        """Read the file. An unreadable one is an error, because a guess could restore a wrong value.
+
+        Raises:
+            CniError: ``DECODE_FAILURE``, ``IO_FAILURE``.
+        """
         self._path = os.path.join(cache_dir, "cni.node", "kernel.json")
         self.settings = self._load()
 
@@ -45,7 +49,7 @@ class KernelMemory:
             return
         if settings:
             durable.make_directory(os.path.dirname(self._path), mode=0o700)
-            content = {key: _content(taken) for key, taken in sorted(settings.items())}
+            content = {key: _content(saved) for key, saved in sorted(settings.items())}
             durable.write(self._path, json_text.encode({"settings": content}) + b"\n")
         else:
             durable.remove(self._path)
@@ -58,19 +62,19 @@ class KernelMemory:
         document = json_text.as_object(json_text.decode(content, self._path), self._path)
         try:
             return {
-                key: SavedValue(str(taken["before"]), str(taken["ours"]), taken.get("had"))
-                for key, taken in document["settings"].items()
+                key: SavedValue(str(saved["before"]), str(saved["ours"]), saved.get("had"))
+                for key, saved in document["settings"].items()
             }
         except (KeyError, TypeError, AttributeError) as exc:
             raise CniError(
                 Code.DECODE_FAILURE,
                 f"{self._path}: /settings: expected objects with before and ours",
-                "remove the file; kernel settings stay as they are then",
+                "remove the file; kernel settings then keep their current values",
             ) from exc
 
 
-def _content(taken: SavedValue) -> dict[str, str]:
-    return {key: value for key, value in dataclasses.asdict(taken).items() if value is not None}
+def _content(saved: SavedValue) -> dict[str, str]:
+    return {key: value for key, value in dataclasses.asdict(saved).items() if value is not None}
 
 
-__all__ = ("KernelMemory", "SavedValue")
+__all__ = ("SavedValue", "SavedValues")

@@ -56,7 +56,10 @@ def test_a_run_matches_its_prediction_and_absent_restores_everything(
     assert outcome(predicted) == outcome(done)
     assert done["msg"] == "6 modules loaded, 1 setting changed, 2 files changed; not installed: nft"
     assert [(entry["name"], entry["action"]) for entry in done["modules"]] == [(name, "loaded") for name in MODULES]
-    reasons = ["network net, plugins[0] ptp: it routes", "network net, plugins[0] ptp: ipMasq by nftables"]
+    reasons = [
+        "network net, plugins[0] ptp: the node routes between containers and networks",
+        "network net, plugins[0] ptp: ipMasq with nftables",
+    ]
     assert done["sysctls"] == [{"name": FORWARD, "before": "0", "after": "1", "action": "set", "reasons": reasons}]
     assert done["commands"] == [{"name": "nft", "path": None, "reasons": reasons[1:]}]
     kernel_diff, modules_diff, settings_diff = done["diff"]
@@ -99,19 +102,19 @@ REFUSED: dict[str, tuple[JsonObject, tuple[str, ...]]] = {
     "a template": ({"conflists": [{"template": "x.j2"}]}, ("conflists[0]: a template reached the node",)),
     "two spellings": (
         {"sysctls": {FORWARD: 1, "net/ipv4/ip_forward": 0}},
-        (f"sysctls: {FORWARD} is to be '0', and it is to be '1' (given in sysctls)",),
+        (f"sysctls: conflicting values for {FORWARD}: '0' and '1' (given in sysctls)",),
     ),
     "two names": (
         {"sysctls": {FORWARD: 1, "net.ipv4.conf.all.forwarding": 0}},
-        (f"net.ipv4.conf.all.forwarding: sysctls: {FORWARD} is to be '0', and it is to be '1' (given in sysctls)",),
+        (f"net.ipv4.conf.all.forwarding: sysctls: conflicting values for {FORWARD}: '0' and '1' (given in sysctls)",),
     ),
     "a setting against a network": (
         {"sysctls": {FORWARD: 0}, "conflists": [{"config": CONFIG}]},
-        (f"sysctls: {FORWARD} is to be '0', and it is to be '1' (network net, plugins[0] ptp: it routes",),
+        (f"sysctls: conflicting values for {FORWARD}: '0' and '1' (network net, plugins[0] ptp: the node routes between containers and networks",),
     ),
     "several": (
         {"modules": ["a/b"], "sysctls": {"x": 1}, "conflists": [{"content": ""}]},
-        ("3 things are wrong", "conflists[0] is not valid JSON", "modules[0]: ", "'x' is not a kernel setting"),
+        ("3 invalid values", "conflists[0] is not valid JSON", "modules[0]: ", "'x' is not a kernel setting"),
     ),
     "what the kernel lacks": ({"modules": ["ipvlan"]}, ("kernel module ipvlan: the running kernel does not have it", "(given in modules)")),
 }  # fmt: skip
@@ -139,7 +142,7 @@ def test_a_changing_run_waits_for_the_lock(kernel: ToyKernel, ensure: Ensure, mo
     monkeypatch.setattr(kernel_settings, "LOCK_TIMEOUT", 0.1)
     with hold_lock(boot_files.LOCK, exclusive=True, timeout=0, what="all"):
         message = ensure(sysctls={FORWARD: 1}).require_refusal()
-        assert message.startswith("what the kernel is set to is in use by another process for longer than 0.1 s")
+        assert message.startswith("the kernel configuration is in use by another process for longer than 0.1 s")
         assert ensure(sysctls={FORWARD: 1}, check_mode=True).ok()["changed"] is True
         assert ensure(state="absent").ok()["changed"] is False
     assert kernel.setting("net/ipv4/ip_forward") == "0"

@@ -188,19 +188,19 @@ def test_every_need_says_which_plugin_of_which_network_has_it_and_why() -> None:
     )
     assert needs.modules["veth"] == ["network a, plugins[0] bridge", "network b, plugins[0] ptp"]
     assert needs.modules["br_netfilter"] == [
-        "network a, plugins[0] bridge: isGateway, and NAT is to see what passes between its containers",
-        "network a, plugins[1] portmap: a container reaches its neighbour by a port of the node",
+        "network a, plugins[0] bridge: isGateway, and iptables must see traffic between containers",
+        "network a, plugins[1] portmap: containers on a bridge reach each other through ports of the node",
     ]
     assert needs.modules["nf_tables"] == [
         "network a, plugins[0] bridge: macspoofchk",
-        "network b, plugins[0] ptp: ipMasq by nftables",
+        "network b, plugins[0] ptp: ipMasq with nftables",
     ]
     assert needs.settings[FORWARD] == [
         "network a, plugins[0] bridge: isGateway",
         "network a, plugins[0] bridge: ipMasq",
-        "network a, plugins[1] portmap: a port of the node leads to the container",
-        "network b, plugins[0] ptp: it routes",
-        "network b, plugins[0] ptp: ipMasq by nftables",
+        "network a, plugins[1] portmap: ports of the node are forwarded to containers",
+        "network b, plugins[0] ptp: the node routes between containers and networks",
+        "network b, plugins[0] ptp: ipMasq with nftables",
     ]
     assert needs.programs["iptables"] == ["network a, plugins[0] bridge: ipMasq", "network a, plugins[1] portmap"]
 

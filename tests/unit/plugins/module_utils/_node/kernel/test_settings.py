@@ -17,8 +17,9 @@ from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lo
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs
-from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings, Plan
+from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 
@@ -98,7 +99,7 @@ def test_modules_and_settings_are_there_now_and_after_the_next_boot(node: Kernel
         "net.core.somaxconn": "unchanged",
     }
     assert (node.kernel.loaded(), node.kernel.setting("net/ipv4/ip_forward")) == (["bridge", "ifb"], "1")
-    banner = "of container networks, written by the module cni.node.kernel: what is changed here gets lost.\n\n"
+    banner = "for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.\n\n"
     assert node.modules_file.read_text() == f"# Kernel modules {banner}# m\nbridge\n\n# m\n# again\nifb\n"
     assert node.settings_file.read_text() == (
         f"# Kernel settings {banner}# s\nnet.ipv4.ip_forward = 1\n\n# s\nnet.core.somaxconn = 4096\n"
@@ -126,7 +127,7 @@ def test_a_setting_that_no_module_brings_is_an_error_and_no_setting_is_changed(n
     settings = KernelSettings(str(node.cache))
     error = error_of(settings.apply, settings.plan(BRIDGE, persist=True))
     assert str(error) == (
-        f"kernel setting {BRIDGED}: no module has brought it (b); "
+        f"kernel setting {BRIDGED}: no loaded module has added it (b); "
         "modules that were loaded stay loaded; no setting was changed"
     )
     assert (node.kernel.setting("net/ipv4/ip_forward"), node.settings_file.exists()) == ("0", False)
@@ -142,8 +143,8 @@ def test_what_the_kernel_does_not_take_as_it_is_leaves_settings_as_they_were_and
     error = error_of(lambda: settings.apply(plan))
     assert error.msg == "net.core.b: the kernel changed '2  3' to '2 3'"
     assert error.details == (
-        "use the value as the kernel shows it; expected: an integer, as the value is now: 1; no setting was changed; "
-        "loaded and left so: veth"
+        "use the value as the kernel shows it; expected: an integer, such as the current value: 1; no setting was changed; "
+        "modules that stay loaded: veth"
     )
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
 
@@ -225,7 +226,10 @@ def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: KernelSetti
     node.kernel.has_settings(ipv4__ip_forward="0")
     wanted = needs("ifb", "ipvlan", "vrf", net__ipv4__ip_forward="1", net__ipv4__ip_forwrd="1")
     error = error_of(node.plan, wanted)
-    assert (error.code, error.msg) == (Code.NOT_AVAILABLE, "nothing was changed, for 3 reasons")
+    assert (error.code, error.msg) == (
+        Code.NOT_AVAILABLE,
+        "the kernel does not meet 3 requirements; nothing was changed",
+    )
     first, second, third = error.details.splitlines()
     assert first.startswith("kernel module ipvlan: the running kernel does not have it: ")
     assert first.endswith(" (m)")
@@ -237,7 +241,7 @@ def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: KernelSetti
 @pytest.mark.parametrize(
     ("user", "expected"),
     [
-        (0, "cannot be written from here; in a container, set it on the host (s)"),
+        (0, "is not writable; in a container, set it on the host (s)"),
         (1000, ": Permission denied; it was not run as root; a task on a node needs become: true (s)"),
     ],
 )
@@ -258,8 +262,8 @@ PORTS = "net.ipv4.ip_local_port_range"
 @pytest.mark.parametrize(
     ("name", "now", "wanted", "expected"),
     [
-        (FORWARD, "0", "yes", f"kernel setting {FORWARD}: 'yes' is no number; expected: an integer, as the value is now: 0 (s)"),
-        (PORTS, "32768\t60999", "all of them", "expected: integers, as the value is now: 32768 60999 (s)"),
+        (FORWARD, "0", "yes", f"kernel setting {FORWARD}: 'yes' is not a number; expected: an integer, such as the current value: 0 (s)"),
+        (PORTS, "32768\t60999", "all of them", "expected: integers, such as the current value: 32768 60999 (s)"),
     ],
 )  # fmt: skip
 def test_a_word_for_a_number_is_refused_before_anything_is_done(
@@ -421,7 +425,7 @@ def test_what_cannot_be_put_back_is_named(routing: KernelSettingsNode, monkeypat
     plan = settings.plan(needs(net__ipv4__conf__all__accept_redirects="1", net__zone="2", **ROUTES), persist=True)
     error = error_of(settings.apply, plan)
     assert error.msg == "net.zone cannot be 2"
-    assert f"; {FORWARD} could not be put back" in error.details
+    assert f"; could not be rolled back: {FORWARD}" in error.details
     assert values(FORWARD, REDIRECTS) == ["1", "1"]
 
 

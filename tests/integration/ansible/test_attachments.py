@@ -131,7 +131,7 @@ def test_a_change_since_add_recreates_and_del_uses_the_recorded_values(node: Eng
         "capability arguments": ("recreated", "its capability arguments have changed"),
         "none": ("recreated", "its arguments have changed"),
         "configuration": ("recreated", "the network's configuration has changed"),
-        "another namespace": ("recreated", "its network namespace is another one now"),
+        "another namespace": ("recreated", "its network namespace has been replaced"),
     }
     for name, expected in reasons.items():
         (entry,) = (played.require_converged(name) if name == "configuration" else played[name].ok()).entries

@@ -29,7 +29,7 @@ def test_an_interface_of_another_network_stays(node: EngineNode, item: JsonObjec
     node.attach(item)
     before = node.state()
     error = node.refusal(
-        {**item, "network": "other"}, "it is the interface of the attachment of blue (eth0) to network net"
+        {**item, "network": "other"}, "its interface belongs to the attachment of blue (eth0) to network net"
     )
     assert error["code"] == 4
     assert before.difference(node.state()) == ""
@@ -44,18 +44,18 @@ def test_an_attachment_of_a_lost_namespace_keeps_an_interface_of_the_new_one(
     other = {**item, "network": "other"}
     node.attach(other)
     before = node.state()
-    node.refusal(item, "it is the interface of the attachment of blue (eth0) to network other")
+    node.refusal(item, "its interface belongs to the attachment of blue (eth0) to network other")
     assert before.difference(node.state()) == ""
     node.detach(other)
     subprocess.run(["ip", "-n", blue.name, "link", "add", "eth0", "type", "bridge"], check=True)
     before = node.state()
-    node.refusal(item, f"{blue.path} has an interface of that name")
+    node.refusal(item, f"{blue.path} already has an interface of that name")
     assert before.difference(node.state()) == ""
 
 
 def test_an_unrecorded_interface_stays(node: EngineNode, blue: Namespace, item: JsonObject) -> None:
     subprocess.run(["ip", "-n", blue.name, "link", "add", "eth0", "type", "bridge"], check=True)
     before = node.state()
-    node.refusal(item, f"{blue.path} has an interface of that name", "give the attachment an ifname of its own")
+    node.refusal(item, f"{blue.path} already has an interface of that name", "give the attachment another ifname")
     assert before.difference(node.state()) == ""
     assert node.attach({**item, "ifname": "eth1"})[0]["action"] == "added"

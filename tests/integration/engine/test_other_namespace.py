@@ -29,7 +29,7 @@ from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root, pytest.mark.requires_plugins]
 
-ANOTHER = "its network namespace is another one now"
+REPLACED = "its network namespace has been replaced"
 # Lines of the namespace itself, and tuning's saved values for it.
 LOST = r"^blue$|^/run/netns/blue |^tuning/blue_eth0"
 
@@ -83,7 +83,7 @@ def test_a_new_namespace_of_the_same_name_is_attached_again(
     engine.add(item)
     for dummy in range(3):
         replace(blue)
-        assert require_success(engine.ensure(item, check=check)) == ("recreated", True, ANOTHER)
+        assert require_success(engine.ensure(item, check=check)) == ("recreated", True, REPLACED)
         blue.run("ping", "-c1", "-W5", "10.1.0.1")
         assert len(node.leases("net")) == 1
     engine.ensure(item, present=False)
@@ -162,7 +162,7 @@ def after_a_reboot(node: EngineNode, blue: Namespace, item: JsonObject) -> t.Ite
 def test_attachments_are_added_again_after_a_reboot(node: EngineNode, item: JsonObject, check: str) -> None:
     with namespace("blue") as blue:
         (entry,) = node.attach(item, check=check)
-        assert (entry["action"], entry["reason"]) == ("recreated", ANOTHER)
+        assert (entry["action"], entry["reason"]) == ("recreated", REPLACED)
         blue.run("ping", "-c1", "-W5", "10.1.0.1")
         assert len(node.leases("net")) == 1
         (entry,) = node.attach(item)

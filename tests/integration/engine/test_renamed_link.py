@@ -213,7 +213,7 @@ def test_a_link_whose_name_is_taken_is_not_recreated(node: EngineNode, blue: Nam
     node.refusal(
         item,
         "its interface is now named foo, and another interface in /run/netns/blue is named eth0",
-        "rename or remove that one, then run again",
+        "rename or remove the other interface, then run again",
         _ansible_check_mode=check_mode,
     )
     assert node.leases("net") == ["10.1.0.2"]

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import math
 import time
 import typing as t
@@ -26,7 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 def find_unlisted(
     runtime: Runtime, listed: t.Iterable[DesiredAttachment]
 ) -> tuple[list[DesiredAttachment], list[CniError]]:
-    """Return what this collection has attached, or begun to attach, and the task does not list, to be removed.
+    """Return this collection's attachments, complete or begun, that the task does not list, as absent ones.
 
     Returns:
         The attachments, and an error for each record that cannot be read.
@@ -48,11 +49,11 @@ def reconcile_all(
 ) -> list[AttachmentResult]:
     """Reconcile all attachments, those of different containers at once; a failure does not stop the others.
 
-    A container leaves networks before it joins others, because the interface may have the same name. Where the second
+    A container leaves networks before it joins others, because the interface may have the same name. If the second
     network cannot be joined, the first attachment is rolled back.
 
     Args:
-        until: When, by the monotonic clock, no further container is begun; the first one always is.
+        until: Time of the monotonic clock after which no further container is started; the first one always is.
 
     Returns:
         The results of those that were reconciled, in the order given.
@@ -64,7 +65,7 @@ def reconcile_all(
         if results[position] is None:
             containers.setdefault(item.attachment.container_id, []).append(position)
 
-    def work(number: int, positions: list[int]) -> None:
+    def reconcile(number: int, positions: list[int]) -> None:
         if number and time.monotonic() >= until:
             return
         reconciled = _reconcile_container(reconciler, [desired[position] for position in positions])
@@ -72,16 +73,21 @@ def reconcile_all(
             results[position] = result
 
     if containers:
-        pool = concurrent.futures.ThreadPoolExecutor(workers)
-        try:
-            futures = [pool.submit(work, number, positions) for number, positions in enumerate(containers.values())]
-            # Not one after another: this thread would be woken for each, and take its turn from a worker.
-            concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION)
-        finally:
-            pool.shutdown(cancel_futures=True)
-        for future in futures:
-            future.result()
+        _run_all([functools.partial(reconcile, *item) for item in enumerate(containers.values())], workers)
     return [result for result in results if result is not None]
+
+
+def _run_all(jobs: t.Iterable[t.Callable[[], None]], workers: int) -> None:
+    """Run jobs in threads. An exception is raised when the started jobs have ended; no other job is started."""
+    pool = concurrent.futures.ThreadPoolExecutor(workers)
+    try:
+        futures = [pool.submit(job) for job in jobs]
+        # To wait for one future at a time would wake this thread for each, and take the processor from a worker.
+        concurrent.futures.wait(futures, return_when=concurrent.futures.FIRST_EXCEPTION)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    for future in futures:
+        future.result()
 
 
 def _reconcile_container(reconciler: Reconciler, desired: t.Sequence[DesiredAttachment]) -> list[AttachmentResult]:

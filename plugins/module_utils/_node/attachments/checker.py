@@ -30,15 +30,15 @@ class Checker:
         self._policy = policy
 
     def kernel_matches(self, record: Record) -> bool:
-        """Return whether the kernel was compared with a record and has all of it; False where nothing was comparable.
+        """Return whether the kernel has everything that a record lists; False if nothing can be compared.
 
         Raises:
-            CniError: ``LIMITED_CONNECTIVITY`` for drift; what prevented the comparison.
+            CniError: ``LIMITED_CONNECTIVITY`` for drift, or an error that prevents the comparison.
         """
         return self._policy.checks_existing and self._kernel_drift(record)
 
     def check_existing(self, record: Record) -> CheckReport:
-        """Examine an attachment that this run did not make."""
+        """Check an attachment that existed before this run."""
         source = ""
         try:
             compared = self._kernel_drift(record)
@@ -48,7 +48,7 @@ class Checker:
             return CheckReport(error=exc, reason=f"{source}{exc}")
 
     def check_new(self, attachment: Attachment, *, rules: bool) -> CheckReport:
-        """Examine an attachment that this run has just added.
+        """Check an attachment that this run has just added.
 
         Args:
             rules: Whether the node's firewall rules are compared as well.
@@ -59,13 +59,15 @@ class Checker:
         record = self._runtime.records.read(attachment.key)
         if record is None:
             what = f"{attachment}: its record is gone right after ADD"
-            raise CniError(Code.INTERNAL, what, "does another runtime share the cache?")
+            raise CniError(Code.INTERNAL, what, "expected: a cache_dir that no other program changes")
         try:
             return self._check(record, self._kernel_drift(record, rules=rules))
         except CniError as exc:
             if self._policy.on_drift == OnDrift.REPORT:
                 return CheckReport(error=exc)
-            advice = "it is attached; if the plugin is wrong, forbid CHECK by the option check or by disableCheck"
+            advice = (
+                "the attachment exists; if the plugin is wrong, turn off CHECK with the option check or disableCheck"
+            )
             where = "CHECK fails right after ADD, so recreating it will not help"
             raise exc.within(where).with_detail(advice) from exc
 
@@ -75,7 +77,7 @@ class Checker:
         Raises:
             CniError: As `kernel_matches`.
         """
-        # Not loaded by a converged run that examines nothing.
+        # A run that checks no attachment does not load it.
         from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
 
         drift = compare(record, self._rules if rules else None)

@@ -19,8 +19,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference import catalog
 def require_interface_free(state: RecordedState, network: NetworkConfiguration, attachment: Attachment) -> None:
     """Require that no other attachment and no unrecorded link has the interface (section 2, "ADD").
 
-    A link counts only where the network's first plugin makes one. An ADD that fails is followed by DEL, and DEL goes by
-    the interface's name: it would remove a link that belongs to something else.
+    A link counts only if the network's first plugin makes one. DEL follows a failed ADD and finds the link by its name:
+    it would remove a link that belongs to something else.
 
     Raises:
         CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a network namespace that cannot be read.
@@ -28,17 +28,17 @@ def require_interface_free(state: RecordedState, network: NetworkConfiguration, 
     other = find_interface_conflict(state, attachment)
     if other is not None:
         begun = f", whose {other.command} was not completed" if other.command else ""
-        what = f"{attachment}: it is the interface of the {other.attachment}{begun}"
-        raise _conflict(what, "or remove that one first")
+        what = f"{attachment}: its interface belongs to the {other.attachment}{begun}"
+        raise _conflict(what, "or remove the other attachment first")
     if catalogue.row(network.plugins[0].type).makes_interface and rtnetlink.link(attachment.ifname, attachment.netns):
-        what = f"{attachment}: {attachment.netns} already has an interface of that name, and no record of it"
+        what = f"{attachment}: {attachment.netns} already has an interface of that name, which no record lists"
         raise _conflict(what, "or remove the interface if it is not in use")
 
 
 def find_interface_conflict(state: RecordedState, attachment: Attachment) -> Record | None:
     """Return the record or intent of another network's attachment with the same interface, or None.
 
-    An intent of a concurrent run is found only where the conf dir has a configuration of its network.
+    An intent of a concurrent run is found only if the conf dir has a configuration of its network.
     """
     for store in (state.runtime.records, state.runtime.intents):
         for record in store.read_interface(attachment, state.conf_dir.networks):
@@ -47,8 +47,8 @@ def find_interface_conflict(state: RecordedState, attachment: Attachment) -> Rec
     return None
 
 
-def _conflict(what: str, otherwise: str) -> CniError:
-    return CniError(Code.INVALID_ENVIRONMENT, what, f"give the attachment an ifname of its own, {otherwise}")
+def _conflict(what: str, alternative: str) -> CniError:
+    return CniError(Code.INVALID_ENVIRONMENT, what, f"give the attachment another ifname, {alternative}")
 
 
 __all__ = ("find_interface_conflict", "require_interface_free")

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Decide what has to be done about one attachment, from facts alone: nothing is read, run or written here."""
+"""Decide what to do about one attachment, from facts alone: nothing is read, run or written here."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ NETWORK_CHANGED: t.Final = "the network's configuration has changed"
 _ARGS_CHANGED: t.Final = "its arguments have changed"
 _CAPABILITY_ARGS_CHANGED: t.Final = "its capability arguments have changed"
 _CONFIG_ARGS_CHANGED: t.Final = "its arguments for args.cni have changed"
-# Reasons to recreate an attachment that is as it was recorded.
+# Reasons to recreate an attachment without drift.
 REQUEST_CHANGED: t.Final = frozenset((NETWORK_CHANGED, _ARGS_CHANGED, _CAPABILITY_ARGS_CHANGED, _CONFIG_ARGS_CHANGED))
 
-# Errors of an examination that do not show drift: recreating the attachment would not help.
+# Errors of a check that are no evidence of drift: recreating the attachment would not help.
 _NO_EVIDENCE: t.Final = (Code.INCOMPATIBLE_VERSION, Code.IO_FAILURE, Code.TRY_AGAIN)
 
 
@@ -49,16 +49,16 @@ class Step(enum.Enum):
 
 
 class CheckReport(t.NamedTuple):
-    """Findings of an examination of an attachment.
+    """Result of checking an attachment.
 
     Attributes:
-        examined: Whether the kernel was compared or a plugin was asked.
-        error: Drift, or what prevented the examination; None where all is as recorded.
-        reason: The error, with who reported it.
+        checked: Whether the kernel was compared or a plugin ran CHECK.
+        error: Drift, or an error that prevented the check; None if everything is as recorded.
+        reason: The error, with its source.
         false_alarms: Errors of CHECK that are known to be wrong.
     """
 
-    examined: bool = False
+    checked: bool = False
     error: CniError | None = None
     reason: str = ""
     false_alarms: tuple[CniError, ...] = ()
@@ -69,9 +69,9 @@ class Recorded(t.NamedTuple):
 
     Attributes:
         record: Its record, or the intent of an operation that was not completed.
-        defect: Why the attachment cannot stay, whatever an examination would find.
-        netns_change: Why the recorded network namespace is not the attachment's.
-        check: What an examination found; None before one.
+        defect: Why the attachment has to be recreated without a check, or an empty string.
+        netns_change: Why the recorded network namespace is not the attachment's, or an empty string.
+        check: Result of the check; None before it.
     """
 
     record: Record | None = None
@@ -90,8 +90,8 @@ class Recorded(t.NamedTuple):
 
     @property
     def kept_action(self) -> Action:
-        """How results name what was done about an attachment that is not changed."""
-        return Action.CHECKED if self.check and (self.check.examined or self.check.error) else Action.UNCHANGED
+        """The action of a result that changes nothing."""
+        return Action.CHECKED if self.check and (self.check.checked or self.check.error) else Action.UNCHANGED
 
     @property
     def is_in_place(self) -> bool:
@@ -101,13 +101,13 @@ class Recorded(t.NamedTuple):
 
 
 class Decision(t.NamedTuple):
-    """A step to take for an attachment, and the reason.
+    """The next step for an attachment, and the reason.
 
     Attributes:
-        record: The record to keep, examine or delete.
+        record: The record to keep, check or delete.
         error: Why the item fails; with `KEEP`, drift that is only reported.
         updates_record: Whether the record has to be written although no plugin runs.
-        rolls_back: Whether the attachment is added again as recorded where its replacement cannot be added.
+        rolls_back: Whether the attachment is added again as recorded if its replacement cannot be added.
     """
 
     step: Step
@@ -119,7 +119,7 @@ class Decision(t.NamedTuple):
 
 
 def decide(recorded: Recorded, desired: DesiredAttachment, policy: Policy) -> Decision:
-    """Return what has to be done; after `Step.CHECK`, decide again with what the examination found."""
+    """Return the next step; after `Step.CHECK`, call this again with the result of the check."""
     record = recorded.record
     if not desired.present:
         return Decision(Step.REMOVE if record else Step.KEEP, recorded.defect, record)
@@ -160,9 +160,9 @@ def request_changed_in_place(recorded: Recorded, network: NetworkConfiguration, 
 
 
 def with_current_config(record: Record, network: NetworkConfiguration) -> Record:
-    """Return the record with the operations that the network's configuration forbids now.
+    """Return the record with the network's current configuration where only its disabled operations differ.
 
-    Plugins are not told of these, so nothing is recreated for them.
+    Plugins do not get these keys, so the attachment is not recreated.
     """
     if record.network().disabled_operations == network.disabled_operations:
         return record
@@ -170,27 +170,27 @@ def with_current_config(record: Record, network: NetworkConfiguration) -> Record
 
 
 def _changed_request(record: Record, network: NetworkConfiguration, attachment: Attachment) -> str:
-    """Return what of the request differs from the record, or an empty string."""
-    was = record.attachment
+    """Return which part of the request differs from the record, as a clause, or an empty string."""
+    recorded = record.attachment
     if record.config != network.content and record.network() != network:
         return NETWORK_CHANGED
-    if dict(was.args) != dict(attachment.args):
+    if dict(recorded.args) != dict(attachment.args):
         return _ARGS_CHANGED
-    if not _is_same_request(was.capability_args, attachment.capability_args):
+    if not _is_same_request(recorded.capability_args, attachment.capability_args):
         return _CAPABILITY_ARGS_CHANGED
-    if not json_text.is_same(was.config_args, attachment.config_args):
+    if not json_text.is_same(recorded.config_args, attachment.config_args):
         return _CONFIG_ARGS_CHANGED
     return ""
 
 
-def _is_same_request(was: t.Mapping[str, t.Any], desired: t.Mapping[str, t.Any]) -> bool:
+def _is_same_request(recorded: t.Mapping[str, t.Any], desired: t.Mapping[str, t.Any]) -> bool:
     """Return whether plugins get the same capability arguments; other runtimes may record them in another form."""
-    if json_text.is_same(was, desired):
+    if json_text.is_same(recorded, desired):
         return True
     # Loaded only where there is a difference.
     from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import normalize_capability_args
 
-    return json_text.is_same(normalize_capability_args(was), normalize_capability_args(desired))
+    return json_text.is_same(normalize_capability_args(recorded), normalize_capability_args(desired))
 
 
 __all__ = (

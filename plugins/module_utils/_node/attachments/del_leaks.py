@@ -27,9 +27,9 @@ _Removal = tuple[str, t.Callable[[], None]]
 
 
 def remove_del_leaks(record: Record, records: RecordStore) -> None:
-    """Remove what the reference plugins' DEL leaks where the network namespace is gone.
+    """Remove what the reference plugins' DEL leaks if the network namespace is gone.
 
-    bridge and ptp (1.9.1 and before) run only their IPAM plugin then, and leak nftables rules. tuning keeps the file with
+    bridge and ptp (1.9.1 and before) then run only their IPAM plugin, and leak nftables rules. tuning keeps the file with
     the values that it could not restore.
 
     Raises:
@@ -48,7 +48,7 @@ def remove_del_leaks(record: Record, records: RecordStore) -> None:
 
 
 def _network(record: Record) -> NetworkConfiguration | None:
-    """Return the recorded configuration, or None where none of its plugins leaks anything."""
+    """Return the recorded configuration, or None if no plugin of it leaks anything."""
     words = (_MASQUERADES, _CHECKS_MACS, saved_values.PLUGIN)
     if not any(word.encode() in record.config for word in words):
         return None
@@ -77,7 +77,7 @@ def _masquerade_rules(record: Record, network: NetworkConfiguration) -> t.Iterat
     except CniError:
         if any(plugin.keys.get("ipMasqBackend") == "nftables" for plugin in network.plugins):
             raise
-        return  # nft may fail on a node that uses iptables
+        return  # nft may fail on a node with iptables
     for rule in rules:
         if rule.comment.partition(",")[0] == instance:
             yield instance, functools.partial(nftables.remove, rule)
@@ -99,13 +99,13 @@ def _has(network: NetworkConfiguration, key: str) -> bool:
 
 
 def _owners_of_others(record: Record, records: RecordStore) -> set[str] | None:
-    """Return the owners of the rules and files of all other attachments, or None where a record cannot be read."""
+    """Return the owners of the rules and files of all other attachments, or None if a record cannot be read."""
     others, broken = AllRecords(records).read_all_except(record)
     if broken:
-        return None  # the module gc reports what is kept
+        return None  # cni.node.gc reports what is kept
     keys = [other.attachment.key for other in others]
-    found = {firewall_names.instance(*key) for key in keys} | {firewall_names.spoof_owner(*key[1:]) for key in keys}
-    return found | {saved_values.owner(*key[1:]) for key in keys}
+    owners = {firewall_names.instance(*key) for key in keys} | {firewall_names.spoof_owner(*key[1:]) for key in keys}
+    return owners | {saved_values.owner(*key[1:]) for key in keys}
 
 
 __all__ = ("remove_del_leaks",)

@@ -34,7 +34,7 @@ class Execution(Transition):
         self._result = self._add_repeatedly(network, again=again).keys
         self._touched, self._after = True, AttachmentState(self._desired.restoration)
         if self._prerequisites.policy.check != Check.NEVER:
-            # Rules that a plugin says it has just made are believed once; those of a recreated attachment are looked for.
+            # After a first ADD, the plugin is trusted to have made its rules; after a repeated one, they are compared.
             report = self._checker.check_new(self._desired.attachment, rules=again)
             self._error, self._false_alarms = report.error, report.false_alarms
 
@@ -85,7 +85,7 @@ def add(
     *,
     again: bool,
 ) -> Result:
-    """Run ADD once, and remove what the plugins' DEL leaves behind where it fails; arguments as of `Runtime.add`."""
+    """Run ADD once; if it fails, remove what the plugins' DEL leaks. Arguments are those of `Runtime.add`."""
 
     def clean_up(error: CniError | None) -> bool:
         from ansible_collections.cni.node.plugins.module_utils._node.attachments import teardown

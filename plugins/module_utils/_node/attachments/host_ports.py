@@ -28,8 +28,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 
 CAPABILITY: t.Final = "portMappings"
 
-_EVERY: t.Final[tuple[Address, ...]] = (ipaddress.IPv4Address(0), ipaddress.IPv6Address(0))
-_INSTEAD: t.Final = "choose another hostPort, or a hostIP that is not in use"
+_UNSPECIFIED: t.Final[tuple[Address, ...]] = (ipaddress.IPv4Address(0), ipaddress.IPv6Address(0))
+_ADVICE: t.Final = "choose another hostPort, or a hostIP that is not in use"
 
 
 class Mapping(t.NamedTuple):
@@ -48,21 +48,21 @@ class Mapping(t.NamedTuple):
         return f"host port {self.port}/{self.protocol}"
 
     def overlaps(self, addresses: t.Iterable[Address]) -> bool:
-        """Return whether the same address may match both, given that the port is the same."""
-        return any(_is_for_both(mine, other) for mine in self.addresses for other in addresses)
+        """Return whether an address may match both, given that the port is the same."""
+        return any(_overlap(own, other) for own in self.addresses for other in addresses)
 
 
 class _Holder(t.NamedTuple):
-    """A mapping of another attachment.
+    """An attachment that maps a port of the node.
 
     Attributes:
-        what: The holder, as an error names it.
+        state: A clause of an error: how the port is mapped.
         advice: Another way to free the port.
     """
 
     mapping: Mapping
     attachment: Attachment
-    what: str
+    state: str
     advice: str
 
 
@@ -75,8 +75,8 @@ class HostPorts:
             listed: The attachments of the task. Their ports are those listed, not those recorded, so that the ports of
                 attachments that the task removes or changes count as free.
         """
-        keys = {one.attachment.key for one in listed}
-        # By protocol and port, for there may be as many as there are attachments.
+        keys = {desired.attachment.key for desired in listed}
+        # By protocol and port, because a node may have thousands.
         self._listeners: dict[tuple[str, int], list[Listener]] = {}
         for listener in listeners.listeners():
             self._listeners.setdefault((listener.protocol, listener.port), []).append(listener)
@@ -92,42 +92,48 @@ class HostPorts:
         Args:
             record: The attachment's record. The ports that it maps already are no conflict.
         """
-        own = {one[:3] for one in _mappings(record.attachment)} if record and _has_mapped_ports(record) else set()
-        new = [one for one in _mappings(attachment) if one[:3] not in own] if _maps_ports(network) else []
+        mapped = _mappings(record.attachment) if record and _has_mapped_ports(record) else []
+        own = {mapping[:3] for mapping in mapped}
+        new = [mapping for mapping in _mappings(attachment) if mapping[:3] not in own] if _maps_ports(network) else []
         return self._mapped_conflict(new, attachment), self._listener_conflict(new, attachment)
 
     def _mapped_conflict(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
-        found = [
-            (one, holder)
-            for one in new
-            for holder in self._holders.get(one[:2], ())
-            if _conflict(one, attachment, holder)
+        conflicts = [
+            (mapping, holder)
+            for mapping in new
+            for holder in self._holders.get(mapping[:2], ())
+            if _is_conflict(mapping, attachment, holder)
         ]
-        if not found:
+        if not conflicts:
             return None
-        what = "; ".join(dict.fromkeys(f"{one} is {holder.what}" for one, holder in found))
-        advice = ", or ".join(dict.fromkeys([_INSTEAD, *(holder.advice for dummy, holder in found)]))
+        what = "; ".join(dict.fromkeys(f"{mapping} is {holder.state}" for mapping, holder in conflicts))
+        advice = ", or ".join(dict.fromkeys([_ADVICE, *(holder.advice for dummy, holder in conflicts)]))
         return CniError(Code.INVALID_ENVIRONMENT, f"{attachment}: {what}", advice)
 
     def _listener_conflict(self, new: t.Sequence[Mapping], attachment: Attachment) -> CniError | None:
-        found = [(one, other) for one in new for other in self._listeners.get(one[:2], ()) if _is_used(one, other)]
-        if not found:
+        conflicts = [
+            (mapping, listener)
+            for mapping in new
+            for listener in self._listeners.get(mapping[:2], ())
+            if _is_used(mapping, listener)
+        ]
+        if not conflicts:
             return None
-        what = "; ".join(dict.fromkeys(f"{one} is in use: {_process(listener)}" for one, listener in found))
-        advice = "new connections would go to the container instead of the process"
+        what = "; ".join(dict.fromkeys(f"{mapping} is in use: {_process(listener)}" for mapping, listener in conflicts))
+        consequence = "new connections would go to the container instead of the process"
         return CniError(
             Code.INVALID_ENVIRONMENT,
             f"{attachment}: {what}",
-            f"{advice}: {_INSTEAD}, or stop the process, or set allow_ports_in_use",
+            f"{consequence}: {_ADVICE}, or stop the process, or set allow_ports_in_use",
         )
 
 
 def _holders_of_records(runtime: Runtime, listed: t.Container[Key]) -> t.Iterator[_Holder]:
-    found: dict[Key, Record] = {}
+    by_key: dict[Key, Record] = {}
     for store in (runtime.intents, runtime.records):
         records, dummy = store.read_containing(f'"{CAPABILITY}"')
-        found.update((record.attachment.key, record) for record in records)
-    for key, record in found.items():
+        by_key.update((record.attachment.key, record) for record in records)
+    for key, record in by_key.items():
         if key not in listed and _holds_ports(record):
             attachment = record.attachment
             is_gone = attachment.netns and not netns_identity(attachment.netns)
@@ -137,10 +143,10 @@ def _holders_of_records(runtime: Runtime, listed: t.Container[Key]) -> t.Iterato
 
 
 def _holders_of_request(networks: ConfDir, listed: t.Iterable[DesiredAttachment]) -> t.Iterator[_Holder]:
-    for one in listed:
-        attachment = one.attachment
+    for desired in listed:
+        attachment = desired.attachment
         network = networks.networks.get(attachment.network)
-        if one.present and network is not None and _maps_ports(network):
+        if desired.present and network is not None and _maps_ports(network):
             for mapping in _mappings(attachment):
                 yield _Holder(
                     mapping, attachment, f"requested for the {attachment} as well", "remove one of the two mappings"
@@ -174,17 +180,16 @@ def _mappings(attachment: Attachment, addresses: t.Iterable[str] = ()) -> list[M
     Args:
         addresses: The container's addresses, if known; families without an address are not mapped.
     """
-    given = normalize_capability_args({CAPABILITY: attachment.capability_args.get(CAPABILITY)})[CAPABILITY]
+    entries = normalize_capability_args({CAPABILITY: attachment.capability_args.get(CAPABILITY)})[CAPABILITY]
     families = {ipaddress.ip_interface(address).version for address in addresses}
-    found = []
-    for entry in given if isinstance(given, list) else ():
+    mappings = []
+    for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, dict):
-            keys = {str(key).lower(): value for key, value in entry.items()}
-            mapping = _mapping(keys)
+            mapping = _mapping({str(key).lower(): value for key, value in entry.items()})
             if mapping is not None:
-                to = tuple(one for one in mapping.addresses if not families or one.version in families)
-                found.append(mapping._replace(addresses=to))
-    return found
+                mapped = tuple(host for host in mapping.addresses if not families or host.version in families)
+                mappings.append(mapping._replace(addresses=mapped))
+    return mappings
 
 
 def _mapping(keys: t.Mapping[str, t.Any]) -> Mapping | None:
@@ -192,28 +197,28 @@ def _mapping(keys: t.Mapping[str, t.Any]) -> Mapping | None:
     if not isinstance(port, int) or not isinstance(host_ip, str):
         return None
     try:
-        addresses = (ipaddress.ip_address(host_ip),) if host_ip else _EVERY
+        addresses = (ipaddress.ip_address(host_ip),) if host_ip else _UNSPECIFIED
     except ValueError:
         return None
     return Mapping(str(keys.get("protocol")), port, addresses, keys.get("containerport") or 0)
 
 
-def _conflict(mapping: Mapping, attachment: Attachment, holder: _Holder) -> bool:
+def _is_conflict(mapping: Mapping, attachment: Attachment, holder: _Holder) -> bool:
     other = holder.mapping
     if attachment.key == holder.attachment.key or not mapping.overlaps(other.addresses):
         return False
-    # The same port of the same container is no conflict, whichever network leads to it.
+    # Two mappings to the same port of the same container are no conflict.
     same = (attachment.container_id, mapping.container_port) == (holder.attachment.container_id, other.container_port)
     return not same
 
 
 def _is_used(mapping: Mapping, listener: Listener) -> bool:
-    is_every = listener.address == _EVERY[1]
-    return mapping.overlaps(_EVERY if is_every else (listener.address,))
+    is_dual_stack = listener.address == _UNSPECIFIED[1]
+    return mapping.overlaps(_UNSPECIFIED if is_dual_stack else (listener.address,))
 
 
-def _is_for_both(one: Address, other: Address) -> bool:
-    return one.version == other.version and (one == other or one.is_unspecified or other.is_unspecified)
+def _overlap(address: Address, other: Address) -> bool:
+    return address.version == other.version and (address == other or address.is_unspecified or other.is_unspecified)
 
 
 def _process(listener: Listener) -> str:

@@ -25,11 +25,11 @@ LookUp = t.Callable[[DesiredAttachment], DesiredAttachment]
 
 @dataclasses.dataclass
 class Prerequisites:
-    """Checks what ADD needs, before anything is changed. What only some attachments need is loaded only for them.
+    """Checks the prerequisites of ADD before anything is changed. Modules that few attachments need are loaded on demand.
 
     Attributes:
         listed: All attachments of the task, whose host ports must not conflict; None to check no ports.
-        look_up: Returns a desired attachment with its network, or with what is wrong or missing; raises if it is invalid.
+        look_up: Returns a desired attachment with its network, or with `problem` or `missing`; raises if it is invalid.
     """
 
     state: RecordedState
@@ -78,10 +78,10 @@ class Prerequisites:
             handle(exc)
 
     def require_free_ports(self, desired: DesiredAttachment, record: Record | None) -> CniError | None:
-        """Require that the host ports to map are free; return those in use that the policy allows to map.
+        """Require that the host ports to map are free; return an error for those in use that the policy allows to map.
 
         Args:
-            record: What is recorded of the attachment: the ports that it has mapped are its own.
+            record: The attachment's record, if any. Ports that it maps already are no conflict.
 
         Raises:
             CniError: ``INVALID_ENVIRONMENT``.

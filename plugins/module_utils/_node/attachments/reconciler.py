@@ -62,7 +62,7 @@ class Reconciler:
         self._loading = threading.Lock()
         self._prerequisites: Prerequisites | None = None
         self.has_fast_path = policy.check != Check.ALWAYS
-        self._execution: type[Execution] | None = None  # of a subclass that runs ADD in a way of its own
+        self._execution: type[Execution] | None = None  # set by a subclass that runs ADD differently
 
     def check_unchanged(self, desired: DesiredAttachment) -> AttachmentResult | None:
         """Return the result of an attachment that is as desired and needs no plugin, or None to reconcile it (fast path).
@@ -84,7 +84,7 @@ class Reconciler:
                 recorded = recorded._replace(check=report)
             elif decision.step is not Step.KEEP:
                 return None
-        except Exception:  # reconcile() reports what is wrong
+        except Exception:  # reconcile() reports the error
             return None
         return dataclasses.replace(_unchanged_result(desired, recorded, decision), seconds=time.monotonic() - started)
 
@@ -92,7 +92,7 @@ class Reconciler:
         """Bring an attachment to its desired state; an error is part of the result.
 
         Args:
-            replacement: The attachment that gets the interface's name once this one is removed. Where it cannot be added,
+            replacement: The attachment that gets the interface's name after this one is removed. If it cannot be added,
                 this one is kept.
         """
         started = time.monotonic()
@@ -108,15 +108,15 @@ class Reconciler:
     def roll_back(
         self, removed: AttachmentResult, failed: AttachmentResult
     ) -> tuple[AttachmentResult, AttachmentResult]:
-        """Add a removed attachment again when its replacement failed; return both results as they are then."""
+        """Add a removed attachment again when its replacement failed; update both results."""
         # A rare path.
         from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import add_as_recorded
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments.rollback import return_to_removed
+        from ansible_collections.cni.node.plugins.module_utils._node.attachments.rollback import roll_back_removal
 
         def restore(record: Record) -> t.Mapping[str, t.Any] | None:
             return None if self._policy.dry_run else add_as_recorded(self._runtime, record)
 
-        return return_to_removed(removed, failed, self._conf_dir, restore)
+        return roll_back_removal(removed, failed, self._conf_dir, restore)
 
     def _valid(self, desired: DesiredAttachment) -> DesiredAttachment:
         self._require_valid(desired)
@@ -161,7 +161,7 @@ class Reconciler:
         return execution(tools, self._checker, desired, recorded, decision).carry_out(replacement)
 
     def _with_network(self, desired: DesiredAttachment) -> DesiredAttachment:
-        """Return the desired attachment with its network's configuration, or with what is wrong or missing."""
+        """Return the desired attachment with its network's configuration, or with `problem` or `missing`."""
         if not desired.present:
             return desired
         attachment = desired.attachment

@@ -36,11 +36,11 @@ class Preparation:
     """Changes of links before DEL.
 
     Attributes:
-        record: The record to run DEL with; it has no network namespace where another link has the name there.
+        record: The record to run DEL with. Its network namespace is empty if another link has the name there.
         path: The network namespace of the link.
         renamed: The link to rename to its recorded name.
         removed: The link to remove from the network namespace.
-        removed_host_end: The node's end to remove, where the other end is elsewhere.
+        removed_host_end: The node's end of a veth pair to remove, if its other end is in another network namespace.
     """
 
     record: Record
@@ -73,25 +73,25 @@ def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
         is_name_needed: Whether another link needs the interface's name afterwards.
 
     Raises:
-        CniError: ``INVALID_ENVIRONMENT`` where another link has the name, and DEL would remove that one;
+        CniError: ``INVALID_ENVIRONMENT`` if another link has the name, and DEL would remove that one;
             ``IO_FAILURE`` for a network namespace that cannot be read.
     """
-    known = _RecordedLink.from_record(record)
-    path, host_end = netns_for_delete(record), known.host_end()
+    recorded = _RecordedLink.from_record(record)
+    path, host_end = netns_for_delete(record), recorded.host_end()
     if not path or not netns.is_namespace(path):
         return Preparation(record, removed_host_end=host_end)
-    if not known.is_enough:
+    if not recorded.is_identifiable:
         return Preparation(record)
     at_name = rtnetlink.link(record.attachment.ifname, path)
     if at_name is not None and host_end is not None and _is_pair(at_name, host_end):
         return Preparation(record)
-    link = known.find(rtnetlink.snapshot(path, routes=False), host_end)
+    link = recorded.find(rtnetlink.snapshot(path, routes=False), host_end)
     lost_host_end = None if link else host_end
     if at_name is None:
         return Preparation(record, path, renamed=link, removed_host_end=lost_host_end)
-    if known.is_foreign or known.is_own(at_name, link, host_end):
+    if recorded.is_unknown_plugin or recorded.is_own(at_name, link, host_end):
         return Preparation(record)
-    if is_name_needed or (link is not None and not known.is_removable):
+    if is_name_needed or (link is not None and not recorded.is_removable):
         raise _name_conflict(record.attachment, link, path)
     without_netns = dataclasses.replace(record, attachment=record.attachment.with_netns(""))
     return Preparation(without_netns, path, removed=link, removed_host_end=lost_host_end)
@@ -122,17 +122,18 @@ class _RecordedLink(t.NamedTuple):
             return cls()
         interfaces: t.Sequence[t.Mapping[str, t.Any]] = record.result.keys.get("interfaces") or ()
         plugin_type = record.network().plugins[0].type
-        if any(one.get("pciID") or one.get("socketPath") for one in interfaces):
+        if any(interface.get("pciID") or interface.get("socketPath") for interface in interfaces):
             return cls(plugin_type)  # a device that a program uses without the kernel
-        own = (one for one in interfaces if one.get("name") == record.attachment.ifname and one.get("sandbox"))
-        mac = next((str(one.get("mac") or "") for one in own), "")
-        on_node = (str(one.get("name")) for one in interfaces if not one.get("sandbox"))
+        ifname = record.attachment.ifname
+        own = (keys for keys in interfaces if keys.get("name") == ifname and keys.get("sandbox"))
+        mac = next((str(keys.get("mac") or "") for keys in own), "")
+        on_node = (str(keys.get("name")) for keys in interfaces if not keys.get("sandbox"))
         host_ends = tuple(filter(_HOST_END.fullmatch, on_node)) if catalogue.row(plugin_type).link_kind == VETH else ()
         return cls(plugin_type, mac.lower(), frozenset(record.addresses), host_ends)
 
     @property
-    def is_foreign(self) -> bool:
-        """Return whether it is unknown what the plugin makes and how its DEL finds it."""
+    def is_unknown_plugin(self) -> bool:
+        """Return whether the plugin is not known to make an interface, and so to find it by its name at DEL."""
         return not catalogue.row(self.plugin_type).makes_interface
 
     @property
@@ -141,27 +142,27 @@ class _RecordedLink(t.NamedTuple):
         return bool(catalogue.row(self.plugin_type).link_kind)
 
     @property
-    def is_enough(self) -> bool:
-        return bool(self.mac) or (bool(self.addresses) and not self.is_foreign)
+    def is_identifiable(self) -> bool:
+        return bool(self.mac) or (bool(self.addresses) and not self.is_unknown_plugin)
 
     def find(self, view: View, host_end: Link | None) -> Link | None:
-        """Return the link in a namespace, or None where it is not there.
+        """Return the link in a namespace, or None if it is not there.
 
-        The other end of a pair identifies it. Several links may have the same MAC, such as those of ipvlan. Where the MAC
+        The other end of a pair identifies it. Several links may have the same MAC, such as those of ipvlan. If the MAC
         was changed, or the record has none (before 0.3.0), the address identifies it.
         """
         if host_end is not None:
             return next((link for link in view.links if _is_pair(link, host_end)), None)
         numbers = {address.link for address in view.addresses if str(address.interface.ip) in self.addresses}
-        links = [link for link in view.links if self._may_be(link)]
-        holding = [link for link in links if link.ifindex in numbers]
-        alike = [link for link in links if self.mac and link.mac == self.mac]
-        both = [link for link in alike if link.ifindex in numbers]
-        if self.is_foreign:
-            return both[0] if both else None
-        if both or holding:
-            return (both or holding)[0]
-        return alike[0] if len(alike) == 1 else None
+        links = [link for link in view.links if self._has_expected_kind(link)]
+        with_address = [link for link in links if link.ifindex in numbers]
+        with_mac = [link for link in links if self.mac and link.mac == self.mac]
+        with_both = [link for link in with_mac if link.ifindex in numbers]
+        if self.is_unknown_plugin:
+            return with_both[0] if with_both else None
+        if with_both or with_address:
+            return (with_both or with_address)[0]
+        return with_mac[0] if len(with_mac) == 1 else None
 
     def is_own(self, at_name: Link, link: Link | None, host_end: Link | None) -> bool:
         """Return whether the link that has the name is the attachment's.
@@ -171,14 +172,14 @@ class _RecordedLink(t.NamedTuple):
         """
         if link is not None or host_end is not None:
             return link is not None and link.ifindex == at_name.ifindex
-        return self._may_be(at_name) and (at_name.mac == self.mac or not self.host_ends)
+        return self._has_expected_kind(at_name) and (at_name.mac == self.mac or not self.host_ends)
 
     def host_end(self) -> Link | None:
-        """Return the node's end of the pair, where there is one and the record has its name."""
+        """Return the node's end of the pair, or None if there is none or the record does not name it."""
         ends = (rtnetlink.link(name) for name in self.host_ends)
         return next((end for end in ends if end is not None and end.kind == VETH), None)
 
-    def _may_be(self, link: Link) -> bool:
+    def _has_expected_kind(self, link: Link) -> bool:
         return catalogue.row(self.plugin_type).link_kind in ("", link.kind)
 
 
@@ -191,7 +192,7 @@ def _name_conflict(attachment: Attachment, link: Link | None, path: str) -> CniE
     return CniError(
         Code.INVALID_ENVIRONMENT,
         f"{attachment}: its interface {now}, and another interface in {path} is named {attachment.ifname}",
-        f"rename or remove that one, then run again; DEL finds the interface by its name, {attachment.ifname}",
+        f"rename or remove the other interface, then run again; DEL finds the interface by its name, {attachment.ifname}",
     )
 
 

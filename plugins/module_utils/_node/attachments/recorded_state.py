@@ -20,10 +20,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 
 @dataclasses.dataclass(frozen=True)
 class RecordedState:
-    """Reads what records, intents and network namespaces tell of attachments.
+    """Reads the records and intents of attachments, and compares them with the network namespaces.
 
     Attributes:
-        removed: What a dry run has found to be removed and has left where it is.
+        removed: Attachments that a dry run would have removed by now.
     """
 
     runtime: Runtime
@@ -31,15 +31,15 @@ class RecordedState:
     removed: set[Key] = dataclasses.field(default_factory=set)
 
     def read(self, desired: DesiredAttachment, *, locked: bool) -> Recorded:
-        """Return what is known of an attachment.
+        """Return the recorded facts about an attachment.
 
         Args:
-            locked: Whether the caller holds the attachment's lock. An intent beside the record is then a killed run's
-                and is removed. Without the lock, it may belong to a run that is about to finish.
+            locked: Whether the caller holds the attachment's lock. If so, a killed run has left an intent of ADD beside
+                the record, and it is removed. Otherwise it may belong to a run that is about to finish.
 
         Raises:
             CniError: The record cannot be read at all, or it is broken and the network has no configuration to use
-                instead; ``TRY_AGAIN`` for a plugin that cannot be ended.
+                instead; ``TRY_AGAIN`` for a plugin that cannot be killed.
         """
         record, defect = self._read(desired.attachment, locked)
         if record is None:
@@ -48,11 +48,11 @@ class RecordedState:
         return Recorded(record, defect, _netns_change(record, current))
 
     def may_be_attached(self, record: Record) -> bool:
-        """Return whether an attachment, complete or only begun, exists and its network namespace does."""
+        """Return whether an attachment, complete or begun, may exist: its network namespace is the recorded one."""
         return record.attachment.key not in self.removed and not _netns_change(record, record.attachment)
 
     def _read(self, attachment: Attachment, locked: bool) -> tuple[Record | None, str]:
-        """Return the record, or the intent in its place, and why the attachment cannot stay."""
+        """Return the record, or else the intent, and the record's defect, or an empty string."""
         try:
             record = self._record(attachment)
             intent = self._intent(attachment.key, required=record is None)
@@ -92,7 +92,7 @@ class RecordedState:
             return Record(Attachment(*key), b"", command="DEL")  # a loss of power may leave an empty intent of DEL
 
     def _wait_for_orphaned_plugins(self, intent: Record) -> None:
-        """Wait for the plugin of a run that was killed: it goes on without its parent."""
+        """Wait for a plugin of a killed run: it continues without its parent."""
         from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 
         if intent.config:
@@ -119,19 +119,19 @@ def _netns_change(record: Record, attachment: Attachment) -> str:
         return ""
     if _is_same_inode(current, recorded) and netns_identity(record.attachment.netns) == recorded:
         return ""
-    return "its network namespace is another one now" if current else "its network namespace is gone"
+    return f"its network namespace {'has been replaced' if current else 'is gone'}"
 
 
 def _has_moved(record: Record, attachment: Attachment) -> bool:
     """Return whether the recorded network namespace still exists, but only at another path."""
-    was, path = record.attachment.netns, attachment.netns
-    if was == path or not record.netns_identity:
+    recorded, current = record.attachment.netns, attachment.netns
+    if recorded == current or not record.netns_identity:
         return False
-    return netns_identity(path) == record.netns_identity != netns_identity(was)
+    return netns_identity(current) == record.netns_identity != netns_identity(recorded)
 
 
 def _is_same_inode(current: str, other: str) -> bool:
-    """Return whether two identities name the same inode; below /proc, an identity tells nothing more."""
+    """Return whether two identities name the same inode; below /proc, an identity has no creation time."""
     return bool(current) and current.rpartition(":")[0] == other.rpartition(":")[0]
 
 

@@ -29,8 +29,8 @@ class RollBack(t.NamedTuple):
     """Result of a roll-back.
 
     Attributes:
-        error: Why the replacement failed, with what became of the attachment that it was to replace.
-        is_attached: Whether that attachment exists again.
+        error: Why the replacement failed, and whether the removed attachment was added again.
+        is_attached: Whether the removed attachment exists again.
         result: Its CNI result; None in a dry run.
     """
 
@@ -52,29 +52,29 @@ def roll_back(record: Record, failure: CniError, conf_dir: ConfDir, restore: Res
         outcome = f"rolled back: the {record.attachment} has been added again as it was before"
     except Exception as exc:
         outcome = f"the {record.attachment} could not be added again as it was before: {as_error(exc)}"
-    advice = "; ".join(filter(None, (outcome, _other_configuration(record, conf_dir))))
+    advice = "; ".join(filter(None, (outcome, _configuration_hint(record, conf_dir))))
     return RollBack(failure.with_detail(advice), is_attached, result)
 
 
-def return_to_removed(
+def roll_back_removal(
     removed: AttachmentResult, failed: AttachmentResult, conf_dir: ConfDir, restore: Restore
 ) -> tuple[AttachmentResult, AttachmentResult]:
-    """Roll back an attachment whose replacement, of another network, failed; return both results as they are then."""
+    """Add a removed attachment again when its replacement, of another network, failed; update both results."""
     if removed.removed_record is None or failed.error is None:
         return removed, failed
     record = removed.removed_record
-    done = roll_back(record, failed.error, conf_dir, restore)
+    outcome = roll_back(record, failed.error, conf_dir, restore)
     rolled_back = dataclasses.replace(
         removed,
-        action=Action.RECREATED if done.is_attached else Action.REMOVED,
-        reason=f"the {failed.attachment} could not take its place",
-        result=done.result,
-        after=AttachmentState(record.restoration) if done.is_attached else None,
+        action=Action.RECREATED if outcome.is_attached else Action.REMOVED,
+        reason=f"its replacement, the {failed.attachment}, could not be added",
+        result=outcome.result,
+        after=AttachmentState(record.restoration) if outcome.is_attached else None,
     )
-    return rolled_back, dataclasses.replace(failed, error=done.error)
+    return rolled_back, dataclasses.replace(failed, error=outcome.error)
 
 
-def _other_configuration(record: Record, conf_dir: ConfDir) -> str:
+def _configuration_hint(record: Record, conf_dir: ConfDir) -> str:
     """Return a hint that the network's file has another configuration than the attachment, or an empty string."""
     current = conf_dir.networks.get(record.attachment.network)
     if current is None or current == record.network():
@@ -82,4 +82,4 @@ def _other_configuration(record: Record, conf_dir: ConfDir) -> str:
     return f"{current.source} has the configuration that could not be attached: correct it, and run again"
 
 
-__all__ = ("Restore", "RollBack", "return_to_removed", "roll_back")
+__all__ = ("Restore", "RollBack", "roll_back", "roll_back_removal")

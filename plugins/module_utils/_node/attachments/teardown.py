@@ -33,10 +33,10 @@ def detach(
     *,
     is_name_needed: bool = False,
 ) -> None:
-    """Run DEL, and again where a leak or something missing made it fail.
+    """Run DEL, and repeat it if a leak or a missing resource made it fail.
 
-    An attachment that was begun with values that a plugin rejects is deleted with the current ones instead. A link that
-    was renamed is found first: DEL would free its address and keep the link.
+    If a plugin rejects the values of an interrupted operation, DEL gets the current ones. A renamed link gets its recorded
+    name again first: otherwise DEL would free its address and keep the link.
 
     Args:
         successor: The attachment to add in its place.
@@ -51,14 +51,14 @@ def detach(
     except CniError as exc:
         if not record.command:
             raise
-        other = _as_given_now(runtime, networks, record, successor)
-        if other == record or not is_input_rejection(exc):
+        updated = _with_current_values(runtime, networks, record, successor)
+        if updated == record or not is_input_rejection(exc):
             raise _with_advice(runtime, record, exc) from exc
         try:
-            _delete(runtime, other, successor)
-        except CniError as again:
-            detail = f"DEL with the current configuration and arguments failed too: {again}"
-            raise _with_advice(runtime, record, exc.with_detail(detail)) from again
+            _delete(runtime, updated, successor)
+        except CniError as second:
+            detail = f"DEL with the current configuration and arguments failed too: {second}"
+            raise _with_advice(runtime, record, exc.with_detail(detail)) from second
 
 
 def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
@@ -69,10 +69,10 @@ def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
     """
     if error is None:
         remove_host_end(record)
-    found = sweep(record, runtime.records)
+    leaked_rules = sweep(record, runtime.records)
     if error is None:
         remove_del_leaks(record, runtime.records)
-    return bool(found) or (error is not None and should_repeat_del(error))
+    return bool(leaked_rules) or (error is not None and should_repeat_del(error))
 
 
 def _delete(runtime: Runtime, record: Record, successor: DesiredAttachment | None) -> None:
@@ -80,11 +80,13 @@ def _delete(runtime: Runtime, record: Record, successor: DesiredAttachment | Non
     runtime.delete(record, restoration, functools.partial(clean_up, runtime, record))
 
 
-def _as_given_now(runtime: Runtime, networks: ConfDir, record: Record, successor: DesiredAttachment | None) -> Record:
-    """Return the record with the successor's values, or none, and with the network's current configuration, if any."""
-    given = successor.attachment if successor else Attachment(*record.attachment.key)
+def _with_current_values(
+    runtime: Runtime, networks: ConfDir, record: Record, successor: DesiredAttachment | None
+) -> Record:
+    """Return the record with the network's current configuration, if any, and with the successor's values, or without."""
+    values = successor.attachment if successor else Attachment(*record.attachment.key)
     attachment = dataclasses.replace(
-        record.attachment, args=given.args, capability_args=given.capability_args, config_args=given.config_args
+        record.attachment, args=values.args, capability_args=values.capability_args, config_args=values.config_args
     )
     network = networks.networks.get(attachment.network)
     if network is None:

@@ -29,8 +29,8 @@ CniResult = t.Mapping[str, t.Any]
 class Transition:
     """Takes the steps of a decision in order; `Execution` makes the changes, and `Prediction` predicts them.
 
-    The order of checks and changes stands here only, so that check mode predicts what a run does. What was done until
-    something failed becomes part of the one result.
+    The order of checks and changes is defined only here, so that check mode predicts what a run does. After an error, the
+    result includes what was done before it.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Transition:
         return Action.REMOVED
 
     def _require_replacement(self, replacement: DesiredAttachment) -> None:
-        """Require that what gets the interface's name can be added, before its predecessor is removed."""
+        """Require that the attachment that gets the interface's name can be added, before this one is removed."""
         try:
             replacement = self._prerequisites.look_up_replacement(replacement)
             if replacement.network is not None:
@@ -150,11 +150,11 @@ class Transition:
         self._after = self._result = None
 
     def _note_missing(self, error: CniError) -> None:
-        """Raise an error, or in a dry run keep it: another task may be about to provide what is missing."""
+        """Raise an error; in a dry run, keep it for the result, because another task may still resolve it."""
         raise NotImplementedError
 
     def _require_possible(self, desired: DesiredAttachment) -> None:
-        """Require what ADD needs that is known before anything is deleted."""
+        """Require the prerequisites of ADD that can be checked before DEL."""
         raise NotImplementedError
 
     def _attach(self, network: NetworkConfiguration, *, again: bool) -> None:

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 
 
 class Check(str, enum.Enum):
-    """The option ``check``: which attachments are examined, and how."""
+    """The option ``check``: which attachments are checked, and how."""
 
     ALWAYS = "always"
     DRIFT = "drift"
@@ -50,10 +50,10 @@ class DesiredAttachment(t.NamedTuple):
 
     Attributes:
         present: Whether the attachment should exist.
-        problem: Why the request cannot be met, whatever is recorded.
-        restoration: How the attachment is restored at boot; None where it is not.
-        network: The network's current configuration; None before it is looked up, and where something is missing.
-        missing: What another task may be about to create: the network's file or the network namespace.
+        problem: An error of the request itself, whatever is recorded.
+        restoration: How the attachment is restored at boot; None if it is not.
+        network: The network's current configuration; None until it is looked up, and if something is missing.
+        missing: An error that another task may still resolve: the network's file or the network namespace is missing.
     """
 
     attachment: Attachment
@@ -79,7 +79,7 @@ class Policy(t.NamedTuple):
 
     @property
     def checks_existing(self) -> bool:
-        """Return whether attachments that this run did not make are examined."""
+        """Return whether attachments that existed before this run are checked."""
         return self.check in (Check.ALWAYS, Check.DRIFT)
 
 
@@ -87,7 +87,7 @@ class AttachmentState(t.NamedTuple):
     """State of an existing attachment.
 
     Attributes:
-        restoration: How the attachment is restored at boot, as recorded; None where it is not.
+        restoration: How the attachment is restored at boot, as recorded; None if it is not.
     """
 
     restoration: Restoration | None = None
@@ -98,12 +98,12 @@ class AttachmentResult:
     """Result of one attachment.
 
     Attributes:
-        reason: Why something had to be done.
+        reason: Why the action was required.
         result: The attachment's CNI result.
         false_alarms: Errors of CHECK that are known to be wrong.
-        missing_prerequisite: What check mode found missing and another task may be about to create.
-        tolerated: Ports in use that are mapped because the policy allows it.
-        before, after: The attachment before the run and after it, or as predicted; None where there is no attachment.
+        missing_prerequisite: In check mode, an error that another task may still resolve.
+        tolerated: An error about ports in use that the policy allows to map.
+        before, after: The attachment before the run and after it, or as predicted; None if there is no attachment.
         touched: Whether an ADD was completed or a DEL begun, even if the item failed later.
         removed_record: The record of a complete attachment that was removed.
         seconds: Time spent on this attachment.

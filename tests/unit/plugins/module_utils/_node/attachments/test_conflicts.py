@@ -34,13 +34,13 @@ def test_an_interface_of_another_network_is_not_added_again(occupied: FakeNode) 
     assert (outcome.action, outcome.changed, occupied.executor.calls) == ("failed", False, [])
     assert outcome.error is not None
     assert outcome.error.code == Code.INVALID_ENVIRONMENT
-    assert "a-net: it is the interface of the attachment of blue (eth0) to network net" in str(outcome.error)
+    assert "a-net: its interface belongs to the attachment of blue (eth0) to network net" in str(outcome.error)
     assert occupied.ensure(occupied.attachment()).action == "checked"
 
 
 def test_a_dry_run_allows_for_a_task_that_removes_it_first(occupied: FakeNode) -> None:
     foretold = occupied.ensure(occupied.attachment(network="a-net"), dry_run=True)
-    assert (foretold.action, "it is the interface of" in str(foretold.missing_prerequisite)) == ("added", True)
+    assert (foretold.action, "its interface belongs to" in str(foretold.missing_prerequisite)) == ("added", True)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
@@ -71,7 +71,7 @@ def test_what_has_lost_its_namespace_leaves_the_new_one_to_whom_it_belongs(occup
     occupied.make_namespace()
     assert occupied.ensure(occupied.attachment(network="a-net")).action == "added"
     foretold = occupied.ensure(occupied.attachment(), dry_run=True)
-    assert (foretold.action, "it is the interface of" in str(foretold.missing_prerequisite)) == ("recreated", True)
+    assert (foretold.action, "its interface belongs to" in str(foretold.missing_prerequisite)) == ("recreated", True)
     outcome = occupied.ensure(occupied.attachment())
     assert (outcome.action, outcome.changed, occupied.executor.calls) == ("failed", False, [])
     assert occupied.ensure(occupied.attachment(network="a-net")).action == "checked"
@@ -133,7 +133,7 @@ def test_what_nobody_has_recorded_is_left_to_whom_it_belongs(
     assert (outcome.action, bool(node.executor.run("DEL"))) == (action, False)
     assert asked == ([("eth0", str(node.netns / "blue"))] if plugin_type == "bridge" else [])
     if action == "failed":
-        assert f"{node.netns}/blue already has an interface of that name, and no record of it" in str(outcome.error)
+        assert f"{node.netns}/blue already has an interface of that name, which no record lists" in str(outcome.error)
 
 
 def test_what_another_run_has_made_since_is_seen(node: FakeNode) -> None:
@@ -147,4 +147,4 @@ def test_what_another_run_has_made_since_is_seen(node: FakeNode) -> None:
     node.executor.calls.clear()
     refused = mine.reconcile(DesiredAttachment(node.attachment(network="a-net")))
     assert (refused.action, node.executor.calls) == ("failed", [])
-    assert "it is the interface of the attachment of blue (eth0) to network net" in str(refused.error)
+    assert "its interface belongs to the attachment of blue (eth0) to network net" in str(refused.error)

@@ -54,7 +54,7 @@ ABSENT = DesiredAttachment(ATTACHMENT, present=False)
 
 DRIFT = CheckReport(error=CniError(Code.LIMITED_CONNECTIVITY, "no route"), reason="no route")
 NO_EVIDENCE = CheckReport(error=CniError(Code.IO_FAILURE, "cannot read"), reason="cannot read")
-SOUND = CheckReport(examined=True)
+SOUND = CheckReport(checked=True)
 NEVER, DRY_RUN = Policy(check=Check.NEVER), Policy(dry_run=True)
 FAIL, REPORT = Policy(on_drift=OnDrift.FAIL), Policy(on_drift=OnDrift.REPORT)
 

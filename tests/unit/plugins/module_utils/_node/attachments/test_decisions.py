@@ -92,12 +92,12 @@ ROWS = {
     "no record": Row(lambda node: node.record_file().unlink(), "added", commands=["ADD", "CHECK"]),
     "the same, written otherwise": Row(_rewrites_the_same, "checked", commands=CHECKED),
     "another namespace": Row(
-        lambda node: node.make_namespace(), "recreated", "its network namespace is another one now"
+        lambda node: node.make_namespace(), "recreated", "its network namespace has been replaced"
     ),
     "another path": Row(
         lambda node: node.make_namespace("red"),
         "recreated",
-        "its network namespace is another one now",
+        "its network namespace has been replaced",
         wanted={**ARGS, "netns": "red"},
     ),
     "the same namespace at another path": Row(

@@ -123,7 +123,7 @@ def test_a_container_returns_to_the_network_that_it_left_for_one_it_cannot_join(
     joined, left = _renamed(node)
     assert (joined.action, left.action, left.changed, left.after) == ("failed", "recreated", True, AttachmentState())
     assert "to network net has been added again as it was before" in str(joined.error)
-    assert left.reason == "the attachment of blue (eth0) to network other could not take its place"
+    assert left.reason == "its replacement, the attachment of blue (eth0) to network other, could not be added"
     record = node.record()
     assert record is not None
     assert (record.attachment.args, node.intent()) == ({"K": "V"}, None)

@@ -65,15 +65,15 @@ def test_the_examples_run_one_after_the_other(node: EngineNode, project: Project
     made = played["Attach two namespaces to a network"].ok()
     assert made.actions() == {"red": "added", "blue": "added"}
     assert made.entries[1]["result"]["interfaces"][-1]["mac"] == "00:11:22:33:44:66"
-    played["See whether all is well, and change nothing"].require_no_change()
-    assert played["Have these attachments and no others"].actions() == {"green": "recreated", "red": "removed"}
+    played["Check an attachment without changing anything"].require_no_change()
+    assert played["Keep these attachments and remove all others that this collection made"].actions() == {"green": "recreated", "red": "removed"}
     last = played.tasks[-1].after.sections
     assert list(node.conf_dir.iterdir()) == []
     assert last["namespaces"] == ["green", "red"]
 
 
 def test_the_example_that_changes_nothing_adds_no_attachment(node: EngineNode, project: Project) -> None:
-    (example,) = [task for task in documentation.examples("attachments") if "change nothing" in task["name"]]
+    (example,) = [task for task in documentation.examples("attachments") if "without changing anything" in task["name"]]
     node.write(reference_networks.network(reference_networks.bridge(), name="dbnet"))
     with namespace("red") as red:
         played = project.play([example]).succeeded()

@@ -16,11 +16,11 @@ from ansible_collections.cni.node.plugins.module_utils._reference.interface_drif
 
 
 class AttachmentDrift(t.NamedTuple):
-    """What of an attachment is no longer in the kernel as its record has it.
+    """Differences between an attachment's record and the kernel.
 
     Attributes:
-        links: In the container's network namespace and among the node's links.
-        rules: In the node's firewall.
+        links: Drift in the container's network namespace and of the node's links.
+        rules: Messages about missing rules in the node's firewall.
     """
 
     links: LinkDrift
@@ -31,27 +31,28 @@ class AttachmentDrift(t.NamedTuple):
         return (*self.links.inside, *self.links.on_node, *self.rules)
 
     def places(self, netns: str) -> str:
-        """Return where was looked for what is missing."""
+        """Return the places in which something is missing, as a phrase."""
         links = self.links
         places = ((links.inside, f"in {netns}"), (links.on_node, "on the node"), (self.rules, "in the node's firewall"))
         return " and ".join(place for faults, place in places if faults)
 
 
 def compare(record: Record, rules: RuleDrift | None) -> AttachmentDrift | None:
-    """Compare an attachment with the kernel; no plugin is run.
+    """Compare an attachment's record with the kernel, without running a plugin.
 
     Args:
-        rules: What looks at the node's firewall, or None where that is not looked at.
+        rules: Compares the node's firewall; None skips it.
 
     Returns:
-        None where the record does not tell what the kernel is to have.
+        None if the record has nothing that can be compared.
 
     Raises:
-        CniError: What keeps from looking, or a record that cannot be used.
+        CniError: The kernel cannot be read, or the record cannot be used.
     """
     network = record.network()
-    links, lost = interface_drift.drift(record, network), rules.of(record, network) if rules else None
-    return None if links is None and lost is None else AttachmentDrift(links or LinkDrift((), ()), lost or ())
+    links = interface_drift.find_drift(record, network)
+    missing = rules.find_drift(record, network) if rules else None
+    return None if links is None and missing is None else AttachmentDrift(links or LinkDrift((), ()), missing or ())
 
 
 __all__ = ("AttachmentDrift", "compare")

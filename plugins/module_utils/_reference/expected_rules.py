@@ -7,278 +7,122 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
-
-if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
-    from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
-    from ansible_collections.cni.node.plugins.module_utils._reference.nft_listing import NftListing
-
-_Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_rules import (
+    ContainerAddress,
+    ExpectedRule,
+    Masquerading,
+    PortMapping,
+    SpoofChecking,
+)
 
 _PORTS: t.Final = "portMappings"
-_NODE_ITSELF: t.Final = "127.0.0.1"
-_IPV6: t.Final = 6
-# nft shows a protocol by its number where the node does not name it.
-_NUMBERS: t.Final = {"tcp": 6, "udp": 17, "sctp": 132}
 
 
-class Inside(t.NamedTuple):
-    """An address of a container.
-
-    Attributes:
-        address, network: As the tools print them.
-        family: 4 or 6.
-        bits: Of an address of this family.
-    """
-
-    address: str
-    network: str
-    family: int
-    bits: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Masquerading:
-    """That what a container sends from an address goes out with the node's.
-
-    Attributes:
-        backend: What the configuration asks for: ``iptables``, ``nftables`` or nothing.
-    """
-
-    record: Record
-    inside: Inside
-    backend: str
-    table: t.ClassVar[str] = firewall_names.MASQUERADE_TABLE
-
-    def lost(self, nat: Table) -> str:
-        """Say what iptables lacks of it, or nothing."""
-        attachment, (address, network, dummy, bits) = self.record.attachment, self.inside
-        chain = firewall_names.masquerade_chain(attachment.network, attachment.container_id)
-        # Releases before 0.8 had the network here.
-        sources = (f" -s {address}/{bits} ", f" -s {network} ")
-        entrances = [rule for rule in nat.jumps.get(chain, ()) if any(source in rule for source in sources)]
-        if not _from(firewall_names.MASQUERADE_HOOK, entrances):
-            return f"the masquerade rule of {address} is gone"
-        rules = nat.rules.get(chain, ())
-        if not all(any(word in rule for rule in rules) for word in (f" -d {network} ", " -j MASQUERADE")):
-            return f"the chain {chain} lacks rules to masquerade {address}"
-        return ""
-
-    def lost_in_nft(self, listing: NftListing) -> str:
-        """Return what nftables lacks of it, or an empty string."""
-        address = self.inside.address
-        owned = listing.owned(firewall_names.instance(*self.record.attachment.key))
-        rules = [rule for rule in owned if address in rule.values]
-        return _unreached(rules, listing, "postrouting") if rules else f"the masquerade rule of {address} is gone"
-
-
-@dataclasses.dataclass(frozen=True)
-class PortMapping:
-    """That what is sent to a port of the node goes to a port of a container.
-
-    Attributes:
-        host_ip: The node's address that it is for; empty for all.
-        backend: What the configuration asks for: ``iptables``, ``nftables`` or nothing.
-        masquerades: Whether connections from the node and from the container itself to the port are masqueraded.
-    """
-
-    record: Record
-    inside: Inside
-    host_ip: str
-    host_port: int
-    container_port: int
-    protocol: str
-    backend: str
-    masquerades: bool = True
-    table: t.ClassVar[str] = firewall_names.PORTS_TABLE
-
-    def __str__(self) -> str:
-        return f"the rule that maps host port {_joined(self.host_ip, self.host_port)}/{self.protocol} to {self._to}"
-
-    def lost(self, nat: Table) -> str:
-        """Say what iptables lacks of it, or nothing."""
-        attachment = self.record.attachment
-        chain = firewall_names.ports_chain(attachment.network, attachment.container_id)
-        if not any(map(self._maps, nat.rules.get(chain, ()))):
-            return f"{self} is gone"
-        entrances = [rule for rule in nat.jumps.get(chain, ()) if self._leads_here(rule)]
-        if not _from(firewall_names.PORTS_CHAIN, entrances):
-            return f"the jump to {self} is gone"
-        jumps = nat.jumps.get(firewall_names.PORTS_CHAIN, ())
-        missing = [hook for hook in firewall_names.PORTS_HOOKS if not _from(hook, jumps)]
-        return f"the jump from {missing[0]} to {firewall_names.PORTS_CHAIN} is gone" if missing else ""
-
-    def lost_in_nft(self, listing: NftListing) -> str:
-        """Return what nftables lacks of it, or an empty string."""
-        wanted = {self.inside.address, self.host_port, self.container_port, *filter(None, [self.host_ip])}
-        protocols = {self.protocol, _NUMBERS.get(self.protocol, self.protocol)}
-        owned = listing.owned(self.record.attachment.container_id)
-        rules = [rule for rule in owned if wanted <= rule.values and not protocols.isdisjoint(rule.values)]
-        if not rules:
-            return f"{self} is gone"
-        lost = next(filter(None, (_unreached(rules, listing, hook) for hook in ("prerouting", "output"))), "")
-        return lost or (self._lost_masquerading(owned, listing) if self.masquerades else "")
-
-    def _lost_masquerading(self, owned: t.Iterable[NftRule], listing: NftListing) -> str:
-        """Return which rules for connections of the container to itself, and of the node to it, are missing."""
-        found = [
-            rule for rule in owned if self.inside.address in rule.values and listing.is_entered(rule, "postrouting")
-        ]
-        from_node = [_NODE_ITSELF in rule.values for rule in found]
-        is_complete = False in from_node and (True in from_node or self.inside.family == _IPV6)
-        return (
-            ""
-            if is_complete
-            else f"a rule to masquerade connections to the mapped ports of {self.inside.address} is gone"
-        )
-
-    @property
-    def _to(self) -> str:
-        return _joined(self.inside.address, self.container_port)
-
-    def _maps(self, rule: str) -> bool:
-        is_for_it = f" -d {self.host_ip}/" in rule if self.host_ip else " -d " not in rule
-        words = (f" -p {self.protocol} ", f" --dport {self.host_port} ")
-        return is_for_it and all(word in rule for word in words) and rule.endswith(f" --to-destination {self._to}")
-
-    def _leads_here(self, rule: str) -> bool:
-        ports = rule.partition(" --dports ")[2].partition(" ")[0].split(",")
-        return f" -p {self.protocol} " in rule and str(self.host_port) in ports
-
-
-@dataclasses.dataclass(frozen=True)
-class SpoofChecking:
-    """That what a container sends from another MAC than its own is dropped; bridge does so by nftables only.
-
-    Attributes:
-        ports: The interfaces of the node that the result names; none in an old one.
-        mac: The container's; empty where another plugin may have changed it since.
-    """
-
-    record: Record
-    ports: frozenset[str]
-    mac: str
-    table: t.ClassVar[str] = firewall_names.SPOOF_TABLE
-
-    def lost_in_nft(self, listing: NftListing) -> str:
-        """Return what nftables lacks of it, or an empty string."""
-        owner = firewall_names.spoof_owner(*self.record.attachment.key[1:])
-        chain, of_macs = firewall_names.spoof_chains(owner)
-        rules = listing.owned(f"{firewall_names.SPOOF_COMMENT_PREFIX}{owner}")
-        jumps = [rule for rule in rules if chain in rule.targets and (not self.ports or self.ports & rule.values)]
-        if not any(listing.is_entered(rule, "prerouting") for rule in jumps):
-            return f"the rule that leads to the chain {chain} is gone"
-        checks = [rule for rule in rules if rule.chain == of_macs]
-        is_led_on = any(rule.chain == chain and of_macs in rule.targets for rule in rules)
-        lets_pass = any((self.mac or "ether") in rule.values for rule in checks)
-        return "" if is_led_on and lets_pass and len(checks) > 1 else f"the chain {chain} lacks rules to check MACs"
-
-
-Promise = t.Union[Masquerading, PortMapping, SpoofChecking]
-
-
-def promises(record: Record, network: NetworkConfiguration) -> list[Promise]:
-    """Return what plugins have told the node's firewall to do for an attachment.
+def expected_rules(record: Record, network: NetworkConfiguration) -> list[ExpectedRule]:
+    """Return the firewall rules that plugins have made for an attachment.
 
     Args:
-        network: The configuration that is recorded.
+        network: The configuration in the record.
 
     Raises:
         CniError: The result cannot be used.
     """
-    masquerading = [
-        one for one in network.plugins if catalogue.row(one.type).masquerades and one.keys.get("ipMasq") is True
-    ]
-    mapping = [one for one in network.plugins if catalogue.row(one.type).maps_ports and _PORTS in one.capabilities]
-    checking = any(
-        catalogue.row(one.type).checks_macs and one.keys.get("macspoofchk") is True for one in network.plugins
-    )
+    masquerading = [plugin for plugin in network.plugins if _masquerades(plugin)]
+    mapping = [plugin for plugin in network.plugins if _maps_ports(plugin)]
+    checks_macs = any(map(_checks_macs, network.plugins))
     ports = record.attachment.capability_args.get(_PORTS)
-    if record.result is None or not (masquerading or checking or (mapping and ports)):
+    if record.result is None or not (masquerading or checks_macs or (mapping and ports)):
         return []
     result = record.result.to("1.1.0").keys
-    interfaces = _of_the_container(result, record.attachment.ifname)
-    found: list[Promise] = [
-        Masquerading(record, one, _backend(plugin, "ipMasqBackend")) for plugin in masquerading for one in interfaces
+    addresses = _container_addresses(result, record.attachment.ifname)
+    rules: list[ExpectedRule] = [
+        Masquerading(record, address, _backend(plugin, "ipMasqBackend"))
+        for plugin in masquerading
+        for address in addresses
     ]
-    firsts: dict[int, Inside] = {}
-    for one in interfaces:
-        firsts.setdefault(one.family, one)
     for plugin in mapping:
-        for one in firsts.values():  # portmap takes one of each family
-            found += _mappings(record, one, ports, plugin)
-    return [*found, _spoof_checking(record, result, network)] if checking else found
+        for address in _first_of_each_family(addresses):  # as portmap does
+            rules += _port_mappings(record, address, ports, plugin)
+    return [*rules, _spoof_checking(record, result, network)] if checks_macs else rules
+
+
+def _masquerades(plugin: PluginConfiguration) -> bool:
+    return catalogue.row(plugin.type).masquerades and plugin.keys.get("ipMasq") is True
+
+
+def _maps_ports(plugin: PluginConfiguration) -> bool:
+    return catalogue.row(plugin.type).maps_ports and _PORTS in plugin.capabilities
+
+
+def _checks_macs(plugin: PluginConfiguration) -> bool:
+    return catalogue.row(plugin.type).checks_macs and plugin.keys.get("macspoofchk") is True
 
 
 def _spoof_checking(record: Record, result: t.Mapping[str, t.Any], network: NetworkConfiguration) -> SpoofChecking:
     interfaces = result.get("interfaces") or ()
-    ports = frozenset(one["name"] for one in interfaces if one.get("name") and not one.get("sandbox"))
-    own = [one for one in interfaces if one.get("sandbox") and one.get("name") == record.attachment.ifname]
+    ports = frozenset(item["name"] for item in interfaces if item.get("name") and not item.get("sandbox"))
+    ifname = record.attachment.ifname
+    macs = [item.get("mac") for item in interfaces if item.get("sandbox") and item.get("name") == ifname]
     is_final = not any(catalogue.row(plugin.type).tunes_interface for plugin in network.plugins)
-    return SpoofChecking(record, ports, str(own[0].get("mac") or "").lower() if own and is_final else "")
+    return SpoofChecking(record, ports, str(macs[0] or "").lower() if macs and is_final else "")
 
 
-def _mappings(record: Record, inside: Inside, ports: t.Any, plugin: PluginConfiguration) -> list[PortMapping]:
-    """Return the mappings to an address; none where one is written as only portmap itself can read it."""
-    found = []
-    how = _backend(plugin, "backend"), plugin.keys.get("snat") is not False
+def _port_mappings(
+    record: Record, address: ContainerAddress, ports: t.Any, plugin: PluginConfiguration
+) -> list[PortMapping]:
+    """Return the mappings to an address; an empty list if one of them is malformed, so that only portmap can read it."""
+    mappings = []
+    options = _backend(plugin, "backend"), plugin.keys.get("snat") is not False
     try:
         for entry in ports:
-            given = entry.get("hostIP")
-            host_ip = ipaddress.ip_address(given) if given else None
-            if host_ip is None or host_ip.version == inside.family:
+            text = entry.get("hostIP")
+            host_ip = ipaddress.ip_address(text) if text else None
+            if host_ip is None or host_ip.version == address.family:
                 host = "" if host_ip is None or host_ip.is_unspecified else str(host_ip)
                 numbers = int(entry["hostPort"]), int(entry["containerPort"])
-                found.append(PortMapping(record, inside, host, *numbers, entry["protocol"].lower(), *how))
+                mappings.append(PortMapping(record, address, host, *numbers, entry["protocol"].lower(), *options))
     except (AttributeError, KeyError, TypeError, ValueError):
         return []
-    return found
+    return mappings
 
 
-def _of_the_container(result: t.Mapping[str, t.Any], ifname: str) -> list[Inside]:
-    """Return the addresses of its interface, and those that are not said to be any interface's."""
+def _container_addresses(result: t.Mapping[str, t.Any], ifname: str) -> list[ContainerAddress]:
+    """Return the addresses of the container's interface, and those for which the result names no interface."""
     interfaces = dict(enumerate(result.get("interfaces") or ()))
-    found = []
+    addresses = []
     for ip in result.get("ips") or ():
-        one = interfaces.get(ip.get("interface"))
-        if one is None or (one.get("name") == ifname and one.get("sandbox")):
-            inside = ipaddress.ip_interface(ip["address"])
-            found.append(Inside(str(inside.ip), _text(inside.network), inside.version, inside.max_prefixlen))
-    return found
+        interface = interfaces.get(ip.get("interface"))
+        if interface is None or (interface.get("name") == ifname and interface.get("sandbox")):
+            ip_interface = ipaddress.ip_interface(ip["address"])
+            network = _text(ip_interface.network)
+            addresses.append(
+                ContainerAddress(str(ip_interface.ip), network, ip_interface.version, ip_interface.max_prefixlen)
+            )
+    return addresses
 
 
-# Most attachments of a node have the same.
+def _first_of_each_family(addresses: t.Iterable[ContainerAddress]) -> t.Collection[ContainerAddress]:
+    firsts: dict[int, ContainerAddress] = {}
+    for address in addresses:
+        firsts.setdefault(address.family, address)
+    return firsts.values()
+
+
+# Most attachments of a node have the same network.
 @functools.lru_cache(maxsize=64)
-def _text(network: _Network) -> str:
+def _text(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> str:
     return str(network)
-
-
-def _unreached(rules: t.Sequence[NftRule], listing: NftListing, hook: str) -> str:
-    """Return the jump that is missing where the kernel does not come to any of these rules, or an empty string."""
-    if any(listing.is_entered(rule, hook) for rule in rules):
-        return ""
-    return f"the jump from {hook} to the chain {rules[0].chain} of {rules[0].family} {rules[0].table} is gone"
 
 
 def _backend(plugin: PluginConfiguration, key: str) -> str:
     return str(plugin.keys.get(key) or "")
 
 
-def _from(chain: str, rules: t.Iterable[str]) -> bool:
-    return any(rule.startswith(f"-A {chain} ") for rule in rules)
-
-
-def _joined(address: str, port: int) -> str:
-    host = f"[{address}]" if ":" in address else address
-    return f"{host}:{port}" if host else str(port)
-
-
-__all__ = ("Inside", "Masquerading", "PortMapping", "Promise", "SpoofChecking", "promises")
+__all__ = ("expected_rules",)

@@ -18,12 +18,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
-from ansible_collections.cni.node.plugins.module_utils._reference.expected_rules import (
+from ansible_collections.cni.node.plugins.module_utils._reference.expected_rules import expected_rules
+from ansible_collections.cni.node.plugins.module_utils._reference.firewall_rules import (
+    ExpectedRule,
     Masquerading,
     PortMapping,
-    Promise,
     SpoofChecking,
-    promises,
 )
 
 if t.TYPE_CHECKING:
@@ -33,89 +33,92 @@ if t.TYPE_CHECKING:
 _CLOCK_MARGIN: t.Final = 1.0
 
 T = t.TypeVar("T")
-# What iptables or nftables may do.
-_Either = t.Union[Masquerading, PortMapping]
+# Rules that plugins make with iptables or nftables.
+_AnyBackend = t.Union[Masquerading, PortMapping]
 
 
 class RuleDrift:
-    """Finds what the node's firewall no longer has of attachments.
+    """Compares attachments with the node's firewall.
 
-    A run compares all that it looks at with what it has read once. Only where something seems to be missing, and the
-    attachment may have been made since, it reads anew.
+    The rules are read once for all attachments of a run. They are read again only for an attachment whose rules seem to be
+    missing and whose record is younger than that.
     """
 
     def __init__(self, records: RecordStore) -> None:
         self._records = records
         self._lock = threading.Lock()
-        self._read: dict[t.Hashable, tuple[float, t.Any]] = {}
+        self._snapshots: dict[t.Hashable, tuple[float, t.Any]] = {}
 
-    def of(self, record: Record, network: NetworkConfiguration) -> tuple[str, ...] | None:
-        """Say what rules are gone that bridge, ptp and portmap have made; no plugin is run.
+    def find_drift(self, record: Record, network: NetworkConfiguration) -> tuple[str, ...] | None:
+        """Return which rules of bridge, ptp and portmap are missing, without running a plugin.
 
         Args:
-            network: The configuration that is recorded.
+            network: The configuration in the record.
 
         Returns:
-            Nothing where there are to be none, or it cannot be told whether they are there.
+            A message for each missing rule, or None if no rule is expected or none could be compared.
 
         Raises:
             CniError: ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
         """
-        promised = [] if network.disable_check else promises(record, network)
-        found = self._compared(promised, 0.0)
-        if any(found):
-            made = modification_time(self._records.path_of(record.attachment.key))
-            found = self._compared(promised, min(time.time(), made + _CLOCK_MARGIN))
-        return tuple(dict.fromkeys(filter(None, found))) if found else None
+        rules = [] if network.disable_check else expected_rules(record, network)
+        messages = self._compare_all(rules, 0.0)
+        if any(messages):
+            changed = modification_time(self._records.path_of(record.attachment.key))
+            messages = self._compare_all(rules, min(time.time(), changed + _CLOCK_MARGIN))
+        return tuple(dict.fromkeys(filter(None, messages))) if messages else None
 
-    def _compared(self, promised: t.Iterable[Promise], since: float) -> list[str]:
-        """Say of each promise that can be told of what is lost, or nothing."""
-        return [lost for lost in (self._lost(one, since) for one in promised) if lost is not None]
+    def _compare_all(self, rules: t.Iterable[ExpectedRule], since: float) -> list[str]:
+        """Return the drift of each rule that could be compared, an empty string for a rule that is there."""
+        return [drift for drift in (self._compare(rule, since) for rule in rules) if drift is not None]
 
-    def _lost(self, promise: Promise, since: float) -> str | None:
-        """Look at the backend that is wanted, and at the others, for a plugin may not know that choice."""
-        if isinstance(promise, SpoofChecking):
-            return self._lost_in_nft(promise, since)
-        looks = [self._lost_in_iptables, self._lost_in_legacy, self._lost_in_nft]
-        if promise.backend == "nftables":
-            looks.reverse()
-        told = None
-        for look in looks:
-            lost = look(promise, since)
-            if lost == "":
+    def _compare(self, rule: ExpectedRule, since: float) -> str | None:
+        """Return the drift of a rule in the configured backend.
+
+        The other backends are tried as well, because an old release of a plugin ignores the choice.
+        """
+        if isinstance(rule, SpoofChecking):
+            return self._compare_nftables(rule, since)
+        comparisons = [self._compare_iptables, self._compare_legacy, self._compare_nftables]
+        if rule.backend == "nftables":
+            comparisons.reverse()
+        first_drift = None
+        for compare in comparisons:
+            drift = compare(rule, since)
+            if drift == "":
                 return ""
-            told = told or lost
-            if told is None and promise.backend:
+            first_drift = first_drift or drift
+            if first_drift is None and rule.backend:
                 return None
-        return told
+        return first_drift
 
-    def _lost_in_iptables(self, promise: _Either, since: float) -> str | None:
-        family = promise.inside.family
-        nat = self._since(family, since, lambda: iptables.table(family, "nat"))
-        return None if nat is None else promise.lost(nat)
+    def _compare_iptables(self, rule: _AnyBackend, since: float) -> str | None:
+        family = rule.address.family
+        nat = self._snapshot(family, since, lambda: iptables.table(family, "nat"))
+        return None if nat is None else rule.drift_in_iptables(nat)
 
-    def _lost_in_legacy(self, promise: _Either, since: float) -> str | None:
-        family = promise.inside.family
-        nat = self._since(("legacy", family), since, lambda: iptables.legacy_table(family, "nat"))
-        return None if nat is None else promise.lost(nat)
+    def _compare_legacy(self, rule: _AnyBackend, since: float) -> str | None:
+        family = rule.address.family
+        nat = self._snapshot(("legacy", family), since, lambda: iptables.legacy_table(family, "nat"))
+        return None if nat is None else rule.drift_in_iptables(nat)
 
-    def _lost_in_nft(self, promise: Promise, since: float) -> str | None:
-        family = firewall_names.SPOOF_FAMILY if isinstance(promise, SpoofChecking) else ""
-        listing = self._since((family, promise.table), since, lambda: _nft_listing(promise.table, family))
-        return None if listing is None else promise.lost_in_nft(listing)
+    def _compare_nftables(self, rule: ExpectedRule, since: float) -> str | None:
+        family = firewall_names.SPOOF_FAMILY if isinstance(rule, SpoofChecking) else ""
+        listing = self._snapshot((family, rule.table), since, lambda: _nft_listing(rule.table, family))
+        return None if listing is None else rule.drift_in_nftables(listing)
 
-    def _since(self, what: t.Hashable, since: float, read: t.Callable[[], T | None]) -> T | None:
-        """Return what was read at that time or later; nothing where the node cannot tell."""
+    def _snapshot(self, key: t.Hashable, since: float, read: t.Callable[[], T | None]) -> T | None:
+        """Return a snapshot that was begun at that time or later; None if the node cannot list its rules."""
         with self._lock:
-            begun, found = self._read.get(what, (-1.0, None))
+            begun, snapshot = self._snapshots.get(key, (-1.0, None))
             if begun < since:
                 begun = time.time()
                 try:
-                    found = read()
+                    snapshot = read()
                 except CniError:  # a node without IPv6 may have its tool
-                    found = None
-                self._read[what] = begun, found
-            return t.cast("T | None", found)
+                    snapshot = None
+                self._snapshots[key] = begun, snapshot
+            return t.cast("T | None", snapshot)
 
 
 def _nft_listing(table: str, family: str) -> NftListing | None:

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route, View
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpNetwork, Link, Route, View
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 
@@ -23,25 +23,25 @@ _LEAVES_DOWN: t.Final = tuple(row.leaves_down_key for row in catalogue.CATALOGUE
 
 
 class LinkDrift(t.NamedTuple):
-    """What the kernel no longer has of an attachment's links.
+    """Messages about the drift of an attachment's links.
 
     Attributes:
-        inside: Of the container's network namespace.
-        on_node: Of the node.
+        inside: Drift in the container's network namespace.
+        on_node: Drift of the node's links.
     """
 
     inside: tuple[str, ...]
     on_node: tuple[str, ...]
 
 
-def drift(record: Record, network: NetworkConfiguration) -> LinkDrift | None:
-    """Say what of an attachment is no longer in the kernel as its result has it; no plugin is run.
+def find_drift(record: Record, network: NetworkConfiguration) -> LinkDrift | None:
+    """Compare the kernel's links, addresses and routes with the result of an attachment, without running a plugin.
 
     Args:
-        network: The configuration that is recorded.
+        network: The configuration in the record.
 
     Returns:
-        Nothing where the result does not tell what the kernel is to have.
+        None if the result does not list everything that ADD made.
 
     Raises:
         CniError: ``IO_FAILURE``; ``INCOMPATIBLE_VERSION`` or ``DECODE_FAILURE`` for a result that cannot be used.
@@ -50,138 +50,145 @@ def drift(record: Record, network: NetworkConfiguration) -> LinkDrift | None:
     if record.result is None or network.disable_check or not first.result_is_complete:
         return None
     result = record.result.to("1.1.0").keys
-    if any(map(_is_no_link, result.get("interfaces") or ())):
+    if any(map(_is_userspace_device, result.get("interfaces") or ())):
         return None
     view = rtnetlink.snapshot(record.attachment.netns, routes=moves_routes(network) or bool(result.get("routes")))
-    inside = _Inside(view, network, _sandbox(result, record.attachment)).compared(result)
-    on_node = _on_the_node(_interfaces(result, "")) if first.link_kind == VETH else []
+    inside = _ContainerDrift(view, network, _sandbox(result, record.attachment)).find(result)
+    on_node = _node_drift(_interfaces(result, "")) if first.link_kind == VETH else []
     return LinkDrift(tuple(inside), tuple(on_node))
 
 
 def moves_routes(network: NetworkConfiguration) -> bool:
-    """Return whether the routes of an interface are not in the main table, where plugins look for them."""
+    """Return whether a plugin moves the routes of the interface out of the main table, where other plugins expect them."""
     return any(catalogue.row(plugin.type).moves_routes for plugin in network.plugins)
 
 
-class _Inside:
-    """What there is in the container's network namespace."""
+class _ContainerDrift:
+    """Compares the container's network namespace with a result."""
 
     def __init__(self, view: View, network: NetworkConfiguration, sandbox: str) -> None:
         self._view = view
         self._sandbox = sandbox
         self._links = {link.name: link for link in view.links}
-        self._knows_mtu = not any(catalogue.row(plugin.type).tunes_interface for plugin in network.plugins)
-        self._is_to_be_up = not any(plugin.keys.get(key) for plugin in network.plugins for key in _LEAVES_DOWN)
-        # The plugins' own CHECK does not find those that were moved.
-        self._are_routes_moved = moves_routes(network)
+        self._result_has_mtu = not any(catalogue.row(plugin.type).tunes_interface for plugin in network.plugins)
+        self._expects_up = not any(plugin.keys.get(key) for plugin in network.plugins for key in _LEAVES_DOWN)
+        # The plugins' own CHECK does not find routes that were moved.
+        self._has_moved_routes = moves_routes(network)
 
-    def compared(self, result: t.Mapping[str, t.Any]) -> list[str]:
+    def find(self, result: t.Mapping[str, t.Any]) -> list[str]:
+        """Return a message for each difference."""
         interfaces = _interfaces(result, self._sandbox)
-        found = [fault for interface in interfaces for fault in self._faults(interface)]
+        messages = [message for interface in interfaces for message in self._interface_drift(interface)]
         if any(interface["name"] not in self._links for interface in interfaces):
-            return found  # all else follows from it
-        addresses = {address.interface for address in self._view.addresses}
-        wanted = _addresses(result, self._sandbox)
-        found += [f"address {text} is missing" for text in wanted if ipaddress.ip_interface(text) not in addresses]
-        return found + self._missing_routes(wanted, result.get("routes") or ())
+            return messages  # its addresses and routes are gone with it
+        present = {address.interface for address in self._view.addresses}
+        addresses = _addresses(result, self._sandbox)
+        messages += [f"address {text} is missing" for text in addresses if ipaddress.ip_interface(text) not in present]
+        return messages + self._missing_routes(addresses, result.get("routes") or ())
 
     def _missing_routes(self, addresses: t.Iterable[str], routes: t.Iterable[t.Mapping[str, t.Any]]) -> list[str]:
-        there: dict[rtnetlink.IpNetwork, list[Route]] = {}
-        for found in self._view.routes:
-            there.setdefault(found.destination, []).append(found)
-        connected = [_network(text) for text in addresses] if self._are_routes_moved else []
-        missing = [str(one) for one in connected if one.prefixlen < one.max_prefixlen and one not in there]
-        for route in routes:
-            destination = _network(str(route["dst"]))
-            gateway = route.get("gw") if destination.prefixlen else ""  # CHECK takes any of a default route
-            if not any(_is_route(one, gateway, route.get("table")) for one in there.get(destination, ())):
-                missing.append(_described(route, gateway))
-        return [f"the route to {one} is missing" for one in missing]
+        present: dict[IpNetwork, list[Route]] = {}
+        for route in self._view.routes:
+            present.setdefault(route.destination, []).append(route)
+        connected = [_network(text) for text in addresses] if self._has_moved_routes else []
+        missing = [str(net) for net in connected if net.prefixlen < net.max_prefixlen and net not in present]
+        for expected in routes:
+            destination = _network(str(expected["dst"]))
+            gateway = expected.get("gw") if destination.prefixlen else ""  # CHECK accepts any default route
+            candidates = present.get(destination, ())
+            if not any(_is_route(route, gateway, expected.get("table")) for route in candidates):
+                missing.append(_describe(expected, gateway))
+        return [f"the route to {text} is missing" for text in missing]
 
-    def _faults(self, interface: t.Mapping[str, t.Any]) -> list[str]:
+    def _interface_drift(self, interface: t.Mapping[str, t.Any]) -> list[str]:
         name, mac = interface["name"], str(interface.get("mac") or "").lower()
         link = self._links.get(name)
         if link is None:
             return [f"interface {name} is {self._fate(mac)}"]
-        found = [f"interface {name} is down"] if self._is_to_be_up and not link.is_up else []
+        messages = [f"interface {name} is down"] if self._expects_up and not link.is_up else []
         if mac and link.mac != mac:
-            found.append(f"the MAC of {name} is {link.mac}, not {mac}")
-        if self._knows_mtu and interface.get("mtu") and link.mtu != interface["mtu"]:
-            found.append(f"the MTU of {name} is {link.mtu}, not {interface['mtu']}")
-        return found
+            messages.append(f"the MAC of {name} is {link.mac}, not {mac}")
+        if self._result_has_mtu and interface.get("mtu") and link.mtu != interface["mtu"]:
+            messages.append(f"the MTU of {name} is {link.mtu}, not {interface['mtu']}")
+        return messages
 
     def _fate(self, mac: str) -> str:
         renamed = [link.name for link in self._view.links if mac and link.mac == mac]
         return f"called {renamed[0]} now" if renamed else "gone"
 
 
-def _on_the_node(interfaces: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
+def _node_drift(interfaces: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     links = {interface["name"]: rtnetlink.link(interface["name"]) for interface in interfaces}
     bridge = next((link for link in links.values() if link and link.kind == "bridge"), None)
-    return [fault for name, link in links.items() for fault in _faults_on_the_node(name, link, bridge)]
+    return [message for name, link in links.items() for message in _node_link_drift(name, link, bridge)]
 
 
-def _faults_on_the_node(name: str, link: Link | None, bridge: Link | None) -> list[str]:
+def _node_link_drift(name: str, link: Link | None, bridge: Link | None) -> list[str]:
     if link is None:
         return [f"interface {name} of the node is gone"]
-    found = [] if link.is_up else [f"interface {name} of the node is down"]
+    messages = [] if link.is_up else [f"interface {name} of the node is down"]
     if link.kind != VETH or bridge is None:
-        return found
+        return messages
     if name.startswith(f"{bridge.name}."):
         if not _leads_to_port(link, bridge):
-            found.append(f"interface {name} of the node does not lead to a port of {bridge.name}")
+            messages.append(f"interface {name} of the node does not lead to a port of {bridge.name}")
     elif link.master != bridge.ifindex:
-        found.append(f"interface {name} of the node is no port of {bridge.name}")
-    return found
+        messages.append(f"interface {name} of the node is no port of {bridge.name}")
+    return messages
 
 
 def _leads_to_port(link: Link, bridge: Link) -> bool:
-    """Return whether the other end of a veth is a port: the gateway of a VLAN has the end that is none."""
+    """Return whether the other end of a veth is a port. The gateway of a VLAN has the end that is not."""
     port = rtnetlink.link_by_index(link.peer)
     return port is not None and port.peer == link.ifindex and port.master == bridge.ifindex
 
 
-def _is_route(found: Route, gateway: str | None, table: int | None) -> bool:
-    # One with several ways has its gateways elsewhere.
-    is_way = not gateway or not found.link or found.gateway == ipaddress.ip_address(gateway)
-    return is_way and (not table or found.table == table)
+def _is_route(route: Route, gateway: str | None, table: int | None) -> bool:
+    # The kernel lists the gateways of a multipath route elsewhere.
+    has_gateway = not gateway or not route.link or route.gateway == ipaddress.ip_address(gateway)
+    return has_gateway and (not table or route.table == table)
 
 
-def _described(route: t.Mapping[str, t.Any], gateway: str | None) -> str:
+def _describe(route: t.Mapping[str, t.Any], gateway: str | None) -> str:
     via = f" via {gateway}" if gateway else ""
     return f"{route['dst']}{via}" + (f" in table {route['table']}" if route.get("table") else "")
 
 
 def _sandbox(result: t.Mapping[str, t.Any], attachment: Attachment) -> str:
-    """Return what the result calls the container's namespace: a path may be another one by now.
+    """Return the path of the container's namespace in the result, which may differ from its path now.
 
-    Others are none of ours to look into, such as those of a virtual machine.
+    Interfaces with another sandbox, such as those of a virtual machine, are not compared.
     """
-    own = (one for one in result.get("interfaces") or () if one.get("name") == attachment.ifname and one.get("sandbox"))
-    return next((str(one["sandbox"]) for one in own), attachment.netns)
+    ifname = attachment.ifname
+    own = (
+        item["sandbox"] for item in result.get("interfaces") or () if item.get("name") == ifname and item.get("sandbox")
+    )
+    return str(next(own, attachment.netns))
 
 
 def _interfaces(result: t.Mapping[str, t.Any], sandbox: str) -> list[t.Mapping[str, t.Any]]:
-    """Return the links of the container, or of the node where there is no sandbox."""
-    return [one for one in result.get("interfaces") or () if (one.get("sandbox") or "") == sandbox and one.get("name")]
+    """Return the interfaces of the container, or those of the node if the sandbox is an empty string."""
+    return [
+        item for item in result.get("interfaces") or () if (item.get("sandbox") or "") == sandbox and item.get("name")
+    ]
 
 
-def _is_no_link(interface: t.Mapping[str, t.Any]) -> bool:
-    """Tell a device that a program drives past the kernel."""
+def _is_userspace_device(interface: t.Mapping[str, t.Any]) -> bool:
+    """Return whether a program drives the device past the kernel."""
     return bool(interface.get("pciID") or interface.get("socketPath"))
 
 
 def _addresses(result: t.Mapping[str, t.Any], sandbox: str) -> list[str]:
-    """Return the addresses of the container's links; all of a result of old, which names no links."""
+    """Return the addresses of the container's interfaces; all addresses of an old result, which names no interfaces."""
     ips, interfaces = result.get("ips") or (), result.get("interfaces") or ()
-    inside = {number for number, one in enumerate(interfaces) if (one.get("sandbox") or "") == sandbox}
+    inside = {number for number, item in enumerate(interfaces) if (item.get("sandbox") or "") == sandbox}
     return [str(ip["address"]) for ip in ips if not interfaces or ip.get("interface") in inside]
 
 
 # Many attachments have the same routes.
 @functools.lru_cache(maxsize=1024)
-def _network(text: str) -> rtnetlink.IpNetwork:
+def _network(text: str) -> IpNetwork:
     return ipaddress.ip_network(text, strict=False)
 
 
-__all__ = ("LinkDrift", "drift", "moves_routes")
+__all__ = ("LinkDrift", "find_drift", "moves_routes")

@@ -19,14 +19,14 @@ class NftListing:
     def __init__(self, tables: t.Iterable[NftTable]) -> None:
         self._tables = {table.family: table for table in tables}
         self._reached: dict[tuple[str, str], frozenset[str]] = {}
-        self._owned: dict[str, list[NftRule]] = {}
+        self._rules_by_owner: dict[str, list[NftRule]] = {}
         for table in self._tables.values():
             for rule in (rule for rule in table.rules if rule.comment):
-                self._owned.setdefault(_key(rule.comment), []).append(rule)
+                self._rules_by_owner.setdefault(_key(rule.comment), []).append(rule)
 
-    def owned(self, owner: str) -> list[NftRule]:
+    def rules_of(self, owner: str) -> list[NftRule]:
         """Return the rules whose comment names an owner, alone or before a comma."""
-        rules = self._owned.get(_key(owner), ())
+        rules = self._rules_by_owner.get(_key(owner), ())
         return [rule for rule in rules if f"{rule.comment},".startswith(f"{owner},")]
 
     def is_entered(self, rule: NftRule, hook: str) -> bool:

@@ -72,7 +72,7 @@ class NftablesNode:
         result["interfaces"][2].update({"mac": mac} if mac else {})
         record = Record(attachment, network.content, Result("1.0.0", result))
         self._records.write(record)
-        return RuleDrift(self._records).of(record, network)
+        return RuleDrift(self._records).find_drift(record, network)
 
     def _print(self, entries: t.Sequence[JsonObject]) -> None:
         tables = [entry for entry in entries if "table" in entry]

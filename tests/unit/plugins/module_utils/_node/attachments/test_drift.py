@@ -70,7 +70,7 @@ class DriftedKernel:
         network = config.parse(json.dumps(document).encode(), "net")
         attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
         given = RESULT if result is None else result
-        found = interface_drift.drift(Record(attachment, network.content, Result(given["cniVersion"], given)), network)
+        found = interface_drift.find_drift(Record(attachment, network.content, Result(given["cniVersion"], given)), network)
         return (*found.inside, *found.on_node) if found else None
 
 
@@ -256,7 +256,7 @@ def drifted(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     node.ensure(node.attachment())
     monkeypatch.setattr(
         interface_drift,
-        "drift",
+        "find_drift",
         lambda record, network: interface_drift.LinkDrift(("eth0 is gone", "so is its address"), ()),
     )
     return node
@@ -292,7 +292,7 @@ PLACES = {
 def test_the_place_of_what_is_missing_is_named(
     drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, found: interface_drift.LinkDrift, said: str
 ) -> None:
-    monkeypatch.setattr(interface_drift, "drift", lambda record, network: found)
+    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network: found)
     outcome = drifted.ensure(drifted.attachment(), on_drift="fail")
     netns = drifted.attachment().netns
     assert outcome.error is not None
@@ -311,7 +311,7 @@ def test_drift_right_after_add_is_not_made_anew_again_and_again(drifted: FakeNod
 
 
 def test_looking_for_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interface_drift, "drift", lambda record, network: interface_drift.LinkDrift((), ()))
+    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network: interface_drift.LinkDrift((), ()))
     node.make_namespace()
     assert node.ensure(node.attachment(), check="drift").action == "added"
     again = node.ensure(node.attachment(), check="drift")

@@ -82,7 +82,7 @@ class Firewall:
         record = Record(attachment, parsed.content, Result("1.0.0", keys))
         self.records.write(record)
         os.utime(self.records.path_of(attachment.key), (time.time() - age,) * 2)
-        return self.drift.of(record, parsed)
+        return self.drift.find_drift(record, parsed)
 
 
 @pytest.fixture

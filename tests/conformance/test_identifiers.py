@@ -116,7 +116,11 @@ TYPES = ("../bin/a", "/bin/sh", "below/a", "..", "a\n")
 
 @pytest.mark.parametrize(
     "plugin",
-    [{"type": ""}, *({"type": one} for one in TYPES), *({"type": "a", "ipam": {"type": one}} for one in TYPES)],
+    [
+        {"type": ""},
+        *({"type": plugin_type} for plugin_type in TYPES),
+        *({"type": "a", "ipam": {"type": plugin_type}} for plugin_type in TYPES),
+    ],
 )
 def test_a_plugin_type_never_leaves_the_plugin_directories(plugin: JsonObject) -> None:
     content = json.dumps({"name": "net", "plugins": [plugin]}).encode()

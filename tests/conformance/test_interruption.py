@@ -38,7 +38,7 @@ def test_an_intent_tells_of_an_add_that_was_killed_differs_from_libcni(
     killed_at(node, "ADD", plugin)
     intent = the_intent(node)
     assert (intent.command, intent.attachment, intent.result is not None) == ("ADD", node.attachment(), has_result)
-    assert [one.type for one in intent.network().plugins] == ["a", "b"]
+    assert [plugin.type for plugin in intent.network().plugins] == ["a", "b"]
     assert node.leftovers()[0] == []
 
 

@@ -41,9 +41,9 @@ def up(fleet: pathlib.Path, count: int) -> None:
     try:
         _prepare(fleet)
         nodes = [FleetNode(fleet, number) for number in range(1, count + 1)]
-        for one in nodes:
-            one.top.mkdir(parents=True)
-            _make_key(one.host_key, one.name)
+        for node in nodes:
+            node.top.mkdir(parents=True)
+            _make_key(node.host_key, node.name)
         _write_known_hosts(fleet, nodes)
         start(nodes)
     except BaseException:
@@ -54,28 +54,28 @@ def up(fleet: pathlib.Path, count: int) -> None:
 def down(fleet: pathlib.Path) -> None:
     """Remove the fleet, however much of it exists."""
     lose(places(fleet))
-    _unplug([BRIDGE, *(one.name for one in places(fleet))])
+    _unplug([BRIDGE, *(node.name for node in places(fleet))])
     _unmount(machine(fleet))
     shutil.rmtree(fleet, ignore_errors=True)
 
 
 def lose(nodes: t.Sequence[FleetNode]) -> None:
     """Kill a node without notice, as a power failure does; its disk stays."""
-    for one in nodes:
-        if pid := pid_of(one):
+    for node in nodes:
+        if pid := pid_of(node):
             os.kill(pid, signal.SIGKILL)
-    for one in nodes:
-        until(lambda one=one: None if pid_of(one) else True)  # type: ignore[misc]
-        one.process.unlink(missing_ok=True)
+    for node in nodes:
+        until(lambda node=node: None if pid_of(node) else True)  # type: ignore[misc]
+        node.process.unlink(missing_ok=True)
 
 
 def start(nodes: t.Sequence[FleetNode]) -> None:
     """Start nodes with their disks; return when each accepts logins."""
-    _unplug([one.name for one in nodes])
-    running = [_fork(one) for one in nodes]
+    _unplug([node.name for node in nodes])
+    running = [_fork(node) for node in nodes]
     for one in running:
         one.expect("made")
-    _ip([line for one in nodes for line in _wiring(one)])
+    _ip([line for node in nodes for line in _wiring(node)])
     for one in running:
         os.write(one.wired, b"!")
     for one in running:
@@ -171,7 +171,7 @@ def _make_key(path: pathlib.Path, comment: str) -> None:
 
 
 def _write_known_hosts(fleet: pathlib.Path, nodes: t.Sequence[FleetNode]) -> None:
-    keys = [f"{one.address} {one.host_key.with_suffix('.pub').read_text(encoding='utf-8')}" for one in nodes]
+    keys = [f"{node.address} {node.host_key.with_suffix('.pub').read_text(encoding='utf-8')}" for node in nodes]
     known_hosts(fleet).write_text("".join(keys), encoding="utf-8")
 
 

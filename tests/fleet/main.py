@@ -32,8 +32,8 @@ def inventory(fleet: pathlib.Path) -> JsonObject:
     """Return the inventory for Ansible's script plugin; every node is in the group `fleet`."""
     nodes = places(fleet)
     return {
-        "fleet": {"hosts": [one.name for one in nodes], "vars": _connection(fleet)},
-        "_meta": {"hostvars": {one.name: {"ansible_host": one.address} for one in nodes}},
+        "fleet": {"hosts": [node.name for node in nodes], "vars": _connection(fleet)},
+        "_meta": {"hostvars": {node.name: {"ansible_host": node.address} for node in nodes}},
     }
 
 

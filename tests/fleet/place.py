@@ -88,8 +88,8 @@ def places(fleet: pathlib.Path) -> list[FleetNode]:
 
 
 def place(fleet: pathlib.Path, name: str) -> FleetNode:
-    for one in places(fleet):
-        if one.name == name:
-            return one
-    there = ", ".join(one.name for one in places(fleet)) or "none"
+    for node in places(fleet):
+        if node.name == name:
+            return node
+    there = ", ".join(node.name for node in places(fleet)) or "none"
     raise FleetRefused(f"there is no node {name!r}: there are {there}")

@@ -49,7 +49,7 @@ def test_an_incomplete_log_line_is_ignored(plugins: ScriptedPlugins) -> None:
     log = plugins.path / ".calls"
     whole, half = log.read_bytes(), log.read_bytes()[:40]
     log.write_bytes(whole + half)
-    assert [one.command for one in plugins.calls()] == ["CHECK"]
+    assert [call.command for call in plugins.calls()] == ["CHECK"]
     log.write_bytes(half)
     assert plugins.calls() == []
 
@@ -80,7 +80,7 @@ def test_the_log_has_every_call_of_the_directory_in_order(plugins: ScriptedPlugi
     call(plugins, "ADD")
     call(plugins, "DEL", plugin="q")
     calls = plugins.calls()
-    assert [(one.plugin, one.command) for one in calls] == [("p", "ADD"), ("q", "DEL")]
+    assert [(call.plugin, call.command) for call in calls] == [("p", "ADD"), ("q", "DEL")]
     assert calls[0].env == {"CNI_COMMAND": "ADD", "CNI_ARGS": "A=1"}
     assert calls[0].request == REQUEST
     assert calls[0].ended is not None
@@ -115,7 +115,7 @@ def test_plugins_wait_at_a_gate_until_it_opens(plugins: ScriptedPlugins) -> None
         assert len(plugins.wait_for_held(3)) == 3
         assert [process.poll() for process in running] == [None] * 3
     assert [process.wait() for process in running] == [0] * 3
-    assert all(one.ended for one in plugins.calls())
+    assert all(call.ended for call in plugins.calls())
 
 
 @pytest.mark.parametrize("kind", ["same group", "own session"])

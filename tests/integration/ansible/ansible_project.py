@@ -70,14 +70,15 @@ class TaskRun:
     @property
     def files(self) -> dict[str, str]:
         """Return the action of each network configuration, by the name of its file."""
-        return {pathlib.Path(one["path"]).name: one["action"] for one in self.result["conflists"]}
+        return {pathlib.Path(conflist["path"]).name: conflist["action"] for conflist in self.result["conflists"]}
 
     def actions(self) -> dict[str, str]:
         """Return the actions by container, or by container and interface if that is not eth0."""
-        return {
-            " ".join([one["container_id"], *([one["ifname"]] if one["ifname"] != "eth0" else [])]): one["action"]
-            for one in self.entries
-        }
+        actions = {}
+        for entry in self.entries:
+            interface = "" if entry["ifname"] == "eth0" else f" {entry['ifname']}"
+            actions[entry["container_id"] + interface] = entry["action"]
+        return actions
 
     def ok(self) -> TaskRun:
         assert self.status == "ok", f"{self.name}: {self.result}"
@@ -106,8 +107,8 @@ class TaskRun:
         plan = {key: value for key, value in self.result.items() if key not in _UNPREDICTABLE}
         if isinstance(plan.get("attachments"), list):
             plan["attachments"] = [
-                {key: value for key, value in one.items() if key not in _UNPREDICTABLE_OF_AN_ATTACHMENT}
-                for one in plan["attachments"]
+                {key: value for key, value in attachment.items() if key not in _UNPREDICTABLE_OF_AN_ATTACHMENT}
+                for attachment in plan["attachments"]
             ]
         return {**plan, "msg": self.timeless.replace("would be ", "")}
 
@@ -187,7 +188,9 @@ class Project:
             text=True,
         )
         tasks = _tasks(record)
-        problems = [text for one in tasks for text in documented_returns.problems(one.module, one.status, one.result)]
+        problems = [
+            text for task in tasks for text in documented_returns.problems(task.module, task.status, task.result)
+        ]
         assert problems == [], problems
         return PlaybookRun(done.returncode, done.stdout, tasks)
 

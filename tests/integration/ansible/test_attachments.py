@@ -37,7 +37,7 @@ def test_attachments_are_added_checked_and_removed(node: EngineNode, project: Pr
         done = played.require_converged("attach")
         assert done.actions() == dict.fromkeys(("red", "blue", "blue eth1", "pod-1.a"), "added")
         assert (done.timeless, done.result["summary"]) == ("attachments: 4 added", {"added": 4})
-        assert [one["netns"] for one in done.entries] == [one["netns"] for one in full]
+        assert [entry["netns"] for entry in done.entries] == [one["netns"] for one in full]
         assert played["attach, again"].result["summary"] == {"checked": 4}
         diff = done.result["diff"]
         assert diff["before"]["attachment of red (eth0) to network db"] == "absent"
@@ -51,8 +51,10 @@ def test_attachments_are_added_checked_and_removed(node: EngineNode, project: Pr
         assert blue.links()["eth0"]["address"] == reference_networks.MAC
         # Debian's portmap expects rules of a family of which the attachment has no address.
         assert all("ipv6 dnat" in text for text in done.entries[1]["false_alarms"])
-        assert [one["result"] for one in played["attach, again"].entries] == [one["result"] for one in done.entries]
-        assert [one["result"] for one in played["attach, predicted"].entries] == [{}, {}, {}, {}]
+        assert [entry["result"] for entry in played["attach, again"].entries] == [
+            entry["result"] for entry in done.entries
+        ]
+        assert [entry["result"] for entry in played["attach, predicted"].entries] == [{}, {}, {}, {}]
         absent = {"attachments": [{**item, "state": "absent"} for item in items]}
         played = project.play(thrice("detach", ATTACHMENTS, absent), "--diff").succeeded()
         done = played.require_converged("detach")

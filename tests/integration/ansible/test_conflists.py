@@ -37,7 +37,7 @@ def test_a_network_may_be_data_text_or_a_single_plugin(node: EngineNode, project
     done = played.require_converged("write")
     expected = ["10-db.conflist", "my-own.conflist", "05-raw.conflist", "10-old.conf", "older.json"]
     assert done.files == dict.fromkeys(expected, "created")
-    assert [one["network"] for one in done.result["conflists"]] == ["db", "list", "raw", "old", "older"]
+    assert [conflist["network"] for conflist in done.result["conflists"]] == ["db", "list", "raw", "old", "older"]
     assert done.msg == "5 of 5 network configurations changed"
     assert (node.conf_dir / "05-raw.conflist").read_text(encoding="utf-8") == text
     for item, name in zip(items, expected):
@@ -117,7 +117,7 @@ def test_purge_removes_only_unchanged_files_of_this_collection(node: EngineNode,
     items = {name: {"config": network_named(name)} for name in ("kept", "dropped", "edited")}
     adopted = {"content": same.read_text(encoding="utf-8")}
     written = node.run("conflists", conflists=[*items.values(), adopted]).succeeded().result
-    assert [one["action"] for one in written["conflists"]] == ["created", "created", "created", "unchanged"]
+    assert [conflist["action"] for conflist in written["conflists"]] == ["created", "created", "created", "unchanged"]
     edited = node.conf_dir / "10-edited.conflist"
     edited.write_text(edited.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     (node.conf_dir / "10-dropped.conflist").chmod(0o640)

@@ -50,9 +50,9 @@ def on_lan(name: str, plugin_type: str = "macvlan", **keys: t.Any) -> JsonObject
 def codes(result: JsonObject, level: str = "node") -> dict[str, str]:
     """Return the severity of each finding by file, code and place."""
     return {
-        f"{one['file'].rpartition('/')[2]} {one['code']} {one['path']}".strip(): one["severity"]
-        for one in result["findings"]
-        if one["level"] == level
+        f"{finding['file'].rpartition('/')[2]} {finding['code']} {finding['path']}".strip(): finding["severity"]
+        for finding in result["findings"]
+        if finding["level"] == level
     }
 
 

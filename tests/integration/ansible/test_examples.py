@@ -60,8 +60,8 @@ def test_the_examples_run_one_after_the_other(node: EngineNode, project: Project
     project.write("templates/dbnet.conflist.j2", TEMPLATE)
     tasks = list(_tasks())
     played = project.play(tasks, ignore_errors=False, vars={"my_attachments": MINE}).succeeded()
-    assert [one.name for one in played.tasks] == [task["name"] for task in tasks]
-    assert [one.name for one in played.tasks if one.module == "cni.node.netns" and not one.changed] == []
+    assert [task.name for task in played.tasks] == [task["name"] for task in tasks]
+    assert [task.name for task in played.tasks if task.module == "cni.node.netns" and not task.changed] == []
     made = played["Attach two namespaces to a network"].ok()
     assert made.actions() == {"red": "added", "blue": "added"}
     assert made.entries[1]["result"]["interfaces"][-1]["mac"] == "00:11:22:33:44:66"

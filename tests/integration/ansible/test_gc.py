@@ -36,11 +36,14 @@ def collect(project: Project, **arguments: t.Any) -> TaskRun:
 
 def finding_actions(done: TaskRun) -> dict[str, str]:
     """Return the action of each finding."""
-    return {f"{one['kind']} {one['subject'].rpartition('/')[2]}": one["action"] for one in done.result["findings"]}
+    return {
+        f"{finding['kind']} {finding['subject'].rpartition('/')[2]}": finding["action"]
+        for finding in done.result["findings"]
+    }
 
 
 def evidence(done: TaskRun) -> str:
-    return "\n".join(one["evidence"] for one in done.result["findings"])
+    return "\n".join(finding["evidence"] for finding in done.result["findings"])
 
 
 def lease(network: str, address: str, content: str, age: float = 3600) -> pathlib.Path:
@@ -109,7 +112,9 @@ def test_an_attachment_whose_namespace_is_gone_is_deleted_completely(node: Engin
         assert finding_actions(done) == {"record net-lost-eth0": "deleted"}
         assert "its network namespace /run/netns/lost is gone" in evidence(done)
         assert "lost" not in chains()
-        assert set(node.leases("net")) == {one.split("/")[0] for name in (blue, red) for one in name.addresses("eth0")}
+        assert set(node.leases("net")) == {
+            address.split("/")[0] for name in (blue, red) for address in name.addresses("eth0")
+        }
         blue.run("ping", "-c1", "-W5", "10.1.0.1")
 
 
@@ -221,11 +226,11 @@ def test_an_address_in_use_is_kept_whatever_its_containers_name(node: EngineNode
         os.utime(LEASES / "net" / address, (0, 0))
         (node.cache_dir / "results" / "net-somebody-eth0").unlink()
         done = collect(project).require_unchanged_node()
-        assert {one["action"] for one in done.result["findings"]} == {"kept"}
+        assert {finding["action"] for finding in done.result["findings"]} == {"kept"}
         assert f"{address} is in use in the network namespace /run/netns/blue" in evidence(done)
-        assert sorted(one["kind"] for one in done.result["findings"]) == ["chain", "chain", "lease", "link"]
+        assert sorted(finding["kind"] for finding in done.result["findings"]) == ["chain", "chain", "lease", "link"]
     done = collect(project)
-    assert {one["action"] for one in done.result["findings"]} == {"removed"}
+    assert {finding["action"] for finding in done.result["findings"]} == {"removed"}
     assert (node.leases("net"), chains()) == ([], "")
 
 
@@ -241,7 +246,7 @@ def test_an_unreadable_record_protects_everything_it_may_own(node: EngineNode, p
     broken = node.cache_dir / "results" / "net-red-eth0"
     broken.write_bytes(b"")
     done = collect(project)
-    actions = {(one["network"], one["kind"]): one["action"] for one in done.result["findings"]}
+    actions = {(finding["network"], finding["kind"]): finding["action"] for finding in done.result["findings"]}
     assert actions == {
         ("net", "record"): "kept",
         ("net", "lease"): "kept",
@@ -279,10 +284,10 @@ def test_files_of_this_collection_are_removed_if_nothing_is_attached(node: Engin
         kept = collect(project)
         assert set(finding_actions(kept).values()) == {"kept"}
         done = collect(project, **NOW)
-        assert sorted(one["kind"] for one in done.result["findings"]) == ["lock", *["temporary file"] * 3]
+        assert sorted(finding["kind"] for finding in done.result["findings"]) == ["lock", *["temporary file"] * 3]
         assert own.exists()
         node.detach({"network": "net", "netns": "blue"})
-    assert {one["kind"] for one in collect(project, **NOW).result["findings"]} == {"directory"}
+    assert {finding["kind"] for finding in collect(project, **NOW).result["findings"]} == {"directory"}
     assert not own.exists()
     with namespace("blue"):
         node.detach({"network": "net", "netns": "blue"})
@@ -322,7 +327,7 @@ def test_a_failed_del_is_reported_and_other_leaks_are_removed(node: EngineNode, 
     lease("broken", "10.1.9.1", "nobody\r\neth0")
     done = project.play([task("gc", GC, {})])["gc"]
     done.require_failure("plugin lab-broken failed (DEL): out of order")
-    assert sorted(one["action"] for one in done.result["findings"]) == ["deleted", "failed", "removed"]
+    assert sorted(finding["action"] for finding in done.result["findings"]) == ["deleted", "failed", "removed"]
     assert finding_actions(collect(project)) == {"intent broken-blue-eth0": "deleted"}
 
 
@@ -370,7 +375,11 @@ def test_a_port_whose_other_end_is_unreachable_is_removed(node: EngineNode, proj
 def interfaces(node: EngineNode, container: str, bridge: str) -> list[str]:
     """Return the ends on the node of the attachments."""
     record = json.loads((node.cache_dir / "results" / f"net-{container}-eth0").read_text(encoding="utf-8"))
-    return [one["name"] for one in record["result"]["interfaces"] if not one.get("sandbox") and one["name"] != bridge]
+    return [
+        interface["name"]
+        for interface in record["result"]["interfaces"]
+        if not interface.get("sandbox") and interface["name"] != bridge
+    ]
 
 
 def test_a_port_without_a_record_is_kept_if_its_other_end_is_reachable(node: EngineNode, project: Project) -> None:
@@ -383,9 +392,9 @@ def test_a_port_without_a_record_is_kept_if_its_other_end_is_reachable(node: Eng
         (of_blue,) = interfaces(node, "blue", "cni0")
         (node.cache_dir / "results" / "net-blue-eth0").unlink()
         done = collect(project, **NOW).require_unchanged_node()
-        assert {one["subject"]: one["action"] for one in done.result["findings"] if one["kind"] == "link"} == {
-            of_blue: "kept"
-        }
+        assert {
+            finding["subject"]: finding["action"] for finding in done.result["findings"] if finding["kind"] == "link"
+        } == {of_blue: "kept"}
         assert "its other end is in the network namespace /run/netns/blue" in evidence(done)
         assert set(ports) < set(ports_of_the_bridge())
 
@@ -423,7 +432,7 @@ def test_rules_of_nftables_are_removed_with_their_container(node: EngineNode, pr
             nft(f'add rule ip cni_hostport hostports tcp dport 8080 dnat to {to}:80 comment "{container}"\n')
             nft(f'add rule ip cni_hostport masquerading ip saddr {to} ip daddr {to} masquerade comment "{container}"\n')
         done = collect(project)
-        actions = {one["subject"]: one["action"] for one in done.result["findings"]}
+        actions = {finding["subject"]: finding["action"] for finding in done.result["findings"]}
         words = [subject.rpartition("id: ")[2] if "id: " in subject else subject for subject in actions]
         assert dict(zip(words, actions.values())) == {
             "lost": "removed",
@@ -463,7 +472,7 @@ def unreached(network: str, container: str, address: str) -> tuple[str, str]:
 
 
 def address_of(container: Namespace) -> str:
-    (address,) = (one.partition("/")[0] for one in container.addresses("eth0") if one.startswith("10.1."))
+    (address,) = (address.partition("/")[0] for address in container.addresses("eth0") if address.startswith("10.1."))
     return address
 
 
@@ -549,7 +558,11 @@ def test_a_link_of_the_plugin_bandwidth_is_removed_when_no_link_redirects_to_it(
         tool("ip", "-n", "lost", "link", "delete", "eth0")
         tool("ip", "link", "add", "bwp1", "type", "ifb")
         done = collect(project)
-        links = {one["subject"]: one["action"] for one in done.result["findings"] if one["subject"] in of.values()}
+        links = {
+            finding["subject"]: finding["action"]
+            for finding in done.result["findings"]
+            if finding["subject"] in of.values()
+        }
         assert links == {of["red"]: "kept", of["lost"]: "removed"}
         assert "a link of the node sends to it" in evidence(done)
         names = [link["ifname"] for link in ip("link", "show", "type", "ifb") if link]

@@ -77,7 +77,9 @@ def test_macspoofchk_rules_without_a_record_are_removed(node: EngineNode, projec
             (RESULTS / f"net-{name}-eth0").unlink()
         nft("table bridge nat { chain cni-br-iface-mine-eth0 { drop; }; chain other { drop; }; }")
         done = collect(project, **NOW)
-        checks = {one["subject"]: one["action"] for one in done.result["findings"] if one["kind"] == "chain"}
+        checks = {
+            finding["subject"]: finding["action"] for finding in done.result["findings"] if finding["kind"] == "chain"
+        }
         assert checks == {
             "nft bridge nat cni-br-iface-a-b-eth0": "removed",
             "nft bridge nat cni-br-iface-lost-eth0": "removed",
@@ -138,7 +140,9 @@ def test_del_of_a_lost_namespace_leaves_no_masquerading_in_nftables(node: Engine
 
 def get_finding(done: TaskRun, container: str) -> str:
     """Return the finding of a rule that the test created for a network that does not exist."""
-    (subject,) = (one["subject"] for one in done.result["findings"] if one["subject"].endswith(f"id: {container}"))
+    (subject,) = (
+        finding["subject"] for finding in done.result["findings"] if finding["subject"].endswith(f"id: {container}")
+    )
     return str(subject)
 
 
@@ -202,5 +206,5 @@ def test_saved_values_without_a_record_are_removed(node: EngineNode, project: Pr
 
 
 def saved(done: TaskRun) -> dict[str, str]:
-    files = [one for one in done.result["findings"] if one["kind"] == "saved values"]
-    return {os.path.basename(one["subject"]): one["action"] for one in files}
+    files = [finding for finding in done.result["findings"] if finding["kind"] == "saved values"]
+    return {os.path.basename(file["subject"]): file["action"] for file in files}

@@ -47,7 +47,7 @@ def test_odd_link_names_in_foreign_namespaces_do_not_stop_collection(node: Engin
             for one in (lost, unrecorded):
                 remove(one, wait=False)
             done = collect(project)
-        assert {one["kind"]: one["action"] for one in done.result["findings"]} == {
+        assert {finding["kind"]: finding["action"] for finding in done.result["findings"]} == {
             "record": "deleted",
             "lease": "removed",
             "chain": "removed",
@@ -69,7 +69,11 @@ def test_odd_link_names_on_the_node_do_not_protect_links_of_bandwidth(node: Engi
         sender = next(link for link in veths() if qdiscs(link))
         rename_link(sender.encode(), name)
         done = node.run("gc", min_age=0).succeeded()
-        actions = {one["subject"]: one["action"] for one in done.result["findings"] if one["subject"] in of.values()}
+        actions = {
+            finding["subject"]: finding["action"]
+            for finding in done.result["findings"]
+            if finding["subject"] in of.values()
+        }
         assert actions == {of["blue"]: "kept", of["lost"]: "removed"}
 
 

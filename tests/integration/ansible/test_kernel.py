@@ -214,14 +214,14 @@ class TestRole:
         """Return the results of the role's own tasks, without checks of variables."""
         played = project.play([], *options, roles=[self.ROLE], vars=variables, ignore_errors=False).succeeded()
         looks = {f"ansible.builtin.{name}" for name in ("validate_argument_spec", "assert", "include_tasks")}
-        return [one for one in played.tasks if one.module not in looks]
+        return [task for task in played.tasks if task.module not in looks]
 
     def test_a_node_with_all_programs_gets_one_remote_call(self, project: Project) -> None:
         items = [{"config": reference_networks.network(BRIDGE, {"type": "firewall"}, name="db")}]
         predicted = self.play(project, "--check", cni_kernel_conflists=items)
         done = self.play(project, cni_kernel_conflists=items)
         again = self.play(project, cni_kernel_conflists=items)
-        asked = [[one.module for one in tasks if one.status != "skipped"] for tasks in (predicted, done, again)]
+        asked = [[task.module for task in tasks if task.status != "skipped"] for tasks in (predicted, done, again)]
         assert asked == [[KERNEL]] * 3
         assert [tasks[0].changed for tasks in (predicted, done, again)] == [True, True, False]
         assert self.play(project, cni_kernel_state="absent")[0].changed
@@ -272,7 +272,7 @@ class TestRole:
                 if pathlib.Path(place).exists():
                     stack.enter_context(mounted("--bind", str(empty), place))
             tasks = self.play(project, "--check", cni_kernel_conflists=[{"config": guarded}])
-            said = [one for one in tasks if one.module.endswith("debug")]
+            said = [task for task in tasks if task.module.endswith("debug")]
             assert [(one.msg, one.changed) for one in said] == [("packages: nftables, for nft", True)]
             named = self.play(
                 project, "--check", cni_kernel_conflists=[{"config": guarded}], cni_kernel_packages="a\nb"
@@ -283,4 +283,4 @@ class TestRole:
                 tasks = self.play(
                     project, "--check", cni_kernel_conflists=[{"config": guarded}], cni_kernel_packages=nothing
                 )
-                assert [one.module for one in tasks if one.status != "skipped"] == [KERNEL]
+                assert [task.module for task in tasks if task.status != "skipped"] == [KERNEL]

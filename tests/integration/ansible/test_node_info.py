@@ -139,7 +139,10 @@ def test_attachments_have_the_state_of_their_namespace_and_network(node: EngineN
         with namespace("moved"):
             played = project.play([task("look", INFO, {"gather": ["attachments", "netns"]})]).succeeded()
     looked = played["look"].require_no_change().result
-    found = {one.get("container_id") or one["path"].rsplit("/", 1)[1]: one for one in looked["attachments"]}
+    found = {
+        attachment.get("container_id") or attachment["path"].rsplit("/", 1)[1]: attachment
+        for attachment in looked["attachments"]
+    }
     assert found["same"] == {
         "network": "same",
         "container_id": "same",

@@ -32,7 +32,7 @@ def test_a_role_refuses_an_old_python_in_one_sentence(node: EngineNode, project:
         pytest.skip(f"there is no Python {version} here")
     variables = {"ansible_python_interpreter": path, "cni_node_concerns": "plugins\nnetworks"}
     played = project.run("cni.node.provision", **variables)
-    (failed,) = [one for one in played.tasks if one.status == "failed"]
+    (failed,) = [task for task in played.tasks if task.status == "failed"]
     message = failed.require_failure(
         f"node has Python {version}.", f" as {path}, and modules of cni.node need Python 3.9 or newer; "
     )

@@ -48,7 +48,7 @@ def test_one_variable_moves_every_path_below_opt(clean: EngineNode, project: Pro
     assert {path.name for path in (ELSEWHERE / "cni" / "bin").iterdir()} == {"host-local", "ptp"}
     assert f" -I {ELSEWHERE}/cni.node/restore.pyz " in UNIT.read_text(encoding="utf-8")
     assert (ELSEWHERE / "cni.node" / "restore.pyz").exists()
-    assert not any(one.changed for one in project.run("cni.node.provision", **moved).succeeded().tasks)
+    assert not any(task.changed for task in project.run("cni.node.provision", **moved).succeeded().tasks)
     project.run("cni.node.remove", **moved).succeeded()
     assert not ELSEWHERE.exists()
     assert not UNIT.exists()

@@ -43,7 +43,7 @@ def test_differences_are_shown_once_and_nothing_is_changed(node: EngineNode, pro
     )
     _drift(node)
     failed = project.run(VERIFY, **variables)
-    assert all(one.require_unchanged_node() for one in failed.tasks)
+    assert all(task.require_unchanged_node() for task in failed.tasks)
     # ansible-core 2.19 prints additional lines before these.
     (fatal,) = [line for line in failed.output.splitlines() if line.startswith("fatal: [")]
     assert fatal.count("interface eth0 is gone") == 1

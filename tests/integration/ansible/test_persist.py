@@ -79,7 +79,7 @@ def test_persist_is_turned_on_and_off_without_changing_the_attachment(clean: Eng
     ):
         first, *files = reports[name].result["diff"]
         assert (first["before"][attached], first["after"][attached]) == (before, after)
-        assert {one["before_header"] for one in files} == set(map(str, FILES))
+        assert {file["before_header"] for file in files} == set(map(str, FILES))
     assert "+ExecStart=" in played.output
 
 

@@ -52,7 +52,7 @@ def _virgin(node: EngineNode) -> None:
 
 
 def _own(played: PlaybookRun) -> list[TaskRun]:
-    return [one for one in played.tasks if one.module.startswith("cni.node.") and one.status != "skipped"]
+    return [task for task in played.tasks if task.module.startswith("cni.node.") and task.status != "skipped"]
 
 
 def _plans(played: PlaybookRun, *modules: str) -> list[JsonObject]:
@@ -101,7 +101,7 @@ def test_a_node_is_provisioned_verified_repaired_and_removed_completely(node: En
     _drift(node)
     failed = project.run(VERIFY, **variables, cni_node_check="never", cni_node_on_drift="report")
     assert failed.status != 0
-    assert all(one.require_unchanged_node() for one in failed.tasks)
+    assert all(task.require_unchanged_node() for task in failed.tasks)
     failed[COMPARED].require_failure(
         "attachment of red (eth0) to network dbnet: would be recreated, interface eth0 is gone",
         "\nnothing was changed; run cni.node.provision",
@@ -115,7 +115,7 @@ def test_a_node_is_provisioned_verified_repaired_and_removed_completely(node: En
     assert actions == {"red": "recreated", "blue": "checked", "red eth1": "checked", "blue eth9": "removed"}
 
     predicted = project.run(REMOVE, "--check", **variables).succeeded()
-    assert all(one.require_unchanged_node() for one in predicted.tasks)
+    assert all(task.require_unchanged_node() for task in predicted.tasks)
     removed = project.run(REMOVE, **variables, cni_node_gc_min_age=300)
     assert _changing(removed) == {*CONCERNS, "gc"}
     assert _plans(removed, *CONCERNS) == _plans(predicted, *CONCERNS)
@@ -135,7 +135,7 @@ def test_a_misspelled_variable_stops_every_playbook_before_the_node_is_asked(
         assert played.status != 0, playbook
         assert "unknown variable: cni_node_atachments (did you mean cni_node_attachments?)" in played.output
         assert "Traceback" not in played.output
-        assert all(one.require_unchanged_node() and not one.changed for one in played.tasks), playbook
+        assert all(task.require_unchanged_node() and not task.changed for task in played.tasks), playbook
     roles = [{"role": "cni.node.cni_verify", "vars": {"cni_verify_network": "kept"}}]
     played = project.play([], roles=roles)
     assert "unknown variable: cni_verify_network (did you mean cni_verify_networks?)" in played.output
@@ -277,7 +277,7 @@ def test_an_upgrade_rolls_back_if_a_network_fails(node: EngineNode, project: Pro
     drifted["Explain why the upgrade was not started"].require_failure(
         "the upgrade was not started", "interface eth0 is gone"
     )
-    assert all(one.require_unchanged_node() for one in drifted.tasks)
+    assert all(task.require_unchanged_node() for task in drifted.tasks)
     removed = project.run(REMOVE, **variables)
     _is_as_before(virgin, removed.tasks[-1].after)
 
@@ -349,7 +349,7 @@ def test_verify_lists_at_most_twenty_differences(node: EngineNode, project: Proj
 def test_a_refused_upgrade_gives_the_reason_and_changes_nothing(project: Project) -> None:
     refused = project.run(UPGRADE, cni_node_concerns="plugins", cni_node_keep="abc")
     refused[WHY_FAILED].require_failure(", and nothing was rolled back: ", "'keep' is of type")
-    assert all(one.require_unchanged_node() for one in refused.tasks)
+    assert all(task.require_unchanged_node() for task in refused.tasks)
 
 
 def test_remove_without_variables_detaches_everything_before_networks_and_plugins_go(
@@ -441,7 +441,7 @@ def test_remove_is_refused_on_several_nodes_without_confirmation(
     node.write(reference_networks.network(reference_networks.PTP, name="kept"))
     refused = project.run(REMOVE, cni_node_confirm=answer, cni_node_serial=1)
     assert refused.status != 0
-    (stopped,) = [one for one in refused.tasks if one.status == "failed"]
+    (stopped,) = [task for task in refused.tasks if task.status == "failed"]
     stopped.require_failure(
         "cni_node_confirm: this would remove container networks from 2 nodes; expected: yes, or a single node, as with --limit"
     )
@@ -478,7 +478,7 @@ def test_without_variables_only_the_concern_plugins_changes_a_node(project: Proj
     for playbook in (PROVISION, VERIFY, REMOVE):
         played = project.run(playbook, cni_node_concerns=["kernel", "networks", "attachments"])
         assert _changing(played) == set()
-        assert all(one.require_unchanged_node() for one in played.tasks)
+        assert all(task.require_unchanged_node() for task in played.tasks)
 
 
 def test_the_documentation_names_every_variable_and_playbook() -> None:

@@ -24,7 +24,7 @@ NEXT = ("loopback", "static", "vlan")
 
 
 def actions(done: TaskRun) -> dict[str, str]:
-    return {one["name"]: one["action"] for one in done.result["plugins"]}
+    return {plugin["name"]: plugin["action"] for plugin in done.result["plugins"]}
 
 
 def test_an_archive_of_the_controller_is_found_like_any_file_and_installed_once(

@@ -68,12 +68,12 @@ def test_remove_keeps_the_links_and_rules_that_existed_before(node: EngineNode, 
     project.run(PROVISION, **given).succeeded()
     assert links_and_rules() != before
     predicted = project.run(REMOVE, "--check", "--diff", **given).succeeded()
-    assert all(one.require_unchanged_node() for one in predicted.tasks)
+    assert all(task.require_unchanged_node() for task in predicted.tasks)
     removed = project.run(REMOVE, "--diff", **given).succeeded()
     assert links_and_rules() == before
     assert removed[COLLECT].plan() == predicted[COLLECT].plan()
     again = project.run(REMOVE, **given).succeeded()
-    assert not any(one.changed for one in again.tasks)
+    assert not any(task.changed for task in again.tasks)
     assert again[COLLECT].result["findings"] == []
 
 
@@ -87,7 +87,7 @@ def test_a_bridge_of_another_network_stays(node: EngineNode, project: Project) -
     predicted = project.run(REMOVE, "--check", **given).succeeded()
     removed = project.run(REMOVE, **given).succeeded()
     assert removed[COLLECT].plan() == predicted[COLLECT].plan()
-    found = {one["subject"]: one for one in removed[COLLECT].result["findings"]}
+    found = {finding["subject"]: finding for finding in removed[COLLECT].result["findings"]}
     assert (found["cni0"]["kind"], found["cni0"]["action"]) == ("bridge", "kept")
     assert f"cni0: the removed network net named it, but {path} has cni0" in removed["Show the evidence"].result["msg"]
     assert "cni0" in {link["ifname"] for link in links_and_rules()["links"]}

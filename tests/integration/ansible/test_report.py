@@ -80,4 +80,4 @@ def test_lost_parts_are_shown_as_problems(
     assert (names, ports) == (["node", "mapped", "red", "eth0"], "8080->80/tcp")
     assert address.startswith("10.2.0.")
     assert drift in found
-    assert all(one.require_unchanged_node() for one in looked.tasks)
+    assert all(task.require_unchanged_node() for task in looked.tasks)

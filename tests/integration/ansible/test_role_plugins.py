@@ -29,7 +29,7 @@ def test_a_survey_can_install_roll_back_and_remove(node: EngineNode, project: Pr
     predicted = play(project, "--check", **first).succeeded()[TASK].require_unchanged_node()
     done = play(project, **first).succeeded()[TASK]
     assert predicted.plan() == done.plan()
-    assert [one["name"] for one in done.result["plugins"]] == ["loopback", "static"]
+    assert [plugin["name"] for plugin in done.result["plugins"]] == ["loopback", "static"]
     assert not play(project, **first).succeeded()[TASK].changed
     second = {**survey, "source": new.name, "remote_src": "no"}
     upgraded = play(project, **second).succeeded()[TASK].result

@@ -33,7 +33,7 @@ BY_VARIABLE = "//me:{{ encoded }}@"
 
 
 def _hidden(played: PlaybookRun, node: EngineNode) -> None:
-    shown = played.output + json.dumps([one.result for one in played.tasks])
+    shown = played.output + json.dumps([task.result for task in played.tasks])
     kept = [path for top in (node.cache_dir, releases.BIN_DIR.parent) for path in top.rglob("*") if path.is_file()]
     for secret in (PASSWORD, ENCODED, json.dumps(PASSWORD)[1:-1], "s3/cr", "@t:w", "s3%2F"):
         assert secret not in shown
@@ -111,11 +111,11 @@ WITHOUT_SECRETS = {"cni.node.netns"}
 @pytest.mark.parametrize("role", ROLES)
 def test_every_task_with_a_possible_secret_has_its_roles_no_log(role: str) -> None:
     tasks = [one for path in (TOP / "roles" / role / "tasks").glob("*.yml") for one in yaml.safe_load(path.read_text())]
-    own = [one for one in tasks if any(key.startswith("cni.node.") and key not in WITHOUT_SECRETS for key in one)]
+    own = [task for task in tasks if any(key.startswith("cni.node.") and key not in WITHOUT_SECRETS for key in task)]
     assert own
     switch = f"{{{{ {role}_no_log | default(false, true) | bool }}}}"
     assert [one["name"] for one in own if one.get("no_log") != switch] == []
-    called = [one for one in tasks if "ansible.builtin.import_role" in one]
+    called = [task for task in tasks if "ansible.builtin.import_role" in task]
     assert bool(called) == (role == "cni_node")
     names = [one["ansible.builtin.import_role"]["name"].rpartition(".")[2] for one in called]
     assert [one["vars"].get(f"{name}_no_log") for one, name in zip(called, names)] == ["{{ cni_node_no_log }}"] * len(
@@ -139,6 +139,6 @@ def test_no_log_hides_every_value_of_a_variable(node: EngineNode, project: Proje
         project.run("cni.node.validate", "-vvv", **variables),
     ]
     for played in plays:
-        text = played.succeeded().output + json.dumps([one.result for one in played.tasks], ensure_ascii=False)
+        text = played.succeeded().output + json.dumps([task.result for task in played.tasks], ensure_ascii=False)
         shown = PASSWORD in text or json.dumps(PASSWORD)[1:-1] in text
         assert shown is not bool(is_hidden), text[text.find("s3/cr") - 300 :][:500]

@@ -27,7 +27,7 @@ def of_role(role: str) -> list[str]:
 
 def read_module_arguments(played: PlaybookRun) -> list[tuple[str, t.Any]]:
     """Return the arguments of this collection's modules, or their error."""
-    own = [one for one in played.tasks if one.module.startswith("cni.node.") and one.status != "skipped"]
+    own = [task for task in played.tasks if task.module.startswith("cni.node.") and task.status != "skipped"]
     assert own, played.output
     return [(one.module, one.result.get("invocation", {}).get("module_args") or one.msg) for one in own]
 

@@ -33,7 +33,7 @@ TRICK, SHOWN = "\x1b[2J\u202egone", r"\x1b[2J\u202egone"
 
 def safe(played: PlaybookRun) -> PlaybookRun:
     """Assert that the terminal and the result have only visible text."""
-    for text in texts([played.output, *(one.result for one in played.tasks)]):
+    for text in texts([played.output, *(run.result for run in played.tasks)]):
         assert not UNSAFE.search(text), ascii(text)
     return played
 
@@ -125,7 +125,7 @@ def test_file_names_of_the_node_are_shown_on_one_line(node: EngineNode, project:
         )
     # A line end stays in data; in a message it would start another line.
     shown = {text.replace(r"\n", "\n") for text in NAMES.values()}
-    assert {os.path.basename(one["path"]) for one in played["look"].result["networks"]} == shown
+    assert {os.path.basename(network["path"]) for network in played["look"].result["networks"]} == shown
     if content == b"{":
         for text in NAMES.values():
             played["attach"].require_failure(f"{node.conf_dir}/{text}")

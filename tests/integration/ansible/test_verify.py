@@ -30,7 +30,7 @@ def require_nothing_left(done: TaskRun) -> TaskRun:
 
 
 def by_network(done: TaskRun) -> dict[str, JsonObject]:
-    return {one["network"]: one for one in done.result["networks"]}
+    return {network["network"]: network for network in done.result["networks"]}
 
 
 def verify(project: Project, **arguments: t.Any) -> TaskRun:

@@ -41,7 +41,11 @@ def test_the_error_explains_how_to_change_a_bridges_subnet(node: EngineNode, blu
 
 
 def _codes(done: ModuleRun) -> dict[str, str]:
-    return {one["code"]: one["severity"] for one in done.result["findings"] if one["code"].startswith("bridge-")}
+    return {
+        finding["code"]: finding["severity"]
+        for finding in done.result["findings"]
+        if finding["code"].startswith("bridge-")
+    }
 
 
 def _write(node: EngineNode, configuration: JsonObject, *, check: bool = False) -> ModuleRun:
@@ -82,8 +86,8 @@ def test_check_mode_names_the_attachments_that_a_changed_network_cuts_off(node: 
         written = _write(node, changed).succeeded()
         done = node.run("attachments", **{**arguments, "planned_conflists": written.result["conflists"]}).succeeded()
         keys = ("container_id", "action", "reason", "changed")
-        assert [[one[key] for key in keys] for one in predicted.entries] == [
-            [one[key] for key in keys] for one in done.entries
+        assert [[entry[key] for key in keys] for entry in predicted.entries] == [
+            [entry[key] for key in keys] for entry in done.entries
         ]
         assert done.result["diff"] == predicted.result["diff"]
         assert "warnings" not in done.result

@@ -91,7 +91,7 @@ def test_gc_ignores_other_files(net: EngineNode) -> None:
     before = odd_files()
     predicted = within_time(net, "gc", min_age=0, _ansible_check_mode=True)
     done = within_time(net, "gc", min_age=0)
-    found = {one["subject"].rpartition("/")[2]: one["action"] for one in done["findings"]}
+    found = {finding["subject"].rpartition("/")[2]: finding["action"] for finding in done["findings"]}
     assert found == {"net-a-pipe-eth0": "deleted", "10.1.0.77": "removed"}
     assert predicted["findings"] == done["findings"]
     assert kinds() == before

@@ -63,8 +63,8 @@ def collect(node: EngineNode, conflists: list[JsonObject]) -> dict[str, JsonObje
     assert done["msg"] == predicted["msg"].replace("would be ", "")
     again = node.run("gc", **options).succeeded().result
     assert again["changed"] is False
-    assert again["findings"] == [one for one in done["findings"] if one["action"] == "kept"]
-    return {f"{one['kind']} {one['subject']}": one for one in done["findings"]}
+    assert again["findings"] == [finding for finding in done["findings"] if finding["action"] == "kept"]
+    return {f"{finding['kind']} {finding['subject']}": finding for finding in done["findings"]}
 
 
 def require_kept(found: dict[str, JsonObject], what: str, reason: str) -> None:
@@ -94,7 +94,7 @@ def test_without_a_removed_network_shared_resources_stay(node: EngineNode, blue:
     used(node)
     before = node.state()
     done = node.run("gc", min_age=0, removed_conflists=[]).succeeded()
-    assert [one["subject"] for one in done.result["findings"]] == ["/var/lib/cni/cni.node/intents"]
+    assert [finding["subject"] for finding in done.result["findings"]] == ["/var/lib/cni/cni.node/intents"]
     assert before.without("intents").difference(node.state()) == ""
 
 

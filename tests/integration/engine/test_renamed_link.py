@@ -234,7 +234,7 @@ def test_gc_finds_a_renamed_link(node: EngineNode, blue: Namespace) -> None:
     _do(blue, DEEDS["renamed"])
     os.utime(node.record_of(item), (0, 0))
     findings = node.run("gc", valid_attachments=[]).succeeded().result["findings"]
-    assert [(one["kind"], one["action"]) for one in findings] == [("record", "deleted")]
+    assert [(finding["kind"], finding["action"]) for finding in findings] == [("record", "deleted")]
     assert (set(links(blue.name)), _pairs(), node.leases("net")) == ({"lo"}, [], [])
 
 

@@ -39,4 +39,4 @@ def test_forged_netlink_messages_are_ignored(monkeypatch: pytest.MonkeyPatch) ->
         found = rtnetlink.link("lo")
         assert found is not None
         assert found.name == "lo"
-        assert [one.name for one in rtnetlink.links()] == ["lo"]
+        assert [link.name for link in rtnetlink.links()] == ["lo"]

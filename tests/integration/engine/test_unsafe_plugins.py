@@ -45,7 +45,7 @@ def red() -> JsonObject:
 
 
 def codes(findings: list[JsonObject]) -> dict[str, str]:
-    return {one["file"]: one["code"] for one in findings}
+    return {finding["file"]: finding["code"] for finding in findings}
 
 
 def commands(node: EngineNode) -> list[str]:
@@ -146,10 +146,10 @@ def test_gc_runs_no_world_writable_plugin(lab: EngineNode, check_mode: bool) -> 
     exposed.chmod(0o757)
     done = lab.run("gc", _ansible_check_mode=check_mode)
     done.require_failure(f"plugin {exposed} is not run", "every user can write it", "allow_world_writable_plugins")
-    (finding,) = (one for one in done.result["findings"] if one["kind"] == "record")
+    (finding,) = (finding for finding in done.result["findings"] if finding["kind"] == "record")
     assert (finding["action"], done.result["changed"], commands(lab)) == ("failed", False, [])
     allowed = lab.run("gc", **ALLOWED, _ansible_check_mode=check_mode).succeeded()
-    assert [one["action"] for one in allowed.result["findings"] if one["kind"] == "record"] == ["deleted"]
+    assert [finding["action"] for finding in allowed.result["findings"] if finding["kind"] == "record"] == ["deleted"]
 
 
 def test_conflists_and_node_info_report_world_writable_plugins(lab: EngineNode) -> None:

@@ -39,7 +39,7 @@ def fleet(top: pathlib.Path, *command: str, status: int = 0) -> str:
 
 
 def log_in(top: pathlib.Path, name: str, script: str) -> str:
-    node = next(one for one in places(top) if one.name == name)
+    node = next(node for node in places(top) if node.name == name)
     options = ["IdentitiesOnly=yes", f"UserKnownHostsFile={known_hosts(top)}", "StrictHostKeyChecking=yes"]
     words = [word for option in options for word in ("-o", option)]
     argv = ["ssh", "-F", "none", *words, "-i", str(client_key(top)), f"root@{node.address}", script]
@@ -57,7 +57,7 @@ def top(tmp_path: pathlib.Path) -> t.Iterator[pathlib.Path]:
     path = pathlib.Path("/run") / tmp_path.name
     before = sandbox_state()
     yield path
-    pids = [life.pid_of(one) for one in places(path)]
+    pids = [life.pid_of(node) for node in places(path)]
     fleet(path, "down")
     assert not path.exists()
     assert not [pid for pid in pids if pid and pathlib.Path(f"/proc/{pid}/root/").exists()]

@@ -72,7 +72,7 @@ def test_it_asks_until_nothing_is_left_and_shows_how_far_it_is(controller: Contr
     told = [{}, *(part["_controller"] for part in parts[:-1])]
     done, action = controller.run(*parts)
     assert [asked["module_args"]["_controller"] for asked in action.asked] == told
-    assert [one["container_id"] for one in done["attachments"]] == ["a", "b", "c"]
+    assert [attachment["container_id"] for attachment in done["attachments"]] == ["a", "b", "c"]
     first, second = controller.shown
     assert first.startswith("[node1] attachments: 1 of 3, ")
     assert second.startswith("[node1] attachments: 2 of 3, ")

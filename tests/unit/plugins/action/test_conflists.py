@@ -165,7 +165,7 @@ def test_vars_are_of_one_item(controller: Controller) -> None:
     items = [{"template": "net.j2", "vars": {"name": "one"}}, {"template": "net.j2"}]
     dummy, sent = controller.run(*items, type="lab", name="of-the-task")
     assert sent is not None
-    names = [json.loads(one["content"])["name"] for one in sent["conflists"]]
+    names = [json.loads(conflist["content"])["name"] for conflist in sent["conflists"]]
     assert names == ["one", "of-the-task"]
 
 

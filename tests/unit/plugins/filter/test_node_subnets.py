@@ -150,7 +150,7 @@ class TestFile:
         kept = json.loads(file.read_text(encoding="utf-8"))
         assert kept["10.244.0.0/16"] == subnet
         assert ipaddress.ip_address(shared["a"]["rangeEnd"]) in ipaddress.ip_network(kept[LAN]["a"])
-        assert (file.stat().st_mode & 0o777, [one.name for one in tmp_path.iterdir()]) == (0o644, ["subnets.json"])
+        assert (file.stat().st_mode & 0o777, [path.name for path in tmp_path.iterdir()]) == (0o644, ["subnets.json"])
 
     def test_it_is_written_only_for_what_is_new(self, tmp_path: pathlib.Path) -> None:
         file = tmp_path / "subnets.json"

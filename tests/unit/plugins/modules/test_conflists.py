@@ -109,7 +109,7 @@ def test_errors_are_returned_together_with_warnings(ensure: Ensure, tmp_path: pa
     two = {**CONFIG, "plugins": [{"type": "none"}, {"type": "lab"}, {"type": "neither"}]}
     ran = ensure({"config": two})
     assert ran.require_refusal().startswith("2 errors in network configurations; ")
-    codes = [one["code"] for one in ran.result["findings"]]
+    codes = [finding["code"] for finding in ran.result["findings"]]
     assert codes == ["missing-plugin", "missing-plugin", "shadowed-network"]
     assert len(ran.warnings) == 1
 

@@ -51,12 +51,15 @@ def test_a_second_run_reports_no_change_and_no_file_is_left(ensure: Ensure, tmp_
     assert os.listdir(tmp_path) == ["source"]
     done = ensure().ok()
     assert outcome(predicted) == outcome(done)
-    assert [(one["name"], one["action"]) for one in done["plugins"]] == [("bridge", "installed"), ("ptp", "installed")]
+    assert [(plugin["name"], plugin["action"]) for plugin in done["plugins"]] == [
+        ("bridge", "installed"),
+        ("ptp", "installed"),
+    ]
     assert (done["msg"], done["version"], done["previous"], done["kept"]) == ("plugins 1: 2 installed", "1", None, [])
     assert done["diff"]["after"] == {
         "version": "1",
         "kept": [],
-        "plugins": {one["name"]: one["sha256"][:12] for one in done["plugins"]},
+        "plugins": {plugin["name"]: plugin["sha256"][:12] for plugin in done["plugins"]},
     }
     again = ensure().ok()
     assert (again["changed"], again["diff"], again["msg"]) == (
@@ -177,7 +180,9 @@ def test_plugins_get_the_selinux_label_of_the_nodes_policy(
     labels.clear()
     predicted, mended = (ensure(check_mode=check).ok() for check in (True, False))
     assert (
-        {one["action"] for one in predicted["plugins"]} == {one["action"] for one in mended["plugins"]} == {"repaired"}
+        {plugin["action"] for plugin in predicted["plugins"]}
+        == {plugin["action"] for plugin in mended["plugins"]}
+        == {"repaired"}
     )
     assert "wrong label" in mended["diff"]["before"]["plugins"]["bridge"]
     assert not ensure().ok()["changed"]

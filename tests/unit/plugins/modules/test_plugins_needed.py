@@ -139,7 +139,7 @@ def test_an_upgrade_to_a_release_without_a_needed_plugin_is_refused_and_not_kept
 def test_the_refusal_can_be_overridden_and_becomes_a_warning(place: InstalledNode, check_mode: bool) -> None:
     place.record()
     done = place.ensure(only=["bridge"], remove_needed=True, check_mode=check_mode)
-    removed = {one["name"] for one in done.ok()["plugins"] if one["action"] == "removed"}
+    removed = {plugin["name"] for plugin in done.ok()["plugins"] if plugin["action"] == "removed"}
     assert removed == {"host-local", "ptp", "tuning"}
     assert done.warnings == [
         f"{place.bin_dir}: 3 plugins that are needed are removed: "

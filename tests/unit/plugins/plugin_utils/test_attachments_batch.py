@@ -32,7 +32,7 @@ def timing(seconds: float, plugin: str = "bridge", workers: int = 2) -> JsonObje
 
 
 def result(*entries: JsonObject, left: t.Sequence[int] = (), **keys: t.Any) -> JsonObject:
-    names = [f"attachment of {one['container_id']}" for one in entries if one["changed"]]
+    names = [f"attachment of {entry['container_id']}" for entry in entries if entry["changed"]]
     diff = {"before": dict.fromkeys(names, "absent"), "after": dict.fromkeys(names, "attached")}
     done = complete_result(
         {"timing": timing(1.0), "diff": diff, "invocation": {"module_args": {}}, **keys, "attachments": list(entries)},
@@ -101,7 +101,7 @@ def test_what_was_done_before_is_told_with_what_went_wrong(lost: JsonObject, exp
     whole = batch.result()
     assert {key: whole[key] for key in expected} == expected
     assert (whole["changed"], whole["summary"]) == (True, {"added": 2})
-    assert [one["container_id"] for one in whole["attachments"]] == ["b", "c"]
+    assert [attachment["container_id"] for attachment in whole["attachments"]] == ["b", "c"]
     assert whole["msg"].startswith(f"{lost['msg']}\nbefore that, of 4 attachments: 2 added; ")
 
 

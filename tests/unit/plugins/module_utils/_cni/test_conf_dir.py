@@ -18,7 +18,9 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents
 
 
 def listed(name: str, *types: str, **keys: object) -> str:
-    return json.dumps({"cniVersion": "1.0.0", "name": name, "plugins": [{"type": one} for one in types], **keys})
+    return json.dumps(
+        {"cniVersion": "1.0.0", "name": name, "plugins": [{"type": plugin_type} for plugin_type in types], **keys}
+    )
 
 
 def single(name: str, plugin_type: str) -> str:

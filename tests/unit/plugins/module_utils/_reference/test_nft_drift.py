@@ -77,11 +77,11 @@ class NftablesNode:
     def _print(self, entries: t.Sequence[JsonObject]) -> None:
         tables = [entry for entry in entries if "table" in entry]
         self._write("list tables", tables)
-        self._write("list tables bridge", [one for one in tables if one["table"]["family"] == "bridge"])
-        for table in (one["table"] for one in tables):
+        self._write("list tables bridge", [table for table in tables if table["table"]["family"] == "bridge"])
+        for table in (table["table"] for table in tables):
             place = (table["family"], table["name"])
             self._write(
-                f"list table {table['family']} {table['name']}", [one for one in entries if _place(one) == place]
+                f"list table {table['family']} {table['name']}", [entry for entry in entries if _place(entry) == place]
             )
 
     def _write(self, name: str, entries: t.Sequence[JsonObject]) -> None:

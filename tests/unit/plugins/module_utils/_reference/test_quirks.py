@@ -30,7 +30,11 @@ IPAM: dict[str, object] = {"ipam": {"type": "host-local"}}
 
 
 def _record(types: tuple[str, ...], addresses: tuple[str, ...] | None, **keys: object) -> Record:
-    network = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": one, **keys} for one in types]}
+    network = {
+        "cniVersion": "1.0.0",
+        "name": "net",
+        "plugins": [{"type": plugin_type, **keys} for plugin_type in types],
+    }
     given = None
     if addresses is not None:
         ips = [{"address": address} for address in addresses]

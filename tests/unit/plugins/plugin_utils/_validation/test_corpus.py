@@ -72,4 +72,4 @@ def test_what_the_engine_refuses_has_an_error(case: corpus.Case, tmp_path: pathl
         try:
             config.parse(content, "x")
         except CniError:
-            assert any(CODES[one.split()[0]][1] == ERROR for one in case["findings"])
+            assert any(CODES[finding.split()[0]][1] == ERROR for finding in case["findings"])

@@ -50,7 +50,7 @@ def test_what_leaves_makes_room(occupied: FakeNode, dry_run: bool) -> None:
         DesiredAttachment(occupied.attachment(), present=False),
     )
     outcomes = occupied.converge(joining, leaving, dry_run=dry_run)
-    assert [(one.action, one.missing_prerequisite, one.error) for one in outcomes] == [
+    assert [(outcome.action, outcome.missing_prerequisite, outcome.error) for outcome in outcomes] == [
         ("added", None, None),
         ("removed", None, None),
     ]
@@ -102,7 +102,7 @@ def test_what_was_only_begun_makes_room(begun: FakeNode, dry_run: bool) -> None:
         DesiredAttachment(begun.attachment(), present=False),
     )
     outcomes = begun.converge(joining, leaving, dry_run=dry_run)
-    assert [(one.action, one.missing_prerequisite, one.error) for one in outcomes] == [
+    assert [(outcome.action, outcome.missing_prerequisite, outcome.error) for outcome in outcomes] == [
         ("added", None, None),
         ("removed", None, None),
     ]

@@ -338,6 +338,9 @@ def test_what_a_result_says_of_other_namespaces_is_not_looked_for(kernel: Drifte
 
 
 def test_a_namespace_that_has_another_path_by_now_is_still_the_containers(kernel: DriftedKernel) -> None:
-    interfaces = [{**one, "sandbox": "/proc/7/ns/net"} if "sandbox" in one else one for one in RESULT["interfaces"]]
+    interfaces = [
+        {**interface, "sandbox": "/proc/7/ns/net"} if "sandbox" in interface else interface
+        for interface in RESULT["interfaces"]
+    ]
     kernel.inside = INSIDE._replace(links=())
     assert kernel.find_drift({**RESULT, "interfaces": interfaces}) == ("interface eth0 is gone",)

@@ -22,7 +22,7 @@ class ExampleNode(t.NamedTuple):
 
     def link(self, name: str) -> Link | None:
         """Return a link by any of its names, as the kernel does."""
-        return next((one for one in self.view.links if one.name == self.altnames.get(name, name)), None)
+        return next((link for link in self.view.links if link.name == self.altnames.get(name, name)), None)
 
 
 def example_node(links: t.Sequence[str], addresses: t.Sequence[str] = (), routes: t.Sequence[str] = ()) -> ExampleNode:

@@ -47,7 +47,7 @@ class Lab:
     def find_codes(self, *plugins: JsonObject, check_mode: bool = False) -> list[str]:
         planned = self.net_d.planned(wanted("net", network("net", *plugins)))
         findings = conflist_checks.findings(planned, tolerate_missing=check_mode)
-        return [f"{one.severity} {one.code} {one.path}" for one in findings]
+        return [f"{finding.severity} {finding.code} {finding.path}" for finding in findings]
 
 
 @pytest.fixture
@@ -279,4 +279,6 @@ def test_what_is_to_be_removed_collides_with_nothing(lab: Lab) -> None:
     lab.net_d.put("20-other.conflist", network("net", bridge("10.1.0.0/16", "cni1")))
     lab.net_d.ensure(wanted("gone", network("gone", bridge("10.1.0.0/16", "cni2"))))
     planned = lab.net_d.planned(wanted("net", network("net", bridge("10.1.0.0/16"))), purge=True)
-    assert [one.code for one in conflist_checks.findings(planned, tolerate_missing=False)] == ["shadowed-network"]
+    assert [finding.code for finding in conflist_checks.findings(planned, tolerate_missing=False)] == [
+        "shadowed-network"
+    ]

@@ -34,8 +34,8 @@ def net_d(tmp_path: pathlib.Path) -> NetD:
 def find_messages(net_d: NetD, *items: DesiredConflist) -> dict[str, str]:
     """By code and file, what is said."""
     findings = list(file_checks.findings(net_d.planned(*items)))
-    assert {one.severity for one in findings} <= {WARNING}
-    return {f"{one.code} {os.path.basename(one.file)}": str(one) for one in findings}
+    assert {finding.severity for finding in findings} <= {WARNING}
+    return {f"{finding.code} {os.path.basename(finding.file)}": str(finding) for finding in findings}
 
 
 def test_nothing_is_said_of_a_directory_that_is_as_it_should_be(net_d: NetD) -> None:

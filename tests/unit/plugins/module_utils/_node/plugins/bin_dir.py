@@ -107,7 +107,7 @@ class BinDir:
 
     def list_left_over(self) -> list[str]:
         """Return temporary files, and kept files that no release lists."""
-        listed = {self.store.file(one, name) for one in self.manifest.releases for name in one.files}
+        listed = {self.store.file(release, name) for release in self.manifest.releases for name in release.files}
         listed |= {self.store.set_aside(name) for name, file in self.manifest.set_aside.items() if not file.link}
         kept = {str(path) for path in pathlib.Path(self.store.path).rglob("*") if path.is_file()}
         temporary = [name for name in os.listdir(self.path) if durable.is_temporary(name)]

@@ -55,10 +55,10 @@ class Bare:
         return calls[::-1] if command == "DEL" else calls
 
     def _path(self, plugin_type: str) -> str:
-        found = shutil.which(plugin_type, path=":".join(self._node.plugin_dirs))
-        if found is None:
+        path = shutil.which(plugin_type, path=":".join(self._node.plugin_dirs))
+        if path is None:
             raise FileNotFoundError(f"no plugin {plugin_type} in {', '.join(self._node.plugin_dirs)}")
-        return found
+        return path
 
     def _environment(self, command: str, item: JsonObject) -> dict[str, str]:
         return {

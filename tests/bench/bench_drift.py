@@ -43,7 +43,7 @@ def _measure_commands(bench: Bench, network: JsonObject, often: str, *once: str)
     engine = EngineProcess(node, bench.workers)
     engine.run("ADD", items)
     turns = interleaved(bench.effort.short_rounds, {often: lambda: engine.run(often, items)})[often]
-    found = [Series(tuple(turns)), *(Series((engine.run(command, items),)) for command in once)]
+    series_list = [Series(tuple(turns)), *(Series((engine.run(command, items),)) for command in once)]
     engine.run("DEL", items)
     node.clean()
-    return [series * (1000 / many) for series in found]
+    return [series * (1000 / many) for series in series_list]

@@ -41,19 +41,19 @@ TIMEOUT = 60.0
 
 
 def run(
-    directories: t.Sequence[str], workers: int, policy: Policy, wanted: list[DesiredAttachment]
+    directories: t.Sequence[str], workers: int, policy: Policy, desired: list[DesiredAttachment]
 ) -> list[AttachmentResult]:
     conf_path, plugin_dirs, cache_dir = directories
     runtime = Runtime(ProcessExecutor(plugin_dirs.split(":"), TIMEOUT), cache_dir, TIMEOUT)
-    return reconcile_all(Reconciler(runtime, conf_dir.load(conf_path), policy), wanted, workers)
+    return reconcile_all(Reconciler(runtime, conf_dir.load(conf_path), policy), desired, workers)
 
 
 def main(arguments: list[str]) -> None:
     *directories, workers, command = arguments
     policy, present, action = COMMANDS[command]
-    wanted = [DesiredAttachment(Attachment(**item), present) for item in json.load(sys.stdin)]
+    desired = [DesiredAttachment(Attachment(**item), present) for item in json.load(sys.stdin)]
     started = time.monotonic()
-    outcomes = run(directories, int(workers), policy, wanted)
+    outcomes = run(directories, int(workers), policy, desired)
     seconds = time.monotonic() - started
     wrong = [f"{outcome.action}: {outcome.error}" for outcome in outcomes if outcome.action != action]
     if wrong:

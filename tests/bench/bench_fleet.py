@@ -42,8 +42,12 @@ def chapter(bench: Bench) -> str:
         for size, contestants in played.items()
         for name, runs in contestants.items()
     ]
-    shares = {size: _seconds(one[OURS][1]) / _seconds(one[THEIRS][1]) for size, one in played.items() if THEIRS in one}
-    each = {size: _seconds(one[OURS][1]) * (1 / size) for size, one in played.items()}
+    shares = {
+        size: _seconds(contestants[OURS][1]) / _seconds(contestants[THEIRS][1])
+        for size, contestants in played.items()
+        if THEIRS in contestants
+    }
+    each = {size: _seconds(contestants[OURS][1]) * (1 / size) for size, contestants in played.items()}
     first, last = min(each), max(each)
     calls = Series((played[first][OURS][1].calls / first,))
     judged = [

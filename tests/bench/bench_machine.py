@@ -41,8 +41,8 @@ def _program(*argv: str) -> str:
     """Return the program's output, or the version in it."""
     search = os.pathsep.join((os.environ["PATH"], "/usr/sbin", "/sbin"))
     printed = subprocess.run(argv, env={"PATH": search}, check=False, capture_output=True, text=True).stdout.strip()
-    found = re.search(r"\d+\.\d+\S*( \(\w+\))?", printed)
-    return found[0] if found else printed or "unknown"
+    version = re.search(r"\d+\.\d+\S*( \(\w+\))?", printed)
+    return version[0] if version else printed or "unknown"
 
 
 def _package(name: str) -> str:

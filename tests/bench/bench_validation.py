@@ -51,10 +51,10 @@ def chapter(bench: Bench) -> str:
 def _turn(contestant: Contestant, rounds: t.Iterator[int]) -> float:
     texts = _texts(next(rounds))
     started = time.monotonic()
-    found = contestant(texts)
+    findings = contestant(texts)
     seconds = time.monotonic() - started
-    if found:
-        raise RuntimeError(f"{found} findings in networks that are right")
+    if findings:
+        raise RuntimeError(f"{findings} findings in networks that are right")
     return seconds * 1000 / COUNT
 
 
@@ -77,15 +77,15 @@ def _ours(levels: t.Sequence[str], texts: t.Sequence[bytes]) -> int:
 
 def _jsonschema(texts: t.Sequence[bytes]) -> int:
     """Validate with jsonschema and the same schemas alone, as a short script would."""
-    found = 0
+    faults = 0
     for text in texts:
         network = json.loads(text)
-        found += _faults("network-list", network)
+        faults += _faults("network-list", network)
         for plugin in network["plugins"]:
-            found += _faults(schemas.name_for_plugin(plugin["type"]), plugin)
+            faults += _faults(schemas.name_for_plugin(plugin["type"]), plugin)
             ipam = schemas.name_for_ipam(plugin.get("ipam", {}).get("type"))
-            found += _faults(ipam, plugin["ipam"]) if ipam else 0
-    return found
+            faults += _faults(ipam, plugin["ipam"]) if ipam else 0
+    return faults
 
 
 def _faults(name: str, value: t.Any) -> int:

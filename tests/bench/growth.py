@@ -38,7 +38,7 @@ def chapter(bench: Bench) -> str:
     turns[leased] = functools.partial(_leased_turn, engine, items, several)
     engine.run("ADD", items)
     try:
-        found = by_key(interleaved(rounds, turns))
+        series_by_name = by_key(interleaved(rounds, turns))
     finally:
         # Faster than DEL, which is not measured here: the kernel removes the interfaces with their namespaces.
         trial_netns.ensure([item["container_id"] for item in items], present=False, dry_run=False)
@@ -49,9 +49,9 @@ def chapter(bench: Bench) -> str:
             table(
                 ["attachments", *COMMANDS, "target"],
                 [
-                    *([name, *series.values(), ""] for name, series in found.items()),
-                    _ratio(f"{many} to {few}", found[many], found[few]),
-                    _ratio("with leases to without", found[leased], found[many]),
+                    *([name, *series.values(), ""] for name, series in series_by_name.items()),
+                    _ratio(f"{many} to {few}", series_by_name[many], series_by_name[few]),
+                    _ratio("with leases to without", series_by_name[leased], series_by_name[many]),
                 ],
             ),
         ]

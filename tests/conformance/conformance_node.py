@@ -52,9 +52,9 @@ class ConformanceNode:
     ) -> NetworkConfiguration:
         """A list of plugins, each by its type alone or with all its keys; any that is not there yet is made."""
         objects = [{"type": plugin} if isinstance(plugin, str) else plugin for plugin in plugins]
-        for one in objects:
-            if not (self.plugins.path / str(one["type"])).exists():
-                self.write(str(one["type"]))
+        for plugin in objects:
+            if not (self.plugins.path / str(plugin["type"])).exists():
+                self.write(str(plugin["type"]))
         document = {"name": "net", **({"cniVersion": version} if version else {}), **keys, "plugins": objects}
         return config.parse(json.dumps(document).encode(), "10-net.conflist")
 
@@ -71,9 +71,9 @@ class ConformanceNode:
         return Attachment(network, container_id, ifname, str(self.netns(container_id)), **others)
 
     def record(self, attachment: Attachment | None = None) -> Record:
-        found = self.runtime.records.read(attachment.key if attachment else ("net", "blue", "eth0"))
-        assert found is not None
-        return found
+        record = self.runtime.records.read(attachment.key if attachment else ("net", "blue", "eth0"))
+        assert record is not None
+        return record
 
     def added(self, network: NetworkConfiguration, attachment: Attachment | None = None) -> Record:
         """The record of an ADD; its calls are forgotten."""

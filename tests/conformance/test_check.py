@@ -21,9 +21,9 @@ def test_plugins_are_asked_in_the_order_of_the_list(node: ConformanceNode) -> No
     assert node.ran() == [("CHECK", "a"), ("CHECK", "b"), ("CHECK", "c")]
 
 
-@pytest.mark.parametrize("said", ["", "hello", "{"])
-def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, said: str) -> None:
-    node.write("a", CHECK=ScriptedAnswer(stdout=said))
+@pytest.mark.parametrize("stdout", ["", "hello", "{"])
+def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, stdout: str) -> None:
+    node.write("a", CHECK=ScriptedAnswer(stdout=stdout))
     assert node.runtime.check(node.added(node.network("a", "b"))).asked
 
 

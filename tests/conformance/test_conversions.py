@@ -65,27 +65,27 @@ UPWARDS = {
 }
 
 
-def expected(own: str, wanted: str) -> JsonObject:
+def expected(own: str, version: str) -> JsonObject:
     """Downwards and sideways everything comes to the one form; upwards nothing is made up."""
-    keys = UPWARDS.get(id(FORMS[own]), {}).get(id(FORMS[wanted]), FORMS[wanted])
-    return {"cniVersion": wanted, **keys}
+    keys = UPWARDS.get(id(FORMS[own]), {}).get(id(FORMS[version]), FORMS[version])
+    return {"cniVersion": version, **keys}
 
 
-@pytest.mark.parametrize(("own", "wanted"), [*itertools.product(VERSIONS, repeat=2)])
-def test_a_result_of_every_version_is_taken_in_every_other(node: ConformanceNode, own: str, wanted: str) -> None:
+@pytest.mark.parametrize(("own", "version"), [*itertools.product(VERSIONS, repeat=2)])
+def test_a_result_of_every_version_is_taken_in_every_other(node: ConformanceNode, own: str, version: str) -> None:
     node.write("a", ADD=ScriptedAnswer(result={"cniVersion": own, **FORMS[own]}))
-    record = node.added(node.network("a", version=wanted))
+    record = node.added(node.network("a", version=version))
     assert record.result is not None
-    assert record.result.keys == expected(own, wanted)
+    assert record.result.keys == expected(own, version)
 
 
-@pytest.mark.parametrize("wanted", ["0.1.0", "0.2.0"])
+@pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
 @pytest.mark.parametrize("own", ["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"])
 def test_a_result_without_an_address_has_no_form_in_the_first_versions(
-    node: ConformanceNode, own: str, wanted: str
+    node: ConformanceNode, own: str, version: str
 ) -> None:
     node.write("a", ADD=ScriptedAnswer(result={"cniVersion": own, "interfaces": [ETH0]}))
-    error = error_of(node.runtime.add, node.network("a", version=wanted), node.attachment())
+    error = error_of(node.runtime.add, node.network("a", version=version), node.attachment())
     assert error.code == Code.INCOMPATIBLE_VERSION
     assert node.ran() == [("ADD", "a"), ("DEL", "a")]
 
@@ -99,12 +99,12 @@ def test_an_ipam_plugins_result_may_name_no_address_in_the_first_versions_either
     assert final.keys == {"cniVersion": "1.0.0", "ips": [], "dns": DNS}
 
 
-@pytest.mark.parametrize(("own", "wanted"), [("1.0.0", "0.2.0"), ("0.4.0", "0.1.0")])
-def test_routes_of_a_family_without_an_address_are_left_out(node: ConformanceNode, own: str, wanted: str) -> None:
+@pytest.mark.parametrize(("own", "version"), [("1.0.0", "0.2.0"), ("0.4.0", "0.1.0")])
+def test_routes_of_a_family_without_an_address_are_left_out(node: ConformanceNode, own: str, version: str) -> None:
     v6 = {"address": "2001:db8::5/64", **({"version": "6"} if own == "0.4.0" else {})}
     node.write(
         "a",
         ADD=ScriptedAnswer(result={"cniVersion": own, "ips": [v6], "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}),
     )
-    final = node.runtime.add(node.network("a", version=wanted), node.attachment())
-    assert final.keys == {"cniVersion": wanted, "ip6": {"ip": "2001:db8::5/64", "routes": [{"dst": "::/0"}]}}
+    final = node.runtime.add(node.network("a", version=version), node.attachment())
+    assert final.keys == {"cniVersion": version, "ip6": {"ip": "2001:db8::5/64", "routes": [{"dst": "::/0"}]}}

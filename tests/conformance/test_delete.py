@@ -22,9 +22,9 @@ def test_plugins_are_run_in_reverse_order_and_the_attachment_is_forgotten(node: 
     assert node.leftovers() == ([], [])
 
 
-@pytest.mark.parametrize("said", ["", "hello", "{"])
-def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, said: str) -> None:
-    node.write("a", DEL=ScriptedAnswer(stdout=said))
+@pytest.mark.parametrize("stdout", ["", "hello", "{"])
+def test_nothing_that_a_plugin_prints_on_success_matters(node: ConformanceNode, stdout: str) -> None:
+    node.write("a", DEL=ScriptedAnswer(stdout=stdout))
     node.runtime.delete(node.added(node.network("a")))
     assert node.leftovers() == ([], [])
 

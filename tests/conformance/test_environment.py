@@ -60,8 +60,8 @@ def test_operations_on_a_network_have_no_parameters_of_an_attachment_differs_fro
 
 
 def test_version_has_placeholders_for_plugins_that_look_at_them_first(environments: dict[str, dict[str, str]]) -> None:
-    found = environments["VERSION"]
-    assert [found[name] for name in ("CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME")] == ["dummy"] * 3
+    environment = environments["VERSION"]
+    assert [environment[name] for name in ("CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME")] == ["dummy"] * 3
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_the_environment_of_the_runtime_is_passed_on(node: ConformanceNode, monk
     monkeypatch.setenv("HTTP_PROXY", "x")
     monkeypatch.setenv("CNI_NETNS_OVERRIDE", "true")
     node.new_runtime().add(node.network("a"), node.attachment())
-    found = node.calls("ADD")[0].env
-    assert (found["HTTP_PROXY"], found["CNI_NETNS_OVERRIDE"]) == ("x", "true")
+    environment = node.calls("ADD")[0].env
+    assert (environment["HTTP_PROXY"], environment["CNI_NETNS_OVERRIDE"]) == ("x", "true")
 
 
 @pytest.mark.parametrize("name", ["CNI_ARGS", "CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_MADE_UP"])
@@ -128,9 +128,9 @@ def test_the_systems_directories_are_in_path_differs_from_libcni(
 ) -> None:
     monkeypatch.setenv("PATH", "/opt/own")
     node.new_runtime().add(node.network("a"), node.attachment())
-    found = node.calls("ADD")[0].env["PATH"].split(":")
-    assert found[0] == "/opt/own"
-    assert {"/usr/sbin", "/usr/bin", "/sbin", "/bin"} <= set(found)
+    path = node.calls("ADD")[0].env["PATH"].split(":")
+    assert path[0] == "/opt/own"
+    assert {"/usr/sbin", "/usr/bin", "/sbin", "/bin"} <= set(path)
 
 
 @pytest.mark.parametrize("args", [{"K;X": "V"}, {"K": "V;W"}, {"K=X": "V"}, {"K": "V=W"}, {"": "V"}])

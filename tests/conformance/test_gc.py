@@ -123,9 +123,9 @@ def test_libcnis_own_attachments_are_valid_too(node: ConformanceNode, network: N
     assert list_valid(node.requests("GC")[0])[0] == ["blue", "foreign", "red"]
 
 
-@pytest.mark.parametrize("said", ["", "hello"])
+@pytest.mark.parametrize("stdout", ["", "hello"])
 def test_nothing_that_a_plugin_prints_on_success_matters(
-    node: ConformanceNode, network: NetworkConfiguration, said: str
+    node: ConformanceNode, network: NetworkConfiguration, stdout: str
 ) -> None:
-    node.write("a", GC=ScriptedAnswer(stdout=said))
+    node.write("a", GC=ScriptedAnswer(stdout=stdout))
     assert node.runtime.gc(network)

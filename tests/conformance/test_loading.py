@@ -47,11 +47,11 @@ def test_a_missing_directory_has_no_networks(tmp_path: pathlib.Path) -> None:
 
 
 def test_the_lookup_is_by_name_in_the_order_of_file_names(tmp_path: pathlib.Path) -> None:
-    found = load(
+    networks = load(
         tmp_path,
         {"10-a.conflist": listed("n", "a"), "20-b.conflist": listed("n", "b"), "30.conflist": listed("m", "c")},
     )
-    assert (found.get("n").plugin_types, found.get("m").plugin_types) == (("a",), ("c",))
+    assert (networks.get("n").plugin_types, networks.get("m").plugin_types) == (("a",), ("c",))
 
 
 def test_lists_come_before_single_plugins_whatever_the_file_names(tmp_path: pathlib.Path) -> None:
@@ -76,13 +76,13 @@ def test_a_missing_network_is_an_error_that_names_it_and_the_directory(tmp_path:
 
 
 def test_a_broken_file_does_not_hide_later_files_differs_from_libcni(tmp_path: pathlib.Path) -> None:
-    found = load(tmp_path, {"00-broken.conflist": "{", "10-a.conflist": listed("n", "a")})
-    assert (found.get("n").plugin_types, list(found.broken)) == (("a",), [str(tmp_path / "00-broken.conflist")])
+    networks = load(tmp_path, {"00-broken.conflist": "{", "10-a.conflist": listed("n", "a")})
+    assert (networks.get("n").plugin_types, list(networks.broken)) == (("a",), [str(tmp_path / "00-broken.conflist")])
 
 
 def test_hidden_files_are_not_read_differs_from_libcni(tmp_path: pathlib.Path) -> None:
-    found = load(tmp_path, {".ansible_tmpx10-a.conflist": "", "10-a.conflist": listed("n", "a")})
-    assert (list(found.networks), found.broken) == (["n"], {})
+    loaded = load(tmp_path, {".ansible_tmpx10-a.conflist": "", "10-a.conflist": listed("n", "a")})
+    assert (list(loaded.networks), loaded.broken) == (["n"], {})
 
 
 def test_a_list_may_be_in_a_file_of_any_name_differs_from_libcni(tmp_path: pathlib.Path) -> None:
@@ -91,8 +91,8 @@ def test_a_list_may_be_in_a_file_of_any_name_differs_from_libcni(tmp_path: pathl
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
 def test_a_single_plugin_of_1_0_0_or_later_is_refused_differs_from_libcni(tmp_path: pathlib.Path, version: str) -> None:
-    found = load(tmp_path, {"10-a.conf": single("n", "a", version)})
-    assert "only has lists since 1.0.0" in found.broken[str(tmp_path / "10-a.conf")].details
+    networks = load(tmp_path, {"10-a.conf": single("n", "a", version)})
+    assert "only has lists since 1.0.0" in networks.broken[str(tmp_path / "10-a.conf")].details
 
 
 @pytest.mark.parametrize(
@@ -211,8 +211,8 @@ class TestPluginDirectory:
 
     @pytest.mark.parametrize("content", ["{", "{}", '{"type": "/bin/sh"}'])
     def test_every_plugin_is_validated(self, tmp_path: pathlib.Path, content: str) -> None:
-        found = load(tmp_path, {"10-n.conflist": listed("n", "a"), "n/10.conf": content})
-        assert str(tmp_path / "n" / "10.conf") in found.broken[str(tmp_path / "10-n.conflist")].msg
+        networks = load(tmp_path, {"10-n.conflist": listed("n", "a"), "n/10.conf": content})
+        assert str(tmp_path / "n" / "10.conf") in networks.broken[str(tmp_path / "10-n.conflist")].msg
 
     def test_appended_plugins_are_recorded_and_get_their_del_differs_from_libcni(self, node: ConformanceNode) -> None:
         node.write("a", "b")

@@ -89,20 +89,20 @@ def test_a_code_that_is_no_number_does_not_hide_the_message_differs_from_libcni(
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): no lease")
 
 
-@pytest.mark.parametrize("said", [{"code": 7}, {"msg": "no"}, {"code": 7, "msg": 5, "details": []}])
-def test_missing_keys_of_an_error_get_defaults(node: ConformanceNode, said: JsonObject) -> None:
-    error = find_check_error(node, ScriptedAnswer(error=said))
-    assert (error.code, "no" in error.msg or "exit status 1" in error.msg) == (said.get("code", 0), True)
+@pytest.mark.parametrize("keys", [{"code": 7}, {"msg": "no"}, {"code": 7, "msg": 5, "details": []}])
+def test_missing_keys_of_an_error_get_defaults(node: ConformanceNode, keys: JsonObject) -> None:
+    error = find_check_error(node, ScriptedAnswer(error=keys))
+    assert (error.code, "no" in error.msg or "exit status 1" in error.msg) == (keys.get("code", 0), True)
 
 
 @pytest.mark.parametrize(
-    "said", [{"code": True, "msg": "no"}, {"code": 0, "msg": "no", "details": {"why": 1}}], ids=str
+    "keys", [{"code": True, "msg": "no"}, {"code": 0, "msg": "no", "details": {"why": 1}}], ids=str
 )
-def test_an_error_with_keys_of_other_types_is_shown_raw(node: ConformanceNode, said: JsonObject) -> None:
-    error = find_check_error(node, ScriptedAnswer(error=said))
+def test_an_error_with_keys_of_other_types_is_shown_raw(node: ConformanceNode, keys: JsonObject) -> None:
+    error = find_check_error(node, ScriptedAnswer(error=keys))
     assert (error.code, error.msg) == (Code.UNKNOWN, "plugin a failed (CHECK): no")
     assert "stdout (not a CNI error): " in error.details
-    assert json.dumps(said)[1:-1] in error.details
+    assert json.dumps(keys)[1:-1] in error.details
 
 
 def test_an_error_with_exit_status_0_is_no_failure(node: ConformanceNode) -> None:
@@ -152,8 +152,8 @@ def test_a_result_in_an_unknown_version_is_a_failure(node: ConformanceNode, vers
 
 @pytest.mark.parametrize("stream", ["stdout_bytes", "stderr_bytes"])
 def test_megabytes_in_an_error_do_not_come_into_the_message(node: ConformanceNode, stream: str) -> None:
-    said: JsonObject = {stream: MIB - 1}
-    error = find_check_error(node, ScriptedAnswer(stdout="", exit=1, **said))
+    output: JsonObject = {stream: MIB - 1}
+    error = find_check_error(node, ScriptedAnswer(stdout="", exit=1, **output))
     assert error.msg == "plugin a failed (CHECK): exit status 1"
     assert len(str(error)) < 10_000
 

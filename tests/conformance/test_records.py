@@ -146,13 +146,13 @@ def test_a_record_of_another_kind_is_no_record_differs_from_libcni(node: Conform
 def test_attachments_whose_names_join_to_one_file_name_are_kept_apart_differs_from_libcni(
     node: ConformanceNode,
 ) -> None:
-    one, other = node.attachment("c", network="a-b"), node.attachment("b-c", network="a")
-    for attachment in (one, other):
+    first, second = node.attachment("c", network="a-b"), node.attachment("b-c", network="a")
+    for attachment in (first, second):
         node.runtime.add(node.network("a", name=attachment.network), attachment)
-    assert [node.record(attachment).attachment for attachment in (one, other)] == [one, other]
-    node.runtime.delete(node.record(one))
-    assert node.record(other).attachment == other
-    node.runtime.delete(node.record(other))
+    assert [node.record(attachment).attachment for attachment in (first, second)] == [first, second]
+    node.runtime.delete(node.record(first))
+    assert node.record(second).attachment == second
+    node.runtime.delete(node.record(second))
     assert node.leftovers() == ([], [])
 
 

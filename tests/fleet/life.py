@@ -73,14 +73,14 @@ def start(nodes: t.Sequence[FleetNode]) -> None:
     """Start nodes with their disks; return when each accepts logins."""
     _unplug([node.name for node in nodes])
     running = [_fork(node) for node in nodes]
-    for one in running:
-        one.expect("made")
+    for child in running:
+        child.expect("made")
     _ip([line for node in nodes for line in _wiring(node)])
-    for one in running:
-        os.write(one.wired, b"!")
-    for one in running:
-        one.expect("up")
-        one.close()
+    for child in running:
+        os.write(child.wired, b"!")
+    for child in running:
+        child.expect("up")
+        child.close()
     for node_up in nodes:
         until(lambda node_up=node_up: _answers(node_up))  # type: ignore[misc]
 
@@ -103,9 +103,9 @@ class _Running(t.NamedTuple):
     report: int
 
     def expect(self, word: str) -> None:
-        said = os.read(self.report, 4096).decode()
-        if said != word:
-            raise FleetRefused(said or f"{self.name} ended at once: see its log")
+        message = os.read(self.report, 4096).decode()
+        if message != word:
+            raise FleetRefused(message or f"{self.name} ended at once: see its log")
 
     def close(self) -> None:
         os.close(self.wired)
@@ -144,8 +144,8 @@ def _become(place: FleetNode, wait: int, tell: int, *others: int) -> t.NoReturn:
 
 def _redirect(log: pathlib.Path) -> None:
     """Redirect the output, so that readers of `fleet up` do not wait for the nodes' end."""
-    null, said = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    for number, descriptor in ((0, null), (1, said), (2, said)):
+    null, output = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number, descriptor in ((0, null), (1, output), (2, output)):
         os.dup2(descriptor, number)
 
 
@@ -202,8 +202,8 @@ def _ip(lines: t.Sequence[str]) -> None:
         raise FleetRefused("ip is missing: install iproute2")
     done = subprocess.run(["ip", "-batch", "-"], input="\n".join(lines), check=False, capture_output=True, text=True)
     if done.returncode != 0:
-        told = re.sub(r"Command failed -:(\d+)", lambda line: f"in: ip {lines[int(line[1]) - 1]}", done.stderr)
-        raise FleetRefused(f"the nodes cannot be wired: {' '.join(told.split())}")
+        message = re.sub(r"Command failed -:(\d+)", lambda line: f"in: ip {lines[int(line[1]) - 1]}", done.stderr)
+        raise FleetRefused(f"the nodes cannot be wired: {' '.join(message.split())}")
 
 
 def _answers(place: FleetNode) -> bool | None:

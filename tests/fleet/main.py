@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.command == "lose":
         life.lose(_select(fleet, arguments.nodes))
     elif arguments.command == "start":
-        life.start([one for one in _select(fleet, arguments.nodes) if not life.pid_of(one)])
+        life.start([node for node in _select(fleet, arguments.nodes) if not life.pid_of(node)])
     elif arguments.command == "inventory":
         print(json.dumps(inventory(fleet), indent=2))
     elif arguments.command == "archives":

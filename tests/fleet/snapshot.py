@@ -36,14 +36,14 @@ def take(nodes: t.Sequence[FleetNode]) -> None:
 def compare(nodes: t.Sequence[FleetNode], ignored: t.Sequence[str] = (), without: t.Sequence[str] = ()) -> str:
     """Return the differences, or an empty string; `ignored` are regular expressions of lines, `without` sections."""
     pattern = "|".join(ignored) or r"(?!)"
-    told = []
+    sections = []
     for node in nodes:
         if not _snapshot_file(node).exists():
             raise FleetRefused(f"there is no snapshot of {node.name}: take one first")
         before = State(json.loads(_snapshot_file(node).read_text(encoding="utf-8")))
         difference = _counting(before, pattern, without).difference(_counting(state(node), pattern, without))
-        told += [f"{node.name}:\n{difference}\n"] if difference else []
-    return "".join(told)
+        sections += [f"{node.name}:\n{difference}\n"] if difference else []
+    return "".join(sections)
 
 
 def _counting(whole: State, pattern: str, without: t.Sequence[str]) -> State:
@@ -65,12 +65,14 @@ def files(upper: pathlib.Path, lower: pathlib.Path, unseen: t.Sequence[str] = ()
     `unseen` are patterns of absolute paths that were removed before the node was first used, and so count as if the
     lower layer had never had them.
     """
-    hidden = re.compile("|".join(fnmatch.translate(one) for path in unseen for one in (path, f"{path}/*")) or r"(?!)")
+    hidden = re.compile(
+        "|".join(fnmatch.translate(pattern) for path in unseen for pattern in (path, f"{path}/*")) or r"(?!)"
+    )
     lines = []
     for directory, below, names in os.walk(upper):
         inside = os.path.relpath(directory, upper)
-        found = {*below, *names, *(_listed(lower / inside) if _is_opaque(directory) else ())}
-        for path in (os.path.normpath(os.path.join(inside, name)) for name in found):
+        changed = {*below, *names, *(_listed(lower / inside) if _is_opaque(directory) else ())}
+        for path in (os.path.normpath(os.path.join(inside, name)) for name in changed):
             before, now = "" if hidden.match(f"/{path}") else _line(lower, path), _line(upper, path)
             if before != now and not INCIDENTAL.search(path):
                 lines.append(now or f"{path} is gone")
@@ -104,14 +106,14 @@ def _inside(node: FleetNode) -> dict[str, list[str]]:
     if not pid:
         raise FleetRefused(f"{node.name} is not up")
     handles = [os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in NAMESPACES]
-    told, tell = os.pipe()
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(told)
-        _tell(handles, tell)
-    for descriptor in (*handles, tell):
+        os.close(reader)
+        _tell(handles, writer)
+    for descriptor in (*handles, writer):
         os.close(descriptor)
-    with os.fdopen(told, encoding="utf-8") as stream:
+    with os.fdopen(reader, encoding="utf-8") as stream:
         text = stream.read()
     if os.waitpid(child, 0)[1] != 0:
         raise FleetRefused(f"{node.name} does not show its state: {text}")

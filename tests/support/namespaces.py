@@ -46,13 +46,13 @@ def assigned(link: JsonObject) -> list[JsonObject]:
 
 def routes(namespace: str | None = None) -> list[JsonObject]:
     """Return the routes of both families and all tables, without connected and link-local ones."""
-    found = [
+    entries = [
         route
         for family in ("-4", "-6")
         for route in ip(family, "-N", "route", "show", "table", "all", namespace=namespace)
     ]
     derived = {"2", "3", "4", "5", "local", "broadcast", "anycast", "multicast"}
-    return [route for route in found if route.get("type") not in derived and not route["dst"].startswith("fe80:")]
+    return [route for route in entries if route.get("type") not in derived and not route["dst"].startswith("fe80:")]
 
 
 def rename_link(name: bytes, other: bytes) -> None:

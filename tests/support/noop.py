@@ -53,14 +53,14 @@ class DebugFile:
 
         `result` is text to print as it is, PASSTHROUGH, or INJECT_DNS, which adds a name server.
         """
-        told = {
+        content = {
             "ReportResult": result if isinstance(result, str) else json.dumps(result),
             "ReportError": error,
             "ReportStderr": stderr,
             "ReportVersionSupport": None if versions is None else list(versions),
             "ExitWithCode": exit_code,
         }
-        self.path.write_text(json.dumps(told), encoding="utf-8")
+        self.path.write_text(json.dumps(content), encoding="utf-8")
 
     def sent(self) -> Sent | None:
         """Return the last call, or None if there was no call since `write`."""

@@ -85,13 +85,13 @@ def mount(source: str, target: str, kind: str | None = None, flags: int = 0, dat
 
 def mount_points(top: str) -> list[tuple[str, str]]:
     """Return (path, file system) of every mount below `top`, outer mounts first."""
-    found = {}
+    types_by_path = {}
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         for fields in (line.split() for line in lines):
             path = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
             if path.startswith(top + "/"):
-                found[path] = fields[fields.index("-") + 1]
-    return sorted(found.items())
+                types_by_path[path] = fields[fields.index("-") + 1]
+    return sorted(types_by_path.items())
 
 
 def shadowed_mounts() -> dict[str, int]:

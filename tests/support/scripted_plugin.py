@@ -67,15 +67,15 @@ def encoded(answer: dict[str, t.Any], stdin: str) -> str:
     """Return standard output: text as given, or JSON with the request's cniVersion unless it has its own."""
     if answer.get("stdout") is not None:
         return str(answer["stdout"])
-    said = answer.get("error", answer.get("result"))
-    if said is None and COMMAND != "ADD":
+    output = answer.get("error", answer.get("result"))
+    if output is None and COMMAND != "ADD":
         return ""
     import json
 
     request = json.loads(stdin) if stdin else {}
-    if said is None:
-        said = request.get("prevResult", {})
-    return json.dumps({"cniVersion": request.get("cniVersion", ""), **said})
+    if output is None:
+        output = request.get("prevResult", {})
+    return json.dumps({"cniVersion": request.get("cniVersion", ""), **output})
 
 
 def write(stream: int, text: str, size: int) -> None:

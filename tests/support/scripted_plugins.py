@@ -112,7 +112,7 @@ class ScriptedPlugins:
 
     def calls(self, plugin: str | None = None, command: str | None = None) -> list[ScriptedCall]:
         """Return the logged calls in the order of their starts."""
-        found: list[ScriptedCall] = []
+        calls: list[ScriptedCall] = []
         latest: dict[int, int] = {}
         log = self.path / ".calls"
         # The last line may be incomplete.
@@ -120,11 +120,11 @@ class ScriptedPlugins:
         for line in whole.decode("utf-8").splitlines():
             entry = ast.literal_eval(line)
             if entry["event"] == "start":
-                latest[entry["pid"]] = len(found)
-                found.append(_parse_start(entry))
+                latest[entry["pid"]] = len(calls)
+                calls.append(_parse_start(entry))
             else:
-                found[latest[entry["pid"]]] = _apply_event(found[latest[entry["pid"]]], entry)
-        return [call for call in found if plugin in (None, call.plugin) and command in (None, call.command)]
+                calls[latest[entry["pid"]]] = _apply_event(calls[latest[entry["pid"]]], entry)
+        return [call for call in calls if plugin in (None, call.plugin) and command in (None, call.command)]
 
     def forget(self) -> None:
         (self.path / ".calls").unlink(missing_ok=True)

@@ -121,10 +121,10 @@ def _is_address(name: str) -> bool:
 
 def tree_lines(top: str | os.PathLike[str], identity: bool = False) -> Lines:
     """Return a line for `top` and each path below: mode, owner and content; `identity` adds inode and ctime."""
-    found = [os.fspath(top)] if os.path.lexists(top) else []
+    paths = [os.fspath(top)] if os.path.lexists(top) else []
     for directory, below, files in os.walk(top):
-        found += [os.path.join(directory, name) for name in below + files]
-    return sorted(file_line(pathlib.Path(path), str(top), identity) for path in found)
+        paths += [os.path.join(directory, name) for name in below + files]
+    return sorted(file_line(pathlib.Path(path), str(top), identity) for path in paths)
 
 
 def file_line(path: pathlib.Path, top: str, identity: bool) -> str:

@@ -64,14 +64,14 @@ def assert_same(before: tuple[State, list[str], str, str], after: tuple[State, l
 
 def processes_with(mark: str) -> list[str]:
     """Return the pids of live processes with the mark in their environment; a zombie's reads as empty."""
-    found = []
+    pids = []
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if mark.encode() in (process / "environ").read_bytes():
-                found.append(process.name)
+                pids.append(process.name)
         except (FileNotFoundError, ProcessLookupError, PermissionError):
             continue
-    return found
+    return pids
 
 
 def test_nothing_reaches_the_host() -> None:
@@ -201,8 +201,8 @@ def test_missing_permission_for_namespaces_is_an_error() -> None:
 
 def test_missing_root_is_an_error() -> None:
     code = "import os, sys; sys.path.insert(0, sys.argv[1]); import sandbox; os.seteuid(65534); sandbox.main(['true'])"
-    told = refusal([sys.executable, "-B", "-c", code, str(pathlib.Path(SANDBOX).parent)])
-    assert told == "sandbox: it makes namespaces and mounts, which needs root: run it with sudo\n"
+    message = refusal([sys.executable, "-B", "-c", code, str(pathlib.Path(SANDBOX).parent)])
+    assert message == "sandbox: it makes namespaces and mounts, which needs root: run it with sudo\n"
 
 
 def test_a_missing_output_directory_is_an_error() -> None:

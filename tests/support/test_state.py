@@ -28,8 +28,8 @@ def test_a_difference_names_section_and_line() -> None:
     before = State({"links": ["lo loopback", "cni0 bridge"], "leases": []})
     after = State({"links": ["lo loopback"], "leases": ["n/10.0.0.2"]})
     assert before.difference(before) == ""
-    told = before.difference(after).splitlines()
-    assert [line for line in told if not line.startswith("@@")] == [
+    lines = before.difference(after).splitlines()
+    assert [line for line in lines if not line.startswith("@@")] == [
         "--- leases before", "+++ leases after", "+n/10.0.0.2", "--- links before", "+++ links after", "-cni0 bridge",
     ]  # fmt: skip
     assert before.without("^cni0 ").difference(after.without("leases|10.0.0.2")) == ""

@@ -15,8 +15,8 @@ T = t.TypeVar("T")
 def until(condition: t.Callable[[], T | None], seconds: float = 60) -> T:
     """Return the first value of `condition` that is not None."""
     deadline = time.monotonic() + seconds
-    while (found := condition()) is None:
+    while (value := condition()) is None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"the condition did not hold within {seconds} s")
         time.sleep(0.005)
-    return found
+    return value

@@ -68,8 +68,8 @@ def mirror() -> str:
 
 
 def _proxy() -> dict[str, str]:
-    told = _read_output(["apt-config", "shell", "http_proxy", "Acquire::http::Proxy"]).strip()
-    name, dummy, value = told.partition("=")
+    setting = _read_output(["apt-config", "shell", "http_proxy", "Acquire::http::Proxy"]).strip()
+    name, dummy, value = setting.partition("=")
     return {name: value.strip("'")} if value.strip("'") else {}
 
 

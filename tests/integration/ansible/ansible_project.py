@@ -122,9 +122,9 @@ class PlaybookRun:
     tasks: list[TaskRun]
 
     def __getitem__(self, name: str) -> TaskRun:
-        found = [task for task in self.tasks if task.name == name]
-        assert len(found) == 1, f"{len(found)} tasks are named {name!r}: {self.output}"
-        return found[0]
+        matches = [task for task in self.tasks if task.name == name]
+        assert len(matches) == 1, f"{len(matches)} tasks are named {name!r}: {self.output}"
+        return matches[0]
 
     def succeeded(self) -> PlaybookRun:
         assert self.status == 0, self.output

@@ -66,7 +66,7 @@ def served(directory: pathlib.Path, credentials: str = "") -> t.Iterator[Server]
 
     With credentials, "name:password", the server requires them.
     """
-    wanted = f"Basic {base64.b64encode(credentials.encode()).decode()}" if credentials else None
+    authorization = f"Basic {base64.b64encode(credentials.encode()).decode()}" if credentials else None
     requests: list[str] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
@@ -77,7 +77,7 @@ def served(directory: pathlib.Path, credentials: str = "") -> t.Iterator[Server]
             pass
 
         def do_GET(self) -> None:
-            if self.headers["Authorization"] != wanted:
+            if self.headers["Authorization"] != authorization:
                 self.send_response(401)
                 self.send_header("WWW-Authenticate", 'Basic realm="plugins"')
                 self.end_headers()

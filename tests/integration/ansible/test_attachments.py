@@ -37,17 +37,17 @@ def test_attachments_are_added_checked_and_removed(node: EngineNode, project: Pr
         done = played.require_converged("attach")
         assert done.actions() == dict.fromkeys(("red", "blue", "blue eth1", "pod-1.a"), "added")
         assert (done.timeless, done.result["summary"]) == ("attachments: 4 added", {"added": 4})
-        assert [entry["netns"] for entry in done.entries] == [one["netns"] for one in full]
+        assert [entry["netns"] for entry in done.entries] == [item["netns"] for item in full]
         assert played["attach, again"].result["summary"] == {"checked": 4}
         diff = done.result["diff"]
         assert diff["before"]["attachment of red (eth0) to network db"] == "absent"
         assert diff["after"]["attachment of blue (eth1) to network nat"] == "attached"
         assert played.output.count('+    "attachment of pod-1.a (eth0) to network nat": "attached"') == 2
-        for one, inside in zip(done.entries, (red, blue, blue, green)):
-            addresses = {ip["address"] for ip in one["result"]["ips"]}
-            assert one["result"]["cniVersion"] == "1.0.0"
-            assert inside.addresses(one["ifname"]) == addresses
-            assert 0 < one["seconds"] < 60
+        for entry, inside in zip(done.entries, (red, blue, blue, green)):
+            addresses = {ip["address"] for ip in entry["result"]["ips"]}
+            assert entry["result"]["cniVersion"] == "1.0.0"
+            assert inside.addresses(entry["ifname"]) == addresses
+            assert 0 < entry["seconds"] < 60
         assert blue.links()["eth0"]["address"] == reference_networks.MAC
         # Debian's portmap expects rules of a family of which the attachment has no address.
         assert all("ipv6 dnat" in text for text in done.entries[1]["false_alarms"])
@@ -91,9 +91,9 @@ def _complete(items: list[JsonObject]) -> list[JsonObject]:
     return [
         {
             key: value if key != "args" else {name: str(text) for name, text in value.items()}
-            for key, value in one.items()
+            for key, value in item.items()
         }
-        for one in done
+        for item in done
     ]
 
 
@@ -243,10 +243,10 @@ def test_purge_removes_attachments_of_this_collection_only(node: EngineNode, pro
     (records / "lab-podman-1-eth0").write_text(json.dumps(foreign), encoding="utf-8")
     (records / "lab-other-eth0").write_bytes(b"")
     kept = {path.name: _identity(path) for path in records.iterdir()}
-    wanted = {"attachments": [items[0], {**items[1], "state": "absent"}], "purge": True}
+    arguments = {"attachments": [items[0], {**items[1], "state": "absent"}], "purge": True}
     everything = {"attachments": [], "purge": True}
     played = project.play(
-        [*thrice("purge", ATTACHMENTS, wanted), task("purge all", ATTACHMENTS, everything)], "--diff"
+        [*thrice("purge", ATTACHMENTS, arguments), task("purge all", ATTACHMENTS, everything)], "--diff"
     ).succeeded()
     purged = played.require_converged("purge")
     assert list(purged.actions().items()) == [("red", "checked"), ("blue", "removed"), ("green", "removed")]
@@ -270,11 +270,11 @@ def test_options_reach_the_engine(node: EngineNode, project: Project) -> None:
     own.mkdir()
     (own / "lab.conflist").write_text(json.dumps(configuration("lab")), encoding="utf-8")
     items = [{"network": "lab", "netns": "red", "container_id": f"c{number}"} for number in range(2)]
-    wanted: JsonObject = {"attachments": items, "conf_dir": str(own), "cache_dir": "/var/lib/cni/mine"}
+    arguments: JsonObject = {"attachments": items, "conf_dir": str(own), "cache_dir": "/var/lib/cni/mine"}
     tasks = [
-        task("elsewhere", ATTACHMENTS, {**wanted, "plugin_dirs": ["/opt/cni/none"]}),
-        task("too slow", ATTACHMENTS, {**wanted, "timeout": 0.3}),
-        task("no workers", ATTACHMENTS, {**wanted, "workers": 0}),
+        task("elsewhere", ATTACHMENTS, {**arguments, "plugin_dirs": ["/opt/cni/none"]}),
+        task("too slow", ATTACHMENTS, {**arguments, "timeout": 0.3}),
+        task("no workers", ATTACHMENTS, {**arguments, "workers": 0}),
     ]
     with namespace("red"):
         played = project.play(tasks)
@@ -284,14 +284,14 @@ def test_options_reach_the_engine(node: EngineNode, project: Project) -> None:
         played["too slow"].require_failure("plugin lab-lab failed (ADD): ran out of time (limit 0.3 s) and was killed")
         played["no workers"].require_no_change().require_failure("workers: 0; expected: a number above 0")
         for workers in (2, 1):
-            _attach_with(workers, node, project, wanted)
+            _attach_with(workers, node, project, arguments)
     assert (node.cache_dir / "mine" / "results" / "lab-c1-eth0").is_file()
 
 
-def _attach_with(workers: int, node: EngineNode, project: Project, wanted: JsonObject) -> None:
+def _attach_with(workers: int, node: EngineNode, project: Project, arguments: JsonObject) -> None:
     """Attach with a number of workers, which is the number of plugins that run at a time."""
     node.plugins.forget()
-    anew = {**wanted, "attachments": [{**item, "args": {"N": str(workers)}} for item in wanted["attachments"]]}
+    anew = {**arguments, "attachments": [{**item, "args": {"N": str(workers)}} for item in arguments["attachments"]]}
     with concurrent.futures.ThreadPoolExecutor() as pool:
         with node.plugins.gate(f"gate{workers}") as gate:
             node.plugins.write("lab-lab", ADD=ScriptedAnswer(result=RESULT, hold=gate))

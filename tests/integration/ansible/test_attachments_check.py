@@ -43,20 +43,20 @@ def test_a_failed_check_of_an_existing_attachment(node: EngineNode, project: Pro
         [
             task("namespaces", "cni.node.netns", {"names": [*always, *others]}),
             task("attach", ATTACHMENTS, {"attachments": items, "check": "never"}),
-            *(one for name in always for one in thrice(name, ATTACHMENTS, _options(name))),
+            *(step for name in always for step in thrice(name, ATTACHMENTS, _options(name))),
             *(task(name, ATTACHMENTS, _options(name)) for name in others),
         ]
     )
     recreated, failed, reported = (played.require_converged(name) for name in always)
-    assert [_outcome(one) for one in (recreated, failed, reported)] == [
+    assert [_outcome(done) for done in (recreated, failed, reported)] == [
         ("ok", "recreated", True),
         ("failed", "failed", False),
         ("ok", "checked", False),
     ]
     assert recreated.entries[0]["reason"] == f"CHECK failed: {_error('always-recreate')}"
     assert recreated.entries[0]["error"] is None
-    for one, name in ((failed, "always-fail"), (reported, "always-report")):
-        error = one.entries[0]["error"]
+    for done, name in ((failed, "always-fail"), (reported, "always-report")):
+        error = done.entries[0]["error"]
         assert (error["code"], error["msg"]) == (123, f"plugin lab-{name} failed (CHECK): not as it was")
     assert failed.timeless == (
         f"attachments: 1 failed\nattachment of always-fail (eth0) to network always-fail: {_error('always-fail')}"
@@ -97,9 +97,9 @@ def test_check_is_skipped_if_disabled_or_unknown_to_the_version(node: EngineNode
     node.write({**_read_conflist(node, "disabled"), "disableCheck": True})
     open_network(node, "older", CHECK=COMPLAINS)
     node.write({**_read_conflist(node, "older"), "cniVersion": "0.3.1"})
-    wanted = {"attachments": [{"network": name, "netns": name} for name in ("disabled", "older")]}
+    arguments = {"attachments": [{"network": name, "netns": name} for name in ("disabled", "older")]}
     make = task("namespaces", "cni.node.netns", {"names": ["disabled", "older"]})
-    done = project.play([make, *thrice("attach", ATTACHMENTS, wanted)]).require_converged("attach")
+    done = project.play([make, *thrice("attach", ATTACHMENTS, arguments)]).require_converged("attach")
     assert done.actions() == {"disabled": "added", "older": "added"}
     assert node.plugins.calls(command="CHECK") == []
 

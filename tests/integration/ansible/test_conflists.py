@@ -72,11 +72,11 @@ def test_priority_moves_a_file_and_content_is_replaced_in_place(node: EngineNode
 
 def test_the_mode_is_repaired_in_a_custom_directory(node: EngineNode, project: Project) -> None:
     directory = pathlib.Path("/etc/cni/mine/net.d")
-    wanted: JsonObject = {"conflists": [{"config": network_named("a")}], "conf_dir": str(directory), "mode": "0600"}
+    arguments: JsonObject = {"conflists": [{"config": network_named("a")}], "conf_dir": str(directory), "mode": "0600"}
     path = directory / "10-a.conflist"
-    node.run("conflists", **wanted).succeeded()
+    node.run("conflists", **arguments).succeeded()
     path.chmod(0o666)
-    played = project.play(thrice("mend", CONFLISTS, wanted), "--diff").succeeded()
+    played = project.play(thrice("mend", CONFLISTS, arguments), "--diff").succeeded()
     assert played.require_converged("mend").files == {"10-a.conflist": "changed"}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert "0666" in played.output, "the diff does not show what has changed"
@@ -125,9 +125,9 @@ def test_purge_removes_only_unchanged_files_of_this_collection(node: EngineNode,
     played = project.play(thrice("purge", CONFLISTS, {"conflists": [items["kept"]], "purge": True}), "--diff")
     purged = played.succeeded().require_converged("purge")
     assert purged.files == {"10-kept.conflist": "unchanged", "10-dropped.conflist": "removed"}
-    left = tree_lines(node.conf_dir, identity=True)
+    listing = tree_lines(node.conf_dir, identity=True)
     assert [line for line in foreign if not line.startswith((".", "10-dropped"))] == [
-        line for line in left if not line.startswith((".", "10-kept"))
+        line for line in listing if not line.startswith((".", "10-kept"))
     ]
     again = [
         task("take back", CONFLISTS, {"conflists": [items["edited"]]}),
@@ -150,10 +150,10 @@ def test_an_edited_file_stays_when_its_network_moves_and_causes_a_warning(node: 
     played = project.play(thrice("move", CONFLISTS, {"conflists": [{"config": network_named("a"), "priority": 20}]}))
     moved = played.succeeded().require_converged("move")
     assert moved.files == {"20-a.conflist": "created"}
-    told = f"{old} and {node.conf_dir}/20-a.conflist define network a; runtimes use the first one"
+    message = f"{old} and {node.conf_dir}/20-a.conflist define network a; runtimes use the first one"
     for suffix in (", predicted", "", ", again"):
         (warning,) = played["move" + suffix].warnings
-        assert told in warning
+        assert message in warning
 
 
 def test_the_plugin_directory_beside_a_file_belongs_to_its_network(node: EngineNode, project: Project) -> None:

@@ -156,7 +156,7 @@ def test_a_networks_own_interfaces_and_routes_are_no_finding(node: EngineNode) -
     assert node.run("conflists", conflists=items).succeeded().result["findings"] == []
     node.run("netns", names=["blue"]).succeeded()
     attached = node.attach(
-        *({"network": one["name"], "netns": "blue", "ifname": f"eth{n}"} for n, one in enumerate(configs))
+        *({"network": config["name"], "netns": "blue", "ifname": f"eth{n}"} for n, config in enumerate(configs))
     )
     assert result_findings(attached) == []
     done = node.run("conflists", conflists=items).succeeded()

@@ -202,7 +202,7 @@ def test_a_lease_without_an_owner_is_removed_and_every_owner_protects_its_own(
         lease("net", "10.1.9.7", "unborn\r\neth0", age=1)
         lease("net", "10.1.9.8", "", age=1)
         own = node.leases("net")[:2]
-        of_blue = next(one for one in own if "blue" in (LEASES / "net" / one).read_text(encoding="utf-8"))
+        of_blue = next(address for address in own if "blue" in (LEASES / "net" / address).read_text(encoding="utf-8"))
         done = collect(project)
     assert {name: action for name, action in finding_actions(done).items() if "lease" in name} == {
         "lease 10.1.9.1": "removed",
@@ -343,8 +343,8 @@ def test_plugins_of_1_1_0_get_the_valid_attachments(node: EngineNode, project: P
         valid = [{"container_id": "mine", "ifname": "net1"}]
         project.play([task("gc", GC, {"valid_attachments": [*valid, {"container_id": "blue"}]})])["gc"].ok()
         (call,) = node.plugins.calls("lab-new", "GC")
-    told = {entry["containerID"]: entry["ifname"] for entry in call.request["cni.dev/valid-attachments"]}
-    assert told == {"blue": "eth0", "red": "eth0", "mine": "net1"}
+    sent = {entry["containerID"]: entry["ifname"] for entry in call.request["cni.dev/valid-attachments"]}
+    assert sent == {"blue": "eth0", "red": "eth0", "mine": "net1"}
 
 
 def ports_of_the_bridge() -> list[str]:
@@ -439,8 +439,8 @@ def test_rules_of_nftables_are_removed_with_their_container(node: EngineNode, pr
             "moved": "kept",
             "nft ip cni_hostport: lost": "removed",
         }
-        left = subprocess.run(["nft", "list", "ruleset"], check=True, capture_output=True, text=True).stdout
-        assert ("lost" in left, left.count("blue"), long_id[:20] in left) == (False, 3, True)
+        after = subprocess.run(["nft", "list", "ruleset"], check=True, capture_output=True, text=True).stdout
+        assert ("lost" in after, after.count("blue"), long_id[:20] in after) == (False, 3, True)
 
 
 def tool(name: str, *arguments: str) -> str:
@@ -503,9 +503,9 @@ def test_unreachable_chains_are_removed_unless_they_have_an_owner(node: EngineNo
         }
         assert f"{of_red} is in use in the network namespace /run/netns/red" in evidence(done)
         assert "no rule jumps to it, and no recorded attachment has a chain of this name" in evidence(done)
-        left = tool("iptables-save", "-t", "nat")
+        rules = tool("iptables-save", "-t", "nat")
         for name in (nat_chain("CNI-", "netblue"), nat_chain("CNI-DN-", "netblue"), foreign_name, moved[1], named[0]):
-            assert f":{name} " in left
+            assert f":{name} " in rules
 
 
 def test_del_removes_a_chain_whose_rule_was_missing(node: EngineNode, project: Project) -> None:
@@ -542,8 +542,8 @@ def test_rules_of_the_plugin_firewall_are_removed_with_the_last_owner_of_their_a
             "rule ip6tables filter CNI-FORWARD: fd00:1::9": "removed",
         }
         assert "no runtime has a record of an attachment with this address, and it is not in use" in evidence(done)
-        left = tool("iptables-save", "-t", "filter")
-        assert [left.count(one) for one in (of_blue, of_red, "192.0.2.1", "10.1.9.9")] == [2, 2, 1, 0]
+        rules = tool("iptables-save", "-t", "filter")
+        assert [rules.count(address) for address in (of_blue, of_red, "192.0.2.1", "10.1.9.9")] == [2, 2, 1, 0]
 
 
 def test_a_link_of_the_plugin_bandwidth_is_removed_when_no_link_redirects_to_it(

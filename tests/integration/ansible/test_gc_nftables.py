@@ -87,10 +87,10 @@ def test_macspoofchk_rules_without_a_record_are_removed(node: EngineNode, projec
         }
         assert "no runtime has a record of a-b-eth0, the container and interface in its name" in evidence(done)
         assert "there is a network namespace named reached" in evidence(done)
-        left = ruleset()
-        assert {name: name in left for name in ("lost", "a-b")} == {"lost": False, "a-b": False}
+        rules = ruleset()
+        assert {name: name in rules for name in ("lost", "a-b")} == {"lost": False, "a-b": False}
         assert all(
-            f"chain {name} " in left for name in ("cni-br-iface-mine-eth0", "other", "cni-br-iface-blue-eth0-mac")
+            f"chain {name} " in rules for name in ("cni-br-iface-mine-eth0", "other", "cni-br-iface-blue-eth0-mac")
         )
         blue.run("ping", "-c1", "-W5", "10.1.0.1")
 
@@ -134,8 +134,8 @@ def test_del_of_a_lost_namespace_leaves_no_masquerading_in_nftables(node: Engine
             "record net-lost-eth0": "deleted",
             f"chain {get_finding(done, 'absent')}": "removed",
         }
-        left = ruleset()
-        assert ("lost" in left, "absent" in left, left.count("id: blue")) == (False, False, 1)
+        rules = ruleset()
+        assert ("lost" in rules, "absent" in rules, rules.count("id: blue")) == (False, False, 1)
 
 
 def get_finding(done: TaskRun, container: str) -> str:
@@ -158,9 +158,9 @@ def test_a_rule_of_a_container_that_another_runtime_owns_stays(node: EngineNode)
     del document["cni.node"]
     elsewhere.write_text(json.dumps({**document, "netns": "/proc/self/ns/net"}), encoding="utf-8")
     node.detach(item("blue"))
-    left = ruleset()
+    after = ruleset()
     for word in ("macspoofchk-blue-eth0", "id: blue"):
-        assert left.count(word) == before.count(word) > 0
+        assert after.count(word) == before.count(word) > 0
 
 
 TUNING: JsonObject = {"type": "tuning", "mtu": 1400}
@@ -201,8 +201,8 @@ def test_saved_values_without_a_record_are_removed(node: EngineNode, project: Pr
         done = collect(project)
         assert saved(done) == {"lost_eth0.json": "removed", "reached_eth0.json": "kept"}
         assert "no runtime has a record of lost_eth0, the container and interface in its name" in evidence(done)
-        left = {"blue_eth0.json", "reached_eth0.json", "notes_eth0.json", "link_eth0.json", "pipe_eth0.json"}
-        assert set(os.listdir(SAVED)) == left
+        remaining = {"blue_eth0.json", "reached_eth0.json", "notes_eth0.json", "link_eth0.json", "pipe_eth0.json"}
+        assert set(os.listdir(SAVED)) == remaining
 
 
 def saved(done: TaskRun) -> dict[str, str]:

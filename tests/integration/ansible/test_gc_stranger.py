@@ -44,8 +44,8 @@ def test_odd_link_names_in_foreign_namespaces_do_not_stop_collection(node: Engin
         (node.cache_dir / "results" / "net-unrecorded-eth0").unlink()
         forgotten = lease("net", "10.1.0.77", "nobody\r\neth0")
         with lost.path.open("rb"), unrecorded.path.open("rb"):
-            for one in (lost, unrecorded):
-                remove(one, wait=False)
+            for container in (lost, unrecorded):
+                remove(container, wait=False)
             done = collect(project)
         assert {finding["kind"]: finding["action"] for finding in done.result["findings"]} == {
             "record": "deleted",
@@ -61,10 +61,13 @@ def test_odd_link_names_on_the_node_do_not_protect_links_of_bandwidth(node: Engi
     """Collect although tc prints invalid JSON for some of these names."""
     node.write(reference_networks.network(reference_networks.bridge(), reference_networks.BANDWIDTH))
     with namespaces("blue", "lost"):
-        node.attach(*({"network": "net", "netns": one} for one in ("blue", "lost")))
-        of = {one: f"bwp{hashlib.sha512(f'net{one}'.encode()).hexdigest()[:12]}" for one in ("blue", "lost")}
-        for one in ("blue", "lost"):
-            (node.cache_dir / "results" / f"net-{one}-eth0").unlink()
+        node.attach(*({"network": "net", "netns": container} for container in ("blue", "lost")))
+        of = {
+            container: f"bwp{hashlib.sha512(f'net{container}'.encode()).hexdigest()[:12]}"
+            for container in ("blue", "lost")
+        }
+        for container in ("blue", "lost"):
+            (node.cache_dir / "results" / f"net-{container}-eth0").unlink()
         ip("-n", "lost", "link", "delete", "eth0")
         sender = next(link for link in veths() if qdiscs(link))
         rename_link(sender.encode(), name)

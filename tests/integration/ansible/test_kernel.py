@@ -71,8 +71,11 @@ def actions(done: TaskRun, what: str) -> dict[str, str]:
 
 
 def test_settings_are_applied_persisted_and_restored_by_absent(project: Project) -> None:
-    wanted: JsonObject = {"conflists": [{"config": NETWORK}], "sysctls": {"net/ipv4/tcp_rmem": "4096  131072\t6291456"}}
-    played = project.play(thrice("prepare", KERNEL, wanted), "--diff").succeeded()
+    arguments: JsonObject = {
+        "conflists": [{"config": NETWORK}],
+        "sysctls": {"net/ipv4/tcp_rmem": "4096  131072\t6291456"},
+    }
+    played = project.play(thrice("prepare", KERNEL, arguments), "--diff").succeeded()
     done = played.require_converged("prepare")
     assert done.changed
     assert actions(done, "modules") == dict.fromkeys(("br_netfilter", "bridge", "veth"), "built_in")
@@ -107,11 +110,11 @@ def test_a_setting_that_another_one_resets_has_the_requested_value(project: Proj
 
 
 def test_drift_is_repaired(node: EngineNode, project: Project) -> None:
-    wanted: JsonObject = {"conflists": [{"config": NETWORK}]}
-    node.run("kernel", **wanted).succeeded()
+    arguments: JsonObject = {"conflists": [{"config": NETWORK}]}
+    node.run("kernel", **arguments).succeeded()
     set_to(FORWARD, "0")
     FILE.write_text("net.ipv4.ip_forward = 0\n", encoding="ascii")
-    done = project.play(thrice("repair", KERNEL, wanted)).succeeded().require_converged("repair")
+    done = project.play(thrice("repair", KERNEL, arguments)).succeeded().require_converged("repair")
     assert actions(done, "sysctls")[FORWARD] == "set"
     assert (setting(FORWARD), "net.ipv4.ip_forward = 1\n" in FILE.read_text(encoding="ascii")) == ("1", True)
 
@@ -119,14 +122,14 @@ def test_drift_is_repaired(node: EngineNode, project: Project) -> None:
 def test_absent_keeps_a_value_that_was_changed_since(node: EngineNode) -> None:
     node.run("kernel", sysctls={"net.ipv4.conf.all.arp_ignore": 1}).succeeded()
     set_to("net.ipv4.conf.all.arp_ignore", "2")
-    left = node.run("kernel", state="absent").succeeded().result["sysctls"]
-    assert [entry["action"] for entry in left] == ["left"]
+    entries = node.run("kernel", state="absent").succeeded().result["sysctls"]
+    assert [entry["action"] for entry in entries] == ["left"]
     assert setting("net.ipv4.conf.all.arp_ignore") == "2"
 
 
 def test_without_persist_only_the_running_kernel_is_changed(project: Project) -> None:
-    wanted: JsonObject = {"sysctls": {FORWARD: 1}, "persist": False}
-    project.play(thrice("prepare", KERNEL, wanted)).succeeded().require_converged("prepare")
+    arguments: JsonObject = {"sysctls": {FORWARD: 1}, "persist": False}
+    project.play(thrice("prepare", KERNEL, arguments)).succeeded().require_converged("prepare")
     assert (setting(FORWARD), list(FILE.parent.iterdir())) == ("1", [])
     project.play([task("put back", KERNEL, {"state": "absent", "persist": False})]).succeeded()
     assert setting(FORWARD) == "0"
@@ -137,12 +140,12 @@ def test_without_persist_only_the_running_kernel_is_changed(project: Project) ->
 )
 def test_everything_that_the_kernel_lacks_is_reported_at_once_with_reasons(node: EngineNode, project: Project) -> None:
     plugins = [{"type": "ipvlan", "master": "eth0"}, {"type": "vrf", "vrfname": "red"}]
-    wanted = {
+    arguments = {
         "conflists": [{"config": NETWORK}, {"config": reference_networks.network(*plugins, name="lan")}],
         "sysctls": {"net.ipv4.nothing": 1, "kernel.pid_max": 4194303},
         "modules": ["vxlan", "8021q"],
     }
-    played = project.play(thrice("prepare", KERNEL, wanted))
+    played = project.play(thrice("prepare", KERNEL, arguments))
     for name in ("prepare, predicted", "prepare"):
         played[name].require_no_change().require_failure(
             "the kernel does not meet 5 requirements; nothing was changed",
@@ -172,8 +175,8 @@ def test_a_value_that_the_kernel_refuses_rolls_back_all_settings(node: EngineNod
 
 
 def test_a_non_numeric_value_is_refused_in_check_mode_too(project: Project) -> None:
-    wanted = {"sysctls": {FORWARD: "yes", "net.ipv4.conf.all.arp_ignore": 1}}
-    played = project.play(thrice("prepare", KERNEL, wanted))
+    arguments = {"sysctls": {FORWARD: "yes", "net.ipv4.conf.all.arp_ignore": 1}}
+    played = project.play(thrice("prepare", KERNEL, arguments))
     for name in ("prepare, predicted", "prepare"):
         played[name].require_no_change().require_failure(
             f"kernel setting {FORWARD}: 'yes' is not a number; expected: an integer, such as the current value: 0 (given in sysctls); "
@@ -272,12 +275,12 @@ class TestRole:
                 if pathlib.Path(place).exists():
                     stack.enter_context(mounted("--bind", str(empty), place))
             tasks = self.play(project, "--check", cni_kernel_conflists=[{"config": guarded}])
-            said = [task for task in tasks if task.module.endswith("debug")]
-            assert [(one.msg, one.changed) for one in said] == [("packages: nftables, for nft", True)]
+            messages = [task for task in tasks if task.module.endswith("debug")]
+            assert [(message.msg, message.changed) for message in messages] == [("packages: nftables, for nft", True)]
             named = self.play(
                 project, "--check", cni_kernel_conflists=[{"config": guarded}], cni_kernel_packages="a\nb"
             )
-            assert [one.msg for one in named if one.module.endswith("debug")] == ["packages: a, b, for nft"]
+            assert [step.msg for step in named if step.module.endswith("debug")] == ["packages: a, b, for nft"]
             none: list[object] = [False, "false", []]
             for nothing in none:
                 tasks = self.play(

@@ -72,9 +72,9 @@ def test_a_namespace_mounted_several_times_is_removed_in_one_run(project: Projec
 def test_an_invalid_name_is_refused_before_any_namespace_is_created(project: Project) -> None:
     tasks = [task(name, NETNS, {"names": ["good", name]}) for name in ("a b",)]
     tasks.append(task("..", NETNS, {"names": ["good", ".."], "state": "absent"}))
-    for one in project.play(tasks).tasks:
-        one.require_no_change().require_failure(f"{one.name!r} is not a network namespace name; expected: ")
-        assert one.result["error"]["code"] == 4
+    for refused in project.play(tasks).tasks:
+        refused.require_no_change().require_failure(f"{refused.name!r} is not a network namespace name; expected: ")
+        assert refused.result["error"]["code"] == 4
 
 
 def test_a_symbolic_link_is_removed_and_its_target_stays(project: Project) -> None:
@@ -128,13 +128,13 @@ def test_an_unrelated_file_under_the_name_is_refused(
     make(path)
     open_network(node, "lab")
     present, absent = {"names": ["odd"]}, {"names": ["odd"], "state": "absent"}
-    wanted = {"attachments": [{"network": "lab", "netns": "odd"}]}
+    arguments = {"attachments": [{"network": "lab", "netns": "odd"}]}
     played = project.play(
         [
             task("foretold", NETNS, present, check_mode=True),
             task("make", NETNS, present),
             task("remove", NETNS, absent),
-            task("attach", "cni.node.attachments", wanted),
+            task("attach", "cni.node.attachments", arguments),
             task("look", "cni.node.node_info", {"gather": ["netns"]}),
         ]
     )

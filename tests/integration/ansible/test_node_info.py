@@ -40,8 +40,8 @@ def test_plugins_have_their_versions_or_an_error(node: EngineNode, project: Proj
     node.plugins.write("silent", VERSION=ScriptedAnswer(exit=4, stderr="no\n"))
     (node.plugins.path / "README").write_text("not a plugin\n", encoding="utf-8")
     done = project.play([task("look", INFO, {"gather": ["plugins"]})]).succeeded()["look"]
-    found = {plugin["path"]: plugin for plugin in done.result["plugins"]}
-    own, distributed = found["/opt/cni/bin/bridge"], found["/usr/lib/cni/bridge"]
+    plugins = {plugin["path"]: plugin for plugin in done.result["plugins"]}
+    own, distributed = plugins["/opt/cni/bin/bridge"], plugins["/usr/lib/cni/bridge"]
     assert own == {
         "type": "bridge",
         "path": "/opt/cni/bin/bridge",
@@ -51,10 +51,10 @@ def test_plugins_have_their_versions_or_an_error(node: EngineNode, project: Proj
     }
     assert (distributed["shadowed"], distributed["error"]) == (True, None)
     assert distributed["versions"][:6] == list(VERSIONS[:6])
-    error = found["/opt/cni/bin/silent"]["error"]
+    error = plugins["/opt/cni/bin/silent"]["error"]
     assert error["msg"] == "plugin silent failed (VERSION): exit status 4"
-    assert found["/usr/lib/cni/host-local"]["shadowed"] is False
-    assert set(found) == {
+    assert plugins["/usr/lib/cni/host-local"]["shadowed"] is False
+    assert set(plugins) == {
         "/opt/cni/bin/bridge",
         "/opt/cni/bin/silent",
         *_files("/usr/lib/cni"),
@@ -78,14 +78,14 @@ def test_networks_have_their_status_if_requested(node: EngineNode, project: Proj
     ]
     played = project.play([*tasks, task("by default", INFO, {})]).succeeded()
     done = played["look"].require_no_change()
-    found = {one["network"]: one for one in done.result["status"]}
-    assert {name: one["status"] for name, one in found.items()} == {
+    status = {entry["network"]: entry for entry in done.result["status"]}
+    assert {name: entry["status"] for name, entry in status.items()} == {
         "net50": "unavailable",
         "net51": "limited",
         "well": "ready",
         "old": "unsupported",
     }
-    assert [found["net50"]["error"]["code"], found["net51"]["error"]["code"]] == [50, 51]
+    assert [status["net50"]["error"]["code"], status["net51"]["error"]["code"]] == [50, 51]
     first, second, last = done.msg.splitlines()
     assert first.startswith("network net50: plugin lab-50 failed (STATUS): the agent says 50; ")
     assert second.startswith("network net51: plugin lab-51 failed (STATUS): the agent says 51; ")
@@ -139,11 +139,11 @@ def test_attachments_have_the_state_of_their_namespace_and_network(node: EngineN
         with namespace("moved"):
             played = project.play([task("look", INFO, {"gather": ["attachments", "netns"]})]).succeeded()
     looked = played["look"].require_no_change().result
-    found = {
+    attachments = {
         attachment.get("container_id") or attachment["path"].rsplit("/", 1)[1]: attachment
         for attachment in looked["attachments"]
     }
-    assert found["same"] == {
+    assert attachments["same"] == {
         "network": "same",
         "container_id": "same",
         "ifname": "eth0",
@@ -160,7 +160,11 @@ def test_attachments_have_the_state_of_their_namespace_and_network(node: EngineN
         "error": None,
     }
     facts = ("netns_state", "network_state", "own", "interrupted")
-    assert {name: tuple(one[fact] for fact in facts) for name, one in found.items() if not one["error"]} == {
+    assert {
+        name: tuple(attachment[fact] for fact in facts)
+        for name, attachment in attachments.items()
+        if not attachment["error"]
+    } == {
         "same": ("present", "same", True, None),
         "changed": ("present", "changed", True, None),
         "unwritten": ("present", "gone", True, None),
@@ -169,8 +173,8 @@ def test_attachments_have_the_state_of_their_namespace_and_network(node: EngineN
         "podman-1": ("gone", "unknown", False, None),
     }
     for name in ("same-empty-eth0", "same-cut-eth0"):
-        assert found[name].keys() == {"path", "error"}
-        assert "is not valid JSON" in found[name]["error"]["msg"]
+        assert attachments[name].keys() == {"path", "error"}
+        assert "is not valid JSON" in attachments[name]["error"]["msg"]
     assert looked["netns"] == [{"name": name, "path": f"/run/netns/{name}"} for name in sorted(names) if name != "left"]
 
 

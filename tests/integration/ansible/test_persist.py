@@ -116,8 +116,8 @@ def test_the_installed_boot_program_equals_the_collections_own(clean: EngineNode
         played = project.play(thrice("mend", ATTACHMENTS, {"attachments": [item(persist=True)]})).succeeded()
         assert played.require_converged("mend").result["files"] == paths((PROGRAM, "changed"), (LINK, "created"))
         assert PROGRAM.read_bytes() == made
-        told = subprocess.run(command(), check=True, capture_output=True, text=True, env={}, cwd="/").stdout
-        assert told == "unchanged: the attachment of red (eth0) to network lab, 10.9.0.2\n"
+        output = subprocess.run(command(), check=True, capture_output=True, text=True, env={}, cwd="/").stdout
+        assert output == "unchanged: the attachment of red (eth0) to network lab, 10.9.0.2\n"
 
 
 def test_persist_is_refused_if_boot_files_cannot_be_written(clean: EngineNode, project: Project) -> None:

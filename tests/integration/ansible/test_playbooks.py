@@ -56,13 +56,13 @@ def _own(played: PlaybookRun) -> list[TaskRun]:
 
 
 def _plans(played: PlaybookRun, *modules: str) -> list[JsonObject]:
-    return [one.plan() for one in _own(played) if one.module in {f"cni.node.{name}" for name in modules}]
+    return [step.plan() for step in _own(played) if step.module in {f"cni.node.{name}" for name in modules}]
 
 
 def _changed(played: PlaybookRun) -> dict[str, bool]:
     """Return the number of changed tasks by module."""
     done = _own(played.succeeded())
-    return {one.module.rpartition(".")[2]: one.changed for one in done if one.module != "cni.node.node_info"}
+    return {step.module.rpartition(".")[2]: step.changed for step in done if step.module != "cni.node.node_info"}
 
 
 def _changing(played: PlaybookRun) -> set[str]:
@@ -379,12 +379,12 @@ def test_removing_attachments_alone_removes_those_of_the_variables_and_networks_
 ) -> None:
     variables = {**documented(), **UNMANAGED}
     project.run(PROVISION, **variables).succeeded()
-    one = {
+    selection = {
         "cni_node_concerns": concern,
         "cni_node_attachments": variables["cni_node_attachments"][:1],
         "cni_node_purge": "true",
     }
-    removed = project.run(REMOVE, **one).succeeded()
+    removed = project.run(REMOVE, **selection).succeeded()
     assert removed["Detach the network namespaces"].actions() == dict.fromkeys(detached, "removed")
     assert {path.name for path in pathlib.Path("/run/netns").iterdir()} == namespaces
 
@@ -458,7 +458,7 @@ OF_TAG = {"kernel": ["kernel"], "plugins": ["plugins"], "networks": ["conflists"
 def test_tags_select_concerns(node: EngineNode, project: Project, tag: str) -> None:
     node.write(reference_networks.network(reference_networks.PTP, name="kept"))
     played = project.run(PROVISION, "--check", "--tags", tag, **_release(project, "1.0.1")).succeeded()
-    assert [one.module.rpartition(".")[2] for one in _own(played)] == OF_TAG.get(tag, [tag])
+    assert [step.module.rpartition(".")[2] for step in _own(played)] == OF_TAG.get(tag, [tag])
 
 
 @pytest.mark.parametrize("nothing", ["", [], None])

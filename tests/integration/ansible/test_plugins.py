@@ -32,8 +32,8 @@ def test_an_archive_of_the_controller_is_found_like_any_file_and_installed_once(
 ) -> None:
     archive = releases.release(project.path / "files" / "plugins.tgz")
     BIN_DIR.rmdir()
-    wanted = {"source": "plugins.tgz", "version": "v1.1.1", "checksum": releases.checksum(archive, "sha512")}
-    played = project.play(thrice("install", PLUGINS, wanted), "--diff").succeeded()
+    arguments = {"source": "plugins.tgz", "version": "v1.1.1", "checksum": releases.checksum(archive, "sha512")}
+    played = project.play(thrice("install", PLUGINS, arguments), "--diff").succeeded()
     done = played.require_converged("install")
     assert actions(done) == dict.fromkeys(SMALL, "installed")
     assert (done.result["version"], done.result["previous"], done.result["kept"]) == ("1.1.1", None, [])
@@ -45,8 +45,8 @@ def test_an_archive_of_the_controller_is_found_like_any_file_and_installed_once(
     assert done.result["diff"]["before"]["plugins"] == dict.fromkeys(SMALL, "absent")
     assert '+        "loopback": "' in played.output
     assert played["install, again"].msg == "plugins 1.1.1: 3 unchanged"
-    left = [path for path in (project.path / ".ansible" / "remote").rglob("*") if path.is_file()]
-    assert left == [], "what was sent is still there"
+    files = [path for path in (project.path / ".ansible" / "remote").rglob("*") if path.is_file()]
+    assert files == [], "what was sent is still there"
 
 
 def test_upgrade_prune_rollback_and_removal_keep_foreign_files(node: EngineNode, project: Project) -> None:
@@ -101,19 +101,19 @@ def test_a_running_plugin_can_be_replaced_and_continues(node: EngineNode, projec
 def test_drift_is_found_and_repaired_without_the_source(node: EngineNode, project: Project) -> None:
     names = ("bandwidth", *SMALL)
     archive = releases.release(project.path / "plugins.tgz", *names)
-    wanted: JsonObject = {
+    arguments: JsonObject = {
         "source": str(archive),
         "remote_src": True,
         "checksum": releases.checksum(archive),
         "version": "1",
     }
-    project.play([task("install", PLUGINS, wanted)]).succeeded()
+    project.play([task("install", PLUGINS, arguments)]).succeeded()
     archive.unlink()
     (BIN_DIR / "bandwidth").write_bytes(b"altered")
     (BIN_DIR / "loopback").unlink()
     (BIN_DIR / "static").chmod(0o4777)
     os.chown(BIN_DIR / "tuning", 12, 34)
-    played = project.play(thrice("repair", PLUGINS, wanted), "--diff").succeeded()
+    played = project.play(thrice("repair", PLUGINS, arguments), "--diff").succeeded()
     repaired = played.require_converged("repair")
     assert actions(repaired) == dict.fromkeys(names, "repaired")
     assert ", mode 4777, owner 0:0" in repaired.result["diff"]["before"]["plugins"]["static"]
@@ -127,12 +127,12 @@ def test_a_foreign_plugin_is_refused_adopted_or_backed_up(node: EngineNode, proj
     (BIN_DIR / "static").write_bytes(b"of a package")
     os.utime(BIN_DIR / "static", ns=(10**18, 10**18))
     before = tree_lines("/opt/cni")
-    wanted = {"source": archive.name, "version": "1"}
+    arguments = {"source": archive.name, "version": "1"}
     played = project.play(
         [
-            task("refuse", PLUGINS, wanted),
-            task("refuse, predicted", PLUGINS, wanted, check_mode=True),
-            *thrice("force", PLUGINS, {**wanted, "force": True}),
+            task("refuse", PLUGINS, arguments),
+            task("refuse, predicted", PLUGINS, arguments, check_mode=True),
+            *thrice("force", PLUGINS, {**arguments, "force": True}),
             *thrice("remove", PLUGINS, {"state": "absent"}),
         ]
     )
@@ -174,8 +174,8 @@ def test_directories_of_the_node_and_of_the_controller_are_sources(node: EngineN
 
 
 def test_check_mode_reports_a_source_that_does_not_exist_yet(node: EngineNode, project: Project) -> None:
-    wanted = {"source": "/srv/later.tgz", "remote_src": True, "version": "1"}
-    played = project.play([task("predict", PLUGINS, wanted, check_mode=True), task("install", PLUGINS, wanted)])
+    arguments = {"source": "/srv/later.tgz", "remote_src": True, "version": "1"}
+    played = project.play([task("predict", PLUGINS, arguments, check_mode=True), task("install", PLUGINS, arguments)])
     predicted = played["predict"].ok().require_unchanged_node()
     assert predicted.changed
     assert predicted.warnings == ["/srv/later.tgz is not on the node yet: what it holds cannot be told before"]

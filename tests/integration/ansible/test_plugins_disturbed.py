@@ -82,7 +82,7 @@ def test_simultaneous_runs_are_serialised(node: EngineNode, tmp_path: pathlib.Pa
     arguments = {"source": str(archive), "remote_src": True, "version": "1"}
     processes = [node.start("plugins", **arguments) for dummy in range(3)]
     done = [wait_for_result(process).succeeded().result for process in processes]
-    assert sorted(one["changed"] for one in done) == [False, False, True]
+    assert sorted(result["changed"] for result in done) == [False, False, True]
     assert installed() == contents(*SMALL)
 
 

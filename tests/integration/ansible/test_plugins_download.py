@@ -28,12 +28,12 @@ OTHER = "sha256:" + "0" * 64
 def test_an_archive_is_downloaded_once(node: EngineNode, project: Project, tmp_path: pathlib.Path) -> None:
     archive = releases.release(tmp_path / "www" / "plugins.tgz")
     with releases.served(archive.parent) as server:
-        wanted = {
+        arguments = {
             "source": f"{server.url}/cni/plugins.tgz",
             "checksum": releases.checksum(archive, "sha512"),
             "version": "1",
         }
-        played = project.play(thrice("install", PLUGINS, wanted)).succeeded()
+        played = project.play(thrice("install", PLUGINS, arguments)).succeeded()
     assert actions(played.require_converged("install")) == dict.fromkeys(SMALL, "installed")
     assert server.requests == ["/cni/plugins.tgz"] * 2, "once to look what is in it, once to install it"
     assert installed() == contents(*SMALL)
@@ -43,8 +43,8 @@ def test_a_configured_proxy_is_used(node: EngineNode, project: Project, tmp_path
     archive = releases.release(tmp_path / "www" / "plugins.tgz", "static")
     with releases.served(archive.parent) as proxy:
         url = "http://mirror.invalid/plugins.tgz"
-        wanted = {"source": url, "checksum": releases.checksum(archive)}
-        played = project.play([task("install", PLUGINS, wanted)], environment={"http_proxy": proxy.url}).succeeded()
+        arguments = {"source": url, "checksum": releases.checksum(archive)}
+        played = project.play([task("install", PLUGINS, arguments)], environment={"http_proxy": proxy.url}).succeeded()
     assert played["install"].changed
     assert proxy.requests == [url]
 

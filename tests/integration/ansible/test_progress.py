@@ -63,15 +63,15 @@ def test_a_long_batch_shows_progress_and_has_the_result_of_a_single_call(node: E
             given = {"attachments": items, "purge": True, **options}
             played[name] = project.play([task("attach", ATTACHMENTS, given)], "-vvv", "--diff")
             node.run("attachments", attachments=[], purge=True).succeeded()
-    one, several = (played[name]["attach"] for name in ("one", "several"))
+    single, several = (played[name]["attach"] for name in ("one", "several"))
     assert (calls(played["one"]), progress_lines(played["one"])) == (1, [])
     assert (calls(played["several"]), len(progress_lines(played["several"]))) == (6, 5)
     assert progress_lines(played["several"])[0] == "2 of 8, #/s, slowest lab-lab # s"
     assert progress_lines(played["several"])[2] == "4 of 8, 1 failed, #/s, slowest lab-lab # s"
-    assert several.plan() == one.plan()
-    assert several.warnings == one.warnings
+    assert several.plan() == single.plan()
+    assert several.warnings == single.warnings
     # Not every ansible-core prints the module's arguments.
-    asked = [done.result.get("invocation", {}).get("module_args", {}) for done in (one, several)]
+    asked = [done.result.get("invocation", {}).get("module_args", {}) for done in (single, several)]
     assert asked[0].keys() == asked[1].keys()
     assert "_controller" not in asked[0]
     assert [(entry["container_id"], entry["action"]) for entry in several.entries[-2:]] == [

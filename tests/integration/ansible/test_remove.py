@@ -87,8 +87,8 @@ def test_a_bridge_of_another_network_stays(node: EngineNode, project: Project) -
     predicted = project.run(REMOVE, "--check", **given).succeeded()
     removed = project.run(REMOVE, **given).succeeded()
     assert removed[COLLECT].plan() == predicted[COLLECT].plan()
-    found = {finding["subject"]: finding for finding in removed[COLLECT].result["findings"]}
-    assert (found["cni0"]["kind"], found["cni0"]["action"]) == ("bridge", "kept")
+    findings = {finding["subject"]: finding for finding in removed[COLLECT].result["findings"]}
+    assert (findings["cni0"]["kind"], findings["cni0"]["action"]) == ("bridge", "kept")
     assert f"cni0: the removed network net named it, but {path} has cni0" in removed["Show the evidence"].result["msg"]
     assert "cni0" in {link["ifname"] for link in links_and_rules()["links"]}
     assert "CNI-HOSTPORT-DNAT" in " ".join(links_and_rules()["iptables"])

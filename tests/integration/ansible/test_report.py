@@ -76,8 +76,8 @@ def test_lost_parts_are_shown_as_problems(
     dummy, row, *attachments = _read_report(looked)
     assert row[-1].strip() == trouble
     red = next(cells for cells in attachments if "red" in [cell.strip() for cell in cells])
-    *names, address, ports, found = [cell.strip() for cell in red]
+    *names, address, ports, problems = [cell.strip() for cell in red]
     assert (names, ports) == (["node", "mapped", "red", "eth0"], "8080->80/tcp")
     assert address.startswith("10.2.0.")
-    assert drift in found
+    assert drift in problems
     assert all(task.require_unchanged_node() for task in looked.tasks)

@@ -35,10 +35,10 @@ def test_a_survey_can_install_roll_back_and_remove(node: EngineNode, project: Pr
     upgraded = play(project, **second).succeeded()[TASK].result
     assert (upgraded["previous"], upgraded["kept"]) == ("1", ["1"])
     assert play(project, **second, state="rolled_back").succeeded()[TASK].result["version"] == "1"
-    found = pathlib.Path("/opt/cni/mine")
-    assert {path.name: path.read_bytes() for path in found.iterdir()} == contents("loopback", "static", revision="1")
+    bin_dir = pathlib.Path("/opt/cni/mine")
+    assert {path.name: path.read_bytes() for path in bin_dir.iterdir()} == contents("loopback", "static", revision="1")
     play(project, **second, state="absent").succeeded()
-    assert not found.exists()
+    assert not bin_dir.exists()
 
 
 def test_without_variables_the_newest_known_release_is_installed(node: EngineNode, project: Project) -> None:

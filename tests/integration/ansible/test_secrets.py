@@ -50,25 +50,25 @@ def test_the_password_of_a_mirror_is_neither_shown_nor_stored(
         given: JsonObject = (
             {"source": url.replace("//", BY_VARIABLE)} if way == "in the URL" else {"source": url, **options}
         )
-        wanted = {**given, "checksum": releases.checksum(archive), "version": "1"}
+        arguments = {**given, "checksum": releases.checksum(archive), "version": "1"}
         failing = {
-            "digest": {**wanted, "checksum": OTHER},
+            "digest": {**arguments, "checksum": OTHER},
             "no digest": {**given, "source": given["source"] + "?x"},
-            "missing": {**wanted, "source": given["source"] + ".gz"},
-            "nobody": {**wanted, "source": given["source"].replace("127.0.0.1", "127.0.0.2")},
-            "no number": {**wanted, "keep": "many"},
-            "no option": {**wanted, "odd": 1},
+            "missing": {**arguments, "source": given["source"] + ".gz"},
+            "nobody": {**arguments, "source": given["source"].replace("127.0.0.1", "127.0.0.2")},
+            "no number": {**arguments, "keep": "many"},
+            "no option": {**arguments, "odd": 1},
             "other version": {
-                **wanted,
+                **arguments,
                 "source": given["source"].replace("plugins.tgz", "cni-plugins-linux-amd64-v1.9.1.tgz"),
             },
-            "both": {**wanted, "source": f"http:{BY_VARIABLE}127.0.0.1/plugins.tgz", **options},
-            "no scheme": {**wanted, "source": f"ftp:{BY_VARIABLE}127.0.0.1/plugins.tgz"},
-            "no port": {**wanted, "source": "http://me:{{ secret }}@127.0.0.1/plugins.tgz"},
-            "on the node": {**wanted, "source": f"ftp:{BY_VARIABLE}127.0.0.1/plugins.tgz", "remote_src": True},
+            "both": {**arguments, "source": f"http:{BY_VARIABLE}127.0.0.1/plugins.tgz", **options},
+            "no scheme": {**arguments, "source": f"ftp:{BY_VARIABLE}127.0.0.1/plugins.tgz"},
+            "no port": {**arguments, "source": "http://me:{{ secret }}@127.0.0.1/plugins.tgz"},
+            "on the node": {**arguments, "source": f"ftp:{BY_VARIABLE}127.0.0.1/plugins.tgz", "remote_src": True},
         }
-        tasks = [task(name, PLUGINS, arguments) for name, arguments in failing.items()]
-        played = project.play([*tasks, task("install", PLUGINS, wanted)], "-vvv", "--diff", vars=SECRETS).succeeded()
+        tasks = [task(name, PLUGINS, faulty) for name, faulty in failing.items()]
+        played = project.play([*tasks, task("install", PLUGINS, arguments)], "-vvv", "--diff", vars=SECRETS).succeeded()
     assert played["install"].ok().changed
     for name in failing:
         played[name].require_failure()
@@ -110,15 +110,17 @@ WITHOUT_SECRETS = {"cni.node.netns"}
 
 @pytest.mark.parametrize("role", ROLES)
 def test_every_task_with_a_possible_secret_has_its_roles_no_log(role: str) -> None:
-    tasks = [one for path in (TOP / "roles" / role / "tasks").glob("*.yml") for one in yaml.safe_load(path.read_text())]
+    tasks = [
+        step for path in (TOP / "roles" / role / "tasks").glob("*.yml") for step in yaml.safe_load(path.read_text())
+    ]
     own = [task for task in tasks if any(key.startswith("cni.node.") and key not in WITHOUT_SECRETS for key in task)]
     assert own
     switch = f"{{{{ {role}_no_log | default(false, true) | bool }}}}"
-    assert [one["name"] for one in own if one.get("no_log") != switch] == []
+    assert [step["name"] for step in own if step.get("no_log") != switch] == []
     called = [task for task in tasks if "ansible.builtin.import_role" in task]
     assert bool(called) == (role == "cni_node")
-    names = [one["ansible.builtin.import_role"]["name"].rpartition(".")[2] for one in called]
-    assert [one["vars"].get(f"{name}_no_log") for one, name in zip(called, names)] == ["{{ cni_node_no_log }}"] * len(
+    names = [step["ansible.builtin.import_role"]["name"].rpartition(".")[2] for step in called]
+    assert [step["vars"].get(f"{name}_no_log") for step, name in zip(called, names)] == ["{{ cni_node_no_log }}"] * len(
         names
     )
 

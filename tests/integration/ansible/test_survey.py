@@ -29,7 +29,7 @@ def read_module_arguments(played: PlaybookRun) -> list[tuple[str, t.Any]]:
     """Return the arguments of this collection's modules, or their error."""
     own = [task for task in played.tasks if task.module.startswith("cni.node.") and task.status != "skipped"]
     assert own, played.output
-    return [(one.module, one.result.get("invocation", {}).get("module_args") or one.msg) for one in own]
+    return [(step.module, step.result.get("invocation", {}).get("module_args") or step.msg) for step in own]
 
 
 def run_role(project: Project, role: str, **variables: t.Any) -> PlaybookRun:

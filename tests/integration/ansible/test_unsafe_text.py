@@ -42,18 +42,18 @@ def texts(value: t.Any) -> t.Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, (dict, list)):
-        for one in [*value, *value.values()] if isinstance(value, dict) else value:
-            yield from texts(one)
+        for part in [*value, *value.values()] if isinstance(value, dict) else value:
+            yield from texts(part)
 
 
 def test_a_change_is_reported_despite_an_undecodable_link_name(node: EngineNode, project: Project) -> None:
     node.write(reference_networks.network(reference_networks.bridge()))
-    wanted = {"attachments": [{"network": "net", "netns": "blue"}]}
+    arguments = {"attachments": [{"network": "net", "netns": "blue"}]}
     with namespace("blue") as blue:
-        assert project.play([task("attach", ATTACHMENTS, wanted)]).succeeded()["attach"].changed
+        assert project.play([task("attach", ATTACHMENTS, arguments)]).succeeded()["attach"].changed
         with inside(blue.path):
             rename_link(b"eth0", b"caf\xe9\x1b[2J")
-        again = safe(project.play([task("again", ATTACHMENTS, wanted)]).succeeded())["again"]
+        again = safe(project.play([task("again", ATTACHMENTS, arguments)]).succeeded())["again"]
     assert again.changed
     assert again.actions() == {"blue": "recreated"}
     assert r"caf\udce9\x1b[2J" in again.entries[0]["reason"]
@@ -86,9 +86,9 @@ def test_a_servers_answer_cannot_control_the_terminal(node: EngineNode, project:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         source = f"http://127.0.0.1:{server.server_address[1]}/plugins.tgz"
-        wanted = {"source": source, "checksum": "sha256:" + "0" * 64}
+        arguments = {"source": source, "checksum": "sha256:" + "0" * 64}
         try:
-            played = safe(project.play([task("install", "cni.node.plugins", wanted)]))
+            played = safe(project.play([task("install", "cni.node.plugins", arguments)]))
         finally:
             server.shutdown()
             thread.join()

@@ -63,7 +63,7 @@ def test_a_failing_network_does_not_stop_the_others(node: EngineNode, project: P
     name = open_network(node, "broken", ADD=ScriptedAnswer(error={"code": 100, "msg": "out of order"}))
     done = require_nothing_left(verify(project, networks=["dual", name, "without", "unknown"]))
     done.require_failure("broken: plugin lab-broken failed (ADD): out of order", "plugin 'nowhere' is not installed")
-    assert {network: one["action"] for network, one in by_network(done).items()} == {
+    assert {network: trial["action"] for network, trial in by_network(done).items()} == {
         "dual": "verified",
         "broken": "failed",
         "without": "failed",
@@ -82,7 +82,7 @@ def test_a_network_with_unready_plugins_is_named_and_skipped(node: EngineNode, p
         "net51: plugin lab-51 failed (STATUS): the agent says 51",
     )
     trials = by_network(done)
-    assert {name: (one["action"], one["status"]) for name, one in trials.items()} == {
+    assert {name: (trial["action"], trial["status"]) for name, trial in trials.items()} == {
         "dual": ("verified", "unsupported"),
         "net50": ("failed", "unavailable"),
         "net51": ("failed", "limited"),

@@ -83,8 +83,8 @@ def unfinished_intents(node: EngineNode) -> list[str]:
 
 def interface_addresses(name: str, ifname: str = "eth0") -> list[str]:
     """Return the addresses of an interface from the kernel."""
-    found = Namespace(name)
-    return sorted(found.addresses(ifname)) if ifname in found.links() else []
+    container = Namespace(name)
+    return sorted(container.addresses(ifname)) if ifname in container.links() else []
 
 
 def stalling(node: EngineNode, **answers: t.Any) -> None:

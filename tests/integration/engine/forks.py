@@ -62,13 +62,13 @@ class Forks:
         """Run a module; a lost connection discards its output."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
-        wanted = {
+        request = {
             "module": module,
             "arguments": {"ANSIBLE_MODULE_ARGS": arguments},
             "fault": dataclasses.asdict(fault) if fault else None,
             "heard": heard,
         }
-        self._server.stdin.write(f"{json.dumps(wanted)}\n")
+        self._server.stdin.write(f"{json.dumps(request)}\n")
         self._server.stdin.flush()
         return Run(*json.loads(self._server.stdout.readline()))
 
@@ -81,13 +81,13 @@ def _serve() -> None:
         sys.stdout.flush()
 
 
-def _forked(wanted: JsonObject) -> list[t.Any]:
+def _forked(request: JsonObject) -> list[t.Any]:
     streams = {name: os.memfd_create(name) for name in ("stdin", "stdout", "stderr", "hit")}
     with open(streams["stdin"], "w", encoding="utf-8", closefd=False) as stdin:
-        json.dump(wanted["arguments"], stdin)
+        json.dump(request["arguments"], stdin)
     pid = os.fork()
     if pid == 0:
-        _child(wanted, streams)
+        _child(request, streams)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     stdout, stderr, hit = (_text(streams[name]) for name in ("stdout", "stderr", "hit"))
     os.close(streams["stdin"])
@@ -100,7 +100,7 @@ def _text(descriptor: int) -> str:
         return stream.read()
 
 
-def _child(wanted: JsonObject, streams: dict[str, int]) -> t.NoReturn:
+def _child(request: JsonObject, streams: dict[str, int]) -> t.NoReturn:
     status: t.Any = 1
     try:
         os.setsid()
@@ -108,11 +108,11 @@ def _child(wanted: JsonObject, streams: dict[str, int]) -> t.NoReturn:
         gone, unheard = os.pipe()
         os.close(gone)
         for number, name in enumerate(("stdin", "stdout", "stderr")):
-            os.dup2(streams[name] if number == 0 or wanted["heard"] else unheard, number)
+            os.dup2(streams[name] if number == 0 or request["heard"] else unheard, number)
         sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8")  # noqa: SIM115
-        if wanted["fault"]:
-            Injection(Fault(**wanted["fault"]), lambda text: os.write(streams["hit"], f"{text}\n".encode())).install()
-        importlib.import_module(f"{MODULES}.{wanted['module']}").main()
+        if request["fault"]:
+            Injection(Fault(**request["fault"]), lambda text: os.write(streams["hit"], f"{text}\n".encode())).install()
+        importlib.import_module(f"{MODULES}.{request['module']}").main()
     except SystemExit as exc:
         status = exc.code
     except BaseException:

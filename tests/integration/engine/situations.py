@@ -69,7 +69,9 @@ class Situation:
         intents = [path for path in self.node.intents() if not durable.is_temporary(path.name)]
         commands = {path.name: str(json.loads(path.read_bytes())["cni.node"]["command"]) for path in intents}
         results = self.node.cache_dir / "results"
-        return "".join(one for name, one in commands.items() if one == "DEL" or not (results / name).exists())
+        return "".join(
+            command for name, command in commands.items() if command == "DEL" or not (results / name).exists()
+        )
 
     def check_said(self, begun: str, was_wrong: bool, done: ModuleRun) -> None:
         """Check the report of a run that follows an interrupted one."""

@@ -26,7 +26,7 @@ def _network(subnet: str, **keys: t.Any) -> JsonObject:
 def test_the_error_explains_how_to_change_a_bridges_subnet(node: EngineNode, blue: Namespace) -> None:
     node.write(_network("10.1.0.0/16"))
     with namespace("red") as red:
-        items = [attachment("net", one) for one in (blue, red)]
+        items = [attachment("net", container) for container in (blue, red)]
         node.attach(*items)
         node.write(_network("10.9.0.0/16"))
         refused = node.run("attachments", attachments=items)
@@ -36,7 +36,9 @@ def test_the_error_explains_how_to_change_a_bridges_subnet(node: EngineNode, blu
         node.write(_network("10.9.0.0/16", forceAddress=True))
         assert [entry["action"] for entry in node.attach(*items)] == ["recreated", "recreated"]
         assert [entry["action"] for entry in node.attach(*items)] == ["checked", "checked"]
-        assert all(address.startswith("10.9.0.") for one in (blue, red) for address in one.addresses("eth0"))
+        assert all(
+            address.startswith("10.9.0.") for container in (blue, red) for address in container.addresses("eth0")
+        )
         node.detach(*items)
 
 
@@ -69,19 +71,19 @@ def test_conflists_refuses_a_subnet_that_the_bridge_would_refuse(
 def test_check_mode_names_the_attachments_that_a_changed_network_cuts_off(node: EngineNode, blue: Namespace) -> None:
     _write(node, _network("10.1.0.0/16")).succeeded()
     with namespace("red") as red, namespace("green") as green:
-        items = [attachment("net", one) for one in (blue, red)]
+        items = [attachment("net", container) for container in (blue, red)]
         node.attach(*items, attachment("net", green))
         changed = _network("10.9.0.0/16", forceAddress=True)
         planned = _write(node, changed, check=True).succeeded()
         assert _codes(planned) == {"bridge-address-replaced": "warning"}
         arguments: JsonObject = {"attachments": items, "planned_conflists": planned.result["conflists"]}
         predicted = node.run("attachments", **arguments, _ansible_check_mode=True).succeeded()
-        said = "\n".join(map(str, predicted.result["warnings"]))
+        warnings = "\n".join(map(str, predicted.result["warnings"]))
         assert (
             "network net: 2 attachments would lose the network for a short time and be recreated: blue (eth0), red (eth0); "
-            in said
+            in warnings
         )
-        assert "attachments that are not listed keep its earlier configuration: green (eth0)" in said
+        assert "attachments that are not listed keep its earlier configuration: green (eth0)" in warnings
         assert [entry["action"] for entry in node.attach(*items)] == ["checked", "checked"]
         written = _write(node, changed).succeeded()
         done = node.run("attachments", **{**arguments, "planned_conflists": written.result["conflists"]}).succeeded()

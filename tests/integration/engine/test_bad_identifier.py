@@ -46,7 +46,7 @@ def check(errors: list[JsonObject], code: int, expected: list[str], rule: str) -
 @either_state
 def test_an_invalid_network_name_is_refused(node: EngineNode, item: JsonObject, state: str) -> None:
     named = [{**item, "network": name, "ifname": f"eth{number}"} for number, name in enumerate(ODD_NAMES)]
-    errors = node.refusals([{**one, "state": state} for one in named])
+    errors = node.refusals([{**entry, "state": state} for entry in named])
     check(errors, INVALID_CONFIG, [f"network: {name!r} is not a network name" for name in ODD_NAMES], NAME_RULE)
 
 

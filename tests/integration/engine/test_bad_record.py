@@ -165,8 +165,8 @@ def test_attachments_whose_names_join_to_one_file_name_stay_distinct(node: Engin
     for name, link in (("a", "cni0"), ("a-b", "cni1")):
         ipam = reference_networks.host_local(f"10.{link[-1]}.0.0/16")
         node.write(reference_networks.network(reference_networks.bridge(bridge=link, ipam=ipam), name=name))
-    with namespace("b-c") as one, namespace("c") as other:
-        items = [attachment("a", one), attachment("a-b", other)]
+    with namespace("b-c") as first, namespace("c") as second:
+        items = [attachment("a", first), attachment("a-b", second)]
         assert node.record_of(items[0]) == node.record_of(items[1])
         before = node.come_and_go(*items)
         assert [entry["action"] for entry in node.attach(*items)] == ["added", "added"]

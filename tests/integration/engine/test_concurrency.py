@@ -41,20 +41,20 @@ def test_of_several_processes_one_adds_and_the_others_check(node: EngineNode, bl
 def test_two_processes_with_the_same_list_share_the_work(node: EngineNode, engine: Engine) -> None:
     node.write(reference_networks.network(reference_networks.bridge()))
     with namespaces(*(f"n{number}" for number in range(8))) as made:
-        items = [attachment("net", one) for one in made]
+        items = [attachment("net", container) for container in made]
         before = node.come_and_go(items[0])
-        running = [node.start("attachments", attachments=one) for one in (items, items[::-1])]
+        running = [node.start("attachments", attachments=items) for items in (items, items[::-1])]
         first, second = (wait_for_result(process).succeeded().entries for process in running)
-        for one, other in zip(first, second[::-1]):
-            assert {one["action"], other["action"]} == {"added", "checked"}
-            assert one["result"] == other["result"]
+        for entry, other in zip(first, second[::-1]):
+            assert {entry["action"], other["action"]} == {"added", "checked"}
+            assert entry["result"] == other["result"]
         assert len(node.leases("net")) == len(items)
         running = [
             node.start("attachments", attachments=[{**item, "state": "absent"} for item in items]) for dummy in range(2)
         ]
         first, second = (wait_for_result(process).succeeded().entries for process in running)
-        for one, other in zip(first, second):
-            assert {one["action"], other["action"]} == {"removed", "unchanged"}
+        for entry, other in zip(first, second):
+            assert {entry["action"], other["action"]} == {"removed", "unchanged"}
         assert before.difference(node.state()) == ""
 
 
@@ -83,7 +83,7 @@ def test_other_containers_are_not_blocked(node: EngineNode) -> None:
     with namespaces("n1", "n2", "n3", "n4") as made, contextlib.ExitStack() as until_all_held:
         node.plugins.write("slow", ADD=ScriptedAnswer(hold=until_all_held.enter_context(node.plugins.gate())))
         node.write(reference_networks.network(reference_networks.bridge(), SLOW))
-        items = [attachment("net", one) for one in made]
+        items = [attachment("net", container) for container in made]
         running = [node.start("attachments", attachments=some, workers=2) for some in (items[:2], items[2:])]
         node.plugins.wait_for_held(4)
         until_all_held.close()

@@ -45,16 +45,16 @@ def test_the_requested_address_and_mac_are_assigned(
 ) -> None:
     node.write(reference_networks.network(*plugins))
     network = plugins[0]["ipam"]["ranges"][0][0]["subnet"].rpartition(".0.")[0]
-    one, other = (
+    desired, other = (
         attachment("net", blue, config_args={"ips": [f"{network}.0.{last}"], "mac": mac, "labels": LABELS})
         for last, mac in zip((77, 78), MACS)
     )
-    before = node.come_and_go(one)
-    foretold = node.attach(one, _ansible_check_mode=True)
-    assert [entry["action"] for entry in node.attach(one)] == [foretold[0]["action"]] == ["added"]
+    before = node.come_and_go(desired)
+    foretold = node.attach(desired, _ansible_check_mode=True)
+    assert [entry["action"] for entry in node.attach(desired)] == [foretold[0]["action"]] == ["added"]
     assert f"{network}.0.77" in node.leases("net")
     assert _mac(blue) == MACS[0]
-    assert [entry["action"] for entry in node.attach(one)] == ["checked"]
+    assert [entry["action"] for entry in node.attach(desired)] == ["checked"]
     for options in ({"_ansible_check_mode": True}, {}):
         (entry,) = node.attach(other, **options)
         assert (entry["action"], entry["reason"]) == ("recreated", "its arguments for args.cni have changed")
@@ -68,12 +68,12 @@ def test_an_unavailable_address_is_an_error_and_the_attachment_is_rolled_back(
     node: EngineNode, blue: Namespace
 ) -> None:
     node.write(reference_networks.network(reference_networks.bridge()))
-    one = attachment("net", blue, config_args={"ips": ["10.1.0.77"]})
-    node.attach(one)
-    wrong = {**one, "config_args": {"ips": ["10.9.0.77"]}}
+    desired = attachment("net", blue, config_args={"ips": ["10.1.0.77"]})
+    node.attach(desired)
+    wrong = {**desired, "config_args": {"ips": ["10.9.0.77"]}}
     node.run("attachments", attachments=[wrong]).require_failure("10.9.0.77", "has been added again as it was before")
     assert node.leases("net") == ["10.1.0.77"]
-    assert [entry["action"] for entry in node.attach(one)] == ["checked"]
+    assert [entry["action"] for entry in node.attach(desired)] == ["checked"]
 
 
 def test_undecodable_values_are_refused_before_any_plugin_runs(node: EngineNode, blue: Namespace) -> None:
@@ -92,10 +92,10 @@ class TestReboot:
         node = clean
         node.write(reference_networks.network(reference_networks.bridge()))
         make(node, "blue")
-        wanted = item(config_args={"ips": ["10.1.0.77"], "mac": MACS[0]})
-        node.attach(wanted)
+        desired = item(config_args={"ips": ["10.1.0.77"], "mac": MACS[0]})
+        node.attach(desired)
         with rebooted():
             assert boot() == "recreated: the attachment of blue (eth0) to network net, 10.1.0.77\n"
             assert interface_addresses("blue") == ["10.1.0.77/16"]
             assert _mac(Namespace("blue")) == MACS[0]
-            assert node.attach(wanted)[0]["action"] == "checked"
+            assert node.attach(desired)[0]["action"] == "checked"

@@ -89,16 +89,16 @@ def test_drift_is_named_and_repaired_without_running_check(node: EngineNode, eng
     node.write(reference_networks.network(bridge))
     item = attachment("net", blue)
     require_success(engine.ensure(item, check="drift"))
-    for command, inside, said in SPOILED.values():
+    for command, inside, drift in SPOILED.values():
         host = _host_end(engine.result(item))
         assert require_success(engine.ensure(item, check="drift")) == ("checked", False, "")
         argv = command.format(host=host).split()
         blue.run(*argv) if inside else subprocess.run(argv, check=True)
         failed = engine.ensure(item, check="drift", on_drift="fail")
         assert (failed.action, failed.changed) == ("failed", False)
-        assert said.format(host=host) in str(failed.error)
+        assert drift.format(host=host) in str(failed.error)
         action, changed, reason = require_success(engine.ensure(item, check="drift"))
-        assert (action, changed, said.format(host=host) in reason) == ("recreated", True, True)
+        assert (action, changed, drift.format(host=host) in reason) == ("recreated", True, True)
 
 
 def test_the_gateway_link_of_a_vlan_is_no_bridge_port(node: EngineNode, engine: Engine, blue: Namespace) -> None:
@@ -199,14 +199,14 @@ def _spoil(commands: list[str], **known: str) -> None:
         subprocess.run([tool, "-w", "-t", "nat", *words], check=True)
 
 
-@pytest.mark.parametrize(("commands", "said"), UNRULED.values(), ids=UNRULED)
+@pytest.mark.parametrize(("commands", "missing"), UNRULED.values(), ids=UNRULED)
 def test_missing_rules_are_named_and_restored(
-    engine: Engine, mapped: JsonObject, commands: list[str], said: list[str]
+    engine: Engine, mapped: JsonObject, commands: list[str], missing: list[str]
 ) -> None:
     known = _addresses(engine, mapped)
     assert require_success(engine.ensure(mapped, check="drift")) == ("checked", False, "")
     _spoil(commands, **known)
-    expected = "; ".join(said).format(**known)
+    expected = "; ".join(missing).format(**known)
     failed = engine.ensure(mapped, check="drift", on_drift="fail")
     assert (failed.action, failed.changed) == ("failed", False)
     assert expected in str(failed.error)
@@ -214,8 +214,8 @@ def test_missing_rules_are_named_and_restored(
     assert (action, changed, expected in reason) == ("recreated", True, True)
     assert require_success(engine.ensure(mapped, check="drift")) == ("checked", False, "")
     engine.ensure(mapped, present=False)
-    left = subprocess.run("iptables-save; ip6tables-save", shell=True, check=True, capture_output=True, text=True)
-    assert "blue" not in left.stdout
+    rules = subprocess.run("iptables-save; ip6tables-save", shell=True, check=True, capture_output=True, text=True)
+    assert "blue" not in rules.stdout
 
 
 def test_rules_in_the_other_iptables_backend_are_no_drift(engine: Engine, mapped: JsonObject) -> None:
@@ -328,9 +328,9 @@ UNHOOKED = {
 }
 
 
-@pytest.mark.parametrize(("commands", "said"), UNHOOKED.values(), ids=UNHOOKED)
+@pytest.mark.parametrize(("commands", "drift"), UNHOOKED.values(), ids=UNHOOKED)
 def test_unreachable_rules_of_nftables_are_drift(
-    node: EngineNode, engine: Engine, blue: Namespace, commands: list[str], said: str
+    node: EngineNode, engine: Engine, blue: Namespace, commands: list[str], drift: str
 ) -> None:
     bridge = reference_networks.bridge(
         ipMasq=True, ipMasqBackend="nftables", ipam={"type": "host-local", "ranges": RANGES}
@@ -342,7 +342,7 @@ def test_unreachable_rules_of_nftables_are_drift(
     assert require_success(engine.ensure(item, check="drift", on_drift="fail")) == ("checked", False, "")
     subprocess.run(["nft", "-f", "-"], check=True, input="\n".join(commands), text=True)
     failed = engine.ensure(item, check="drift", on_drift="fail")
-    assert str(failed.error) == f"{said}; looked for in the node's firewall"
+    assert str(failed.error) == f"{drift}; looked for in the node's firewall"
 
 
 CHECK = "cni-br-iface-blue-eth0"
@@ -357,15 +357,15 @@ def test_a_missing_macspoofchk_rule_is_drift_and_is_restored(node: EngineNode, e
     node.write(reference_networks.network(reference_networks.bridge(macspoofchk=True)))
     item = attachment("net", blue)
     engine.ensure(item)
-    for command, said in UNCHECKED.values():
+    for command, drift in UNCHECKED.values():
         assert require_success(engine.ensure(item, check="drift")) == ("checked", False, "")
         subprocess.run(["nft", *command.split()], check=True)
         action, changed, reason = require_success(engine.ensure(item, check="drift"))
-        assert (action, changed, reason.startswith(said)) == ("recreated", True, True)
+        assert (action, changed, reason.startswith(drift)) == ("recreated", True, True)
     assert require_success(engine.ensure(item, check="drift")) == ("checked", False, "")
     engine.ensure(item, present=False)
-    left = subprocess.run(["nft", "list", "ruleset"], check=True, capture_output=True, text=True).stdout
-    assert "blue" not in left
+    ruleset = subprocess.run(["nft", "list", "ruleset"], check=True, capture_output=True, text=True).stdout
+    assert "blue" not in ruleset
 
 
 def test_rules_of_attachments_recreated_in_parallel_are_no_drift(node: EngineNode, engine: Engine) -> None:

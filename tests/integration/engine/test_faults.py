@@ -89,11 +89,11 @@ class Trial:
             assert run.status == -getattr(signal, kind), run
 
     def _mend(self, where: str) -> None:
-        begun, found = self._situation.begun(), self._state().without("^intents/")
+        begun, state = self._situation.begun(), self._state().without("^intents/")
         done = self._run().require_result().succeeded()
         difference = self._wanted.difference(self._state())
         assert not difference, f"{where}\n{difference}"
-        self._situation.check_said(begun, bool(begun or self._wanted.difference(found)), done)
+        self._situation.check_said(begun, bool(begun or self._wanted.difference(state)), done)
 
 
 @pytest.fixture

@@ -57,14 +57,14 @@ def case(
     request: pytest.FixtureRequest, node: EngineNode, monkeypatch: pytest.MonkeyPatch, path_without_ip6tables: str
 ) -> InteropCase:
     """Return a node with its network; without ip6tables, portmap's CHECK gives libcni no false alarm."""
-    wanted: InteropCase = request.param
+    chosen: InteropCase = request.param
     reference_networks.make_uplink()
-    if kind := reference_networks.missing_kind(wanted.configuration.get("plugins", ())):
+    if kind := reference_networks.missing_kind(chosen.configuration.get("plugins", ())):
         pytest.skip(f"this kernel has no {kind}")
-    node.write(wanted.configuration)
-    if wanted.keys == CAPABILITIES:
+    node.write(chosen.configuration)
+    if chosen.keys == CAPABILITIES:
         monkeypatch.setenv("PATH", path_without_ip6tables)
-    return wanted
+    return chosen
 
 
 def test_libcni_checks_and_deletes_what_the_engine_attached(
@@ -106,7 +106,7 @@ def test_engine_and_libcni_create_the_same_attachment(
     """Compare the attachments of both, whose plugins got equivalent requests."""
     item = attachment("net", blue, **case.keys)
     seen = []
-    for add in (engine.add, lambda one: libcni.run("ADD", [one]).results[0]):
+    for add in (engine.add, lambda item: libcni.run("ADD", [item]).results[0]):
         result = add(item)
         seen.append((_shape(result), sorted(blue.links()), [route["dst"] for route in blue.routes()]))
         engine.delete(item)

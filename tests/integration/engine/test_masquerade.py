@@ -68,7 +68,10 @@ def test_deleting_one_of_two_interfaces_with_a_shared_chain_keeps_the_other_masq
         removed, mended = node.attach({**goes, "state": "absent"}, stays)
         assert (removed["action"], mended["action"]) == ("removed", "recreated")
         assert [line for line in _nat().splitlines() if "POSTROUTING" not in line and "-j" in line] == whole
-        assert [one["action"] for one in node.attach({**goes, "state": "absent"}, stays)] == ["unchanged", "checked"]
+        assert [entry["action"] for entry in node.attach({**goes, "state": "absent"}, stays)] == [
+            "unchanged",
+            "checked",
+        ]
         node.attach(stays, goes)
-        assert [one["action"] for one in node.detach(stays, goes)] == ["removed", "removed"]
+        assert [entry["action"] for entry in node.detach(stays, goes)] == ["removed", "removed"]
     assert "red" not in _nat()

@@ -91,8 +91,8 @@ def test_gc_ignores_other_files(net: EngineNode) -> None:
     before = odd_files()
     predicted = within_time(net, "gc", min_age=0, _ansible_check_mode=True)
     done = within_time(net, "gc", min_age=0)
-    found = {finding["subject"].rpartition("/")[2]: finding["action"] for finding in done["findings"]}
-    assert found == {"net-a-pipe-eth0": "deleted", "10.1.0.77": "removed"}
+    actions = {finding["subject"].rpartition("/")[2]: finding["action"] for finding in done["findings"]}
+    assert actions == {"net-a-pipe-eth0": "deleted", "10.1.0.77": "removed"}
     assert predicted["findings"] == done["findings"]
     assert kinds() == before
 
@@ -113,9 +113,9 @@ def test_a_restoration_ends_although_a_file_has_the_name_of_a_namespace(net: Eng
     with rebooted():
         before = odd_files(kind)
         is_leftover = kind in ("an empty file", "a link to nothing", "a link to itself", "a link to a pipe")
-        said = boot(status=0 if is_leftover else 1)
-        assert "recreated: the attachment of other (eth0) to network net" in said
-        assert "Traceback" not in said
+        output = boot(status=0 if is_leftover else 1)
+        assert "recreated: the attachment of other (eth0) to network net" in output
+        assert "Traceback" not in output
         if not is_leftover:
-            assert f"{DIRECTORY / name} is {kind}" in said
+            assert f"{DIRECTORY / name} is {kind}" in output
             assert kinds() == before

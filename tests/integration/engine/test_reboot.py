@@ -57,8 +57,8 @@ def test_attachments_are_restored_with_their_namespaces_and_addresses(clean: Eng
     had, leases = addresses(node), {name: node.leases(name) for name in ("net", "nat")}
     assert len(had["nat-blue-eth1"]) == 2
     with rebooted():
-        told = boot()
-        assert sorted(told.splitlines()) == [
+        output = boot()
+        assert sorted(output.splitlines()) == [
             f"recreated: the attachment of blue (eth0) to network net, {had['net-blue-eth0'][0].partition('/')[0]}",
             "recreated: the attachment of blue (eth1) to network nat, "
             + " ".join(ip.partition("/")[0] for ip in had["nat-blue-eth1"]),
@@ -72,7 +72,7 @@ def test_attachments_are_restored_with_their_namespaces_and_addresses(clean: Eng
         assert not pathlib.Path("/run/netns/red").exists()
         Namespace("blue").run("ping", "-c1", "-W5", "10.1.0.1")
         assert [line.partition(":")[0] for line in boot().splitlines()] == ["unchanged"] * 3
-        assert {one["action"] for one in node.attach(mapped, two, item("green"))} == {"checked"}
+        assert {entry["action"] for entry in node.attach(mapped, two, item("green"))} == {"checked"}
 
 
 IPAM = reference_networks.host_local("10.4.0.0/16")
@@ -124,8 +124,8 @@ def test_an_address_that_was_allocated_since_is_replaced(clean: EngineNode) -> N
     node.attach(item())
     pathlib.Path("/var/lib/cni/networks/net/10.1.0.2").write_text("other\r\neth0", encoding="ascii")
     with rebooted():
-        told = "recreated: the attachment of blue (eth0) to network net, 10.1.0.3, instead of 10.1.0.2\n"
-        assert boot() == told
+        output = "recreated: the attachment of blue (eth0) to network net, 10.1.0.3, instead of 10.1.0.2\n"
+        assert boot() == output
         assert node.leases("net") == ["10.1.0.2", "10.1.0.3"]
         assert interface_addresses("blue") == ["10.1.0.3/16"]
 
@@ -146,9 +146,9 @@ def test_a_failed_restoration_does_not_stop_the_others_and_is_retried(clean: Eng
     had = addresses(node)
     with rebooted():
         stalling(node, ADD=ScriptedAnswer(error={"code": 100, "msg": "not today"}))
-        told = boot(status=1).splitlines()
-        assert sorted(line.partition(":")[0] for line in told) == ["failed", "recreated"]
-        assert any("not today" in line for line in told)
+        lines = boot(status=1).splitlines()
+        assert sorted(line.partition(":")[0] for line in lines) == ["failed", "recreated"]
+        assert any("not today" in line for line in lines)
         assert node.leases("net") == []
         node.run("gc", min_age=0).succeeded()
     with rebooted():

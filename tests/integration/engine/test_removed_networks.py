@@ -67,9 +67,9 @@ def collect(node: EngineNode, conflists: list[JsonObject]) -> dict[str, JsonObje
     return {f"{finding['kind']} {finding['subject']}": finding for finding in done["findings"]}
 
 
-def require_kept(found: dict[str, JsonObject], what: str, reason: str) -> None:
-    assert found[what]["action"] == "kept"
-    assert reason in found[what]["evidence"]
+def require_kept(findings: dict[str, JsonObject], what: str, reason: str) -> None:
+    assert findings[what]["action"] == "kept"
+    assert reason in findings[what]["evidence"]
 
 
 def link(*arguments: str) -> None:
@@ -84,8 +84,8 @@ def chains() -> set[str]:
 def test_resources_that_only_a_removed_network_used_are_collected(node: EngineNode, blue: Namespace) -> None:
     used(node)
     assert {"CNI-HOSTPORT-DNAT", "CNI-FORWARD", "CNI-ADMIN", "CNI-ISOLATION-STAGE-1"} <= chains()
-    found = collect(node, removed(node))
-    assert {name for name, one in found.items() if one["action"] != "removed"} == set()
+    findings = collect(node, removed(node))
+    assert {name for name, finding in findings.items() if finding["action"] != "removed"} == set()
     assert set(namespaces.links()) == {"lo"}
     assert "CNI" not in run("iptables-save")
 
@@ -241,8 +241,8 @@ def test_the_veth_pair_of_a_vlan_is_removed_with_its_bridge(node: EngineNode) ->
     link("add", "cni0.100", "type", "veth", "peer", "name", "veth12345678")
     link("set", "veth12345678", "master", "cni0")
     run("ip", "address", "add", "10.1.0.1/16", "dev", "cni0.100")
-    found = collect(node, removed(node))
-    assert found["bridge cni0"]["action"] == "removed"
+    findings = collect(node, removed(node))
+    assert findings["bridge cni0"]["action"] == "removed"
     assert set(namespaces.links()) == {"lo"}
 
 
@@ -253,15 +253,15 @@ def test_chains_that_another_network_needs_stay(node: EngineNode, blue: Namespac
     path = node.write(
         reference_networks.network(other, reference_networks.PORTMAP, reference_networks.FIREWALL, name="theirs")
     )
-    found = collect(node, conflists)
+    findings = collect(node, conflists)
     require_kept(
-        found,
+        findings,
         "shared chain iptables nat CNI-HOSTPORT-DNAT, CNI-HOSTPORT-MASQ, CNI-HOSTPORT-SETMARK",
         f"{path} has portmap",
     )
-    require_kept(found, "shared chain iptables filter CNI-FORWARD, CNI-ADMIN", f"{path} has firewall")
+    require_kept(findings, "shared chain iptables filter CNI-FORWARD, CNI-ADMIN", f"{path} has firewall")
     isolation = "shared chain iptables filter CNI-ISOLATION-STAGE-1, CNI-ISOLATION-STAGE-2"
-    assert found["bridge cni0"]["action"] == found[isolation]["action"] == "removed"
+    assert findings["bridge cni0"]["action"] == findings[isolation]["action"] == "removed"
     assert {"CNI-HOSTPORT-DNAT", "CNI-FORWARD", "CNI-ADMIN"} <= chains()
 
 
@@ -270,17 +270,17 @@ def test_chains_with_rules_of_the_operator_stay(node: EngineNode, blue: Namespac
     run("iptables", "-A", "CNI-ADMIN", "-s", "192.0.2.7", "-j", "DROP")
     run("iptables", "-t", "nat", "-A", "INPUT", "-j", "CNI-HOSTPORT-SETMARK")
     run("iptables", "-A", "CNI-ISOLATION-STAGE-2", "-o", "theirs0", "-j", "DROP")
-    found = collect(node, removed(node))
+    findings = collect(node, removed(node))
     require_kept(
-        found,
+        findings,
         "shared chain iptables filter CNI-FORWARD, CNI-ADMIN",
         "CNI-ADMIN has the rule -A CNI-ADMIN -s 192.0.2.7/32",
     )
     ports = "shared chain iptables nat CNI-HOSTPORT-DNAT, CNI-HOSTPORT-MASQ, CNI-HOSTPORT-SETMARK"
-    require_kept(found, ports, "the rule -A INPUT -j CNI-HOSTPORT-SETMARK jumps to CNI-HOSTPORT-SETMARK")
+    require_kept(findings, ports, "the rule -A INPUT -j CNI-HOSTPORT-SETMARK jumps to CNI-HOSTPORT-SETMARK")
     isolation = "iptables filter CNI-ISOLATION-STAGE-1, CNI-ISOLATION-STAGE-2"
-    require_kept(found, f"shared chain {isolation}", "has the rule -A CNI-ISOLATION-STAGE-2 -o theirs0 -j DROP")
-    assert found[f"rule {isolation}: cni0"]["action"] == "removed"
+    require_kept(findings, f"shared chain {isolation}", "has the rule -A CNI-ISOLATION-STAGE-2 -o theirs0 -j DROP")
+    assert findings[f"rule {isolation}: cni0"]["action"] == "removed"
     assert "cni0" not in run("iptables-save")
 
 
@@ -312,10 +312,10 @@ def test_tables_of_nftables_are_removed_unless_they_have_foreign_rules(
 ) -> None:
     used(node)
     run("nft", "-f", "-", stdin=f"{TABLES}{theirs}\n")
-    found = collect(node, removed(node))
-    assert found["shared table nft inet cni_plugins_masquerade"]["action"] == "removed"
+    findings = collect(node, removed(node))
+    assert findings["shared table nft inet cni_plugins_masquerade"]["action"] == "removed"
     if reason:
-        require_kept(found, "shared table nft ip cni_hostport", reason)
+        require_kept(findings, "shared table nft ip cni_hostport", reason)
     else:
         assert "cni_" not in run("nft", "list", "ruleset")
 
@@ -328,7 +328,7 @@ def test_check_mode_treats_networks_that_earlier_tasks_would_remove_as_removed(
     configuration = reference_networks.network(*plugins, version=version)
     node.run("conflists", conflists=[{"config": configuration}]).succeeded()
     node.attach(ITEM)
-    found = []
+    outcomes = []
     for check_mode in (True, False):
         options = {"_ansible_check_mode": check_mode}
         detached = node.run("attachments", attachments=[{**ITEM, "state": "absent"}], **options).succeeded()
@@ -337,8 +337,8 @@ def test_check_mode_treats_networks_that_earlier_tasks_would_remove_as_removed(
         before = node.state()
         done = node.run("gc", networks=["net"], min_age=0, **given, **options).succeeded().result
         assert (before.difference(node.state()) == "") == check_mode
-        found.append([done[key] for key in ("findings", "changed", "diff")])
-    assert found[0] == found[1]
+        outcomes.append([done[key] for key in ("findings", "changed", "diff")])
+    assert outcomes[0] == outcomes[1]
     assert set(namespaces.links()) == {"lo"}
 
 
@@ -369,6 +369,6 @@ def test_the_table_of_macspoofchk_is_removed_unless_it_has_foreign_rules(
     """Remove the table that bridge leaves since 1.2.0."""
     used(node, reference_networks.bridge(macspoofchk=True))
     run("nft", "-f", "-", stdin=f"{SPOOF_TABLE}{theirs}\n")
-    found = collect(node, removed(node))
-    assert found["shared table nft bridge nat"]["action"] == ("kept" if theirs else "removed")
+    findings = collect(node, removed(node))
+    assert findings["shared table nft bridge nat"]["action"] == ("kept" if theirs else "removed")
     assert ("table bridge nat" in run("nft", "list", "ruleset")) == bool(theirs)

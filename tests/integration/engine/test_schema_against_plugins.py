@@ -88,7 +88,7 @@ def samples(schema: JsonObject) -> list[t.Any]:
     """Return values on both sides of a schema's limits."""
     if "enum" in schema:
         younger = schema.get("x-values-since", {})
-        return [*(one for one in schema["enum"] if one not in younger and one != "firewalld"), "nonsense", 5]
+        return [*(value for value in schema["enum"] if value not in younger and value != "firewalld"), "nonsense", 5]
     if "format" in schema:
         return SAMPLES[schema["format"]]
     if schema.get("type") == "boolean":
@@ -113,18 +113,18 @@ def variants(plugin: str) -> t.Iterator[tuple[Place, t.Any]]:
     plugins, place = BASES[plugin]
     schema = schemas.load(f"plugins/{plugin}")
     yield from _of_object(schema, place, plugin)
-    for key, one in schema["properties"].items():
+    for key, property_schema in schema["properties"].items():
         present = key in _at(plugins, place)
-        if one.get("type") == "array" and present and one["items"].get("type") == "object":
-            yield from _of_object(one["items"], (*place, key, 0), plugin)
+        if property_schema.get("type") == "array" and present and property_schema["items"].get("type") == "object":
+            yield from _of_object(property_schema["items"], (*place, key, 0), plugin)
 
 
 def _of_object(schema: JsonObject, place: Place, plugin: str) -> t.Iterator[tuple[Place, t.Any]]:
-    for key, one in schema["properties"].items():
+    for key, property_schema in schema["properties"].items():
         if (plugin, key) == ("bridge", "vlan") and lacks_vlan_filtering():
             continue
-        if key not in COMMON and (plugin, key) not in OF_THE_NODE and is_there(one):
-            yield from (((*place, key), value) for value in samples(one))
+        if key not in COMMON and (plugin, key) not in OF_THE_NODE and is_there(property_schema):
+            yield from (((*place, key), value) for value in samples(property_schema))
             yield (*place, key), None
 
 

@@ -26,8 +26,8 @@ def _output(node: EngineNode, item: JsonObject) -> str:
     """Return the output of a run without its arguments."""
     done = node.run("attachments", attachments=[item])
     assert done.status == 1, done.result
-    said = json.dumps({key: value for key, value in done.result.items() if key != "invocation"}, ensure_ascii=False)
-    assert not [text for text in SHOWN if text in said], said
+    output = json.dumps({key: value for key, value in done.result.items() if key != "invocation"}, ensure_ascii=False)
+    assert not [text for text in SHOWN if text in output], output
     return done.msg
 
 
@@ -72,6 +72,6 @@ def test_values_are_hidden_in_stderr_of_a_successful_plugin(node: EngineNode, bl
     node.write(reference_networks.network({"type": "odd"}))
     item = attachment("net", blue, args={"TOKEN": SECRET})
     result = node.run("attachments", attachments=[item], _ansible_verbosity=3).succeeded().result
-    said = json.dumps({key: value for key, value in result.items() if key != "invocation"}, ensure_ascii=False)
-    assert "token=***" in said
-    assert not [text for text in SHOWN if text in said]
+    output = json.dumps({key: value for key, value in result.items() if key != "invocation"}, ensure_ascii=False)
+    assert "token=***" in output
+    assert not [text for text in SHOWN if text in output]

@@ -37,13 +37,13 @@ class Disorder:
 
     def __init__(self, node: EngineNode, made: t.Sequence[Namespace], seed: int) -> None:
         self._node, self._made, self._random = node, made, random.Random(seed)
-        self.items = [self._item(number, one) for number, one in enumerate(made)]
+        self.items = [self._item(number, container) for number, container in enumerate(made)]
 
-    def _item(self, number: int, one: Namespace) -> JsonObject:
+    def _item(self, number: int, container: Namespace) -> JsonObject:
         mapping = {"hostPort": 9000 + number, "containerPort": 80, "protocol": "tcp"}
         if number % 2:
-            return attachment("routed", one)
-        return attachment("net", one, capability_args={"portMappings": [mapping]})
+            return attachment("routed", container)
+        return attachment("net", container, capability_args={"portMappings": [mapping]})
 
     def reign(self, operations: int) -> None:
         running: list[tuple[subprocess.Popen[str], threading.Timer | None]] = []
@@ -55,12 +55,12 @@ class Disorder:
             if len(running) == AT_ONCE or operations <= 0:
                 self._end(*running.pop(0))
             if self._random.random() < 0.3:
-                one = self._random.choice(self._made)
-                subprocess.run(["ip", "-n", one.name, "link", "delete", "eth0"], check=False, capture_output=True)
+                container = self._random.choice(self._made)
+                subprocess.run(["ip", "-n", container.name, "link", "delete", "eth0"], check=False, capture_output=True)
 
     def _start(self, chosen: list[JsonObject]) -> tuple[subprocess.Popen[str], threading.Timer | None]:
-        wanted = [{**item, "state": self._random.choice(["present", "absent"])} for item in chosen]
-        process = self._node.start("attachments", attachments=wanted, check=self._random.choice(["always", "drift"]))
+        items = [{**item, "state": self._random.choice(["present", "absent"])} for item in chosen]
+        process = self._node.start("attachments", attachments=items, check=self._random.choice(["always", "drift"]))
         if self._random.random() < 0.6:
             return process, None
         killer = threading.Timer(self._random.uniform(0, LONGEST_RUN), process.kill)
@@ -83,21 +83,24 @@ def test_a_run_after_disorder_establishes_exactly_the_requested_state(node: Engi
         disorder = Disorder(node, made, seed)
         before = node.come_and_go(*disorder.items)
         disorder.reign(OPERATIONS)
-        wanted = disorder.items[: CONTAINERS // 2]
+        desired = disorder.items[: CONTAINERS // 2]
         unwanted = [{**item, "state": "absent"} for item in disorder.items[CONTAINERS // 2 :]]
-        node.attach(*wanted, *unwanted)
+        node.attach(*desired, *unwanted)
         # A killed run may leave an unfinished file and its locks, and nothing else.
-        found = node.run("gc", min_age=0).succeeded().result["findings"]
-        assert {(one["kind"], one["action"]) for one in found} <= {("temporary file", "removed"), ("lock", "removed")}
-        again = node.attach(*wanted, *unwanted)
+        findings = node.run("gc", min_age=0).succeeded().result["findings"]
+        assert {(finding["kind"], finding["action"]) for finding in findings} <= {
+            ("temporary file", "removed"),
+            ("lock", "removed"),
+        }
+        again = node.attach(*desired, *unwanted)
         assert {(entry["action"], entry["changed"]) for entry in again} <= {("checked", False), ("unchanged", False)}
         assert sorted(path.name for path in (node.cache_dir / "results").iterdir()) == sorted(
-            node.record_of(item).name for item in wanted
+            node.record_of(item).name for item in desired
         )
-        attached = sorted(one.name for one in made if "eth0" in one.links())
-        assert attached == sorted(item["container_id"] for item in wanted)
+        attached = sorted(container.name for container in made if "eth0" in container.links())
+        assert attached == sorted(item["container_id"] for item in desired)
         for name in ("net", "routed"):
-            count = sum(item["network"] == name for item in wanted)
+            count = sum(item["network"] == name for item in desired)
             assert len(node.leases(name)) == count
-        node.detach(*wanted)
+        node.detach(*desired)
         assert before.difference(node.state()) == ""

@@ -36,7 +36,7 @@ def test_forged_netlink_messages_are_ignored(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(netlink.Connection, "_send", spoofed)
     with own_network():
-        found = rtnetlink.link("lo")
-        assert found is not None
-        assert found.name == "lo"
+        loopback = rtnetlink.link("lo")
+        assert loopback is not None
+        assert loopback.name == "lo"
         assert [link.name for link in rtnetlink.links()] == ["lo"]

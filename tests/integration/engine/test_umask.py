@@ -65,12 +65,12 @@ def provision(node: EngineNode, source: str) -> None:
 
 
 def modes(root: str) -> dict[str, int]:
-    found = {}
+    modes_by_path = {}
     for path, dummy, files in os.walk(root):
         for entry in (path, *(os.path.join(path, name) for name in files)):
             if not os.path.islink(entry):
-                found[entry] = stat.S_IMODE(os.lstat(entry).st_mode)
-    return found
+                modes_by_path[entry] = stat.S_IMODE(os.lstat(entry).st_mode)
+    return modes_by_path
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o077])
@@ -80,14 +80,14 @@ def test_files_of_the_modules_have_the_same_modes_under_any_umask(node: EngineNo
         shutil.rmtree("/run/netns", ignore_errors=True)
         provision(node, source)
         try:
-            found = {path: mode for root in (*BARE, "/run/netns") for path, mode in modes(root).items()}
+            modes_by_path = {path: mode for root in (*BARE, "/run/netns") for path, mode in modes(root).items()}
             run = {path: mode for path, mode in modes("/run").items() if path.startswith("/run/cni")}
         finally:
             node.detach({**item(), "persist": False})
             node.run("netns", names=["blue"], state="absent").succeeded()
-    writable = {path: oct(mode) for path, mode in {**found, **run}.items() if mode & 0o022}
+    writable = {path: oct(mode) for path, mode in {**modes_by_path, **run}.items() if mode & 0o022}
     assert writable == {}
-    assert {path: oct(found[path]) for path in SHARED} == dict.fromkeys(SHARED, "0o755")
-    assert {path: oct(found[path]) for path in PRIVATE} == dict.fromkeys(PRIVATE, "0o700")
-    assert found["/opt/cni/bin/bridge"] == 0o755
-    assert found["/etc/cni/net.d/10-net.conflist"] == found["/etc/netns/blue/resolv.conf"] == 0o644
+    assert {path: oct(modes_by_path[path]) for path in SHARED} == dict.fromkeys(SHARED, "0o755")
+    assert {path: oct(modes_by_path[path]) for path in PRIVATE} == dict.fromkeys(PRIVATE, "0o700")
+    assert modes_by_path["/opt/cni/bin/bridge"] == 0o755
+    assert modes_by_path["/etc/cni/net.d/10-net.conflist"] == modes_by_path["/etc/netns/blue/resolv.conf"] == 0o644

@@ -178,8 +178,8 @@ def test_a_sticky_directory_and_one_of_another_owner_are_reported_and_not_refuse
     os.chmod(lab.plugins.path, 0o1777)
     os.chown(lab.plugins.path.parent, 1000, 1000)
     lab.attach(red())
-    found = codes(lab.run("node_info").succeeded().result["findings"])
-    assert found == dict.fromkeys([str(lab.plugins.path), str(lab.plugins.path.parent)], "writable-plugin")
+    found_codes = codes(lab.run("node_info").succeeded().result["findings"])
+    assert found_codes == dict.fromkeys([str(lab.plugins.path), str(lab.plugins.path.parent)], "writable-plugin")
 
 
 @REQUIRES_SYSTEMD

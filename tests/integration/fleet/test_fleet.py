@@ -125,11 +125,11 @@ def test_a_nodes_changes_stay_on_the_node(top: pathlib.Path) -> None:
 
 def test_a_node_cannot_change_the_shared_kernel(top: pathlib.Path) -> None:
     fleet(top, "up", "1")
-    told = log_in(
+    output = log_in(
         top, "node1", "echo 99999 2>&1 >/proc/sys/kernel/pid_max || echo refused; grep CapBnd /proc/self/status"
     )
-    assert "refused" in told
-    assert not int(told.split()[-1], 16) & sum(1 << number for number in (16, 17, 22, 25))
+    assert "refused" in output
+    assert not int(output.split()[-1], 16) & sum(1 << number for number in (16, 17, 22, 25))
 
 
 def test_a_snapshot_shows_every_change_and_nothing_else(top: pathlib.Path) -> None:
@@ -140,10 +140,10 @@ def test_a_snapshot_shows_every_change_and_nothing_else(top: pathlib.Path) -> No
     )
     assert fleet(top, "compare") == ""
     log_in(top, "node1", "echo hello >/etc/hello; rm /etc/motd; chmod 700 /opt; ip netns add red")
-    told = fleet(top, "compare", status=1)
+    report = fleet(top, "compare", status=1)
     for line in ("node1:", "+etc/hello -rw-r--r-- 0:0 6 bytes", "+etc/motd is gone", "+opt drwx------ 0:0", "+red"):
-        assert line in told, told
-    assert "node2:" not in told
+        assert line in report, report
+    assert "node2:" not in report
     log_in(top, "node1", "rm /etc/hello; chmod 755 /opt; ip netns delete red")
     assert "motd" in fleet(top, "compare", status=1)
     assert fleet(top, "compare", "--ignore", "^etc/motd is gone") == ""
@@ -162,20 +162,20 @@ def test_a_lost_node_comes_back_with_its_disk_and_nothing_else(top: pathlib.Path
 def test_an_inventory_lists_existing_nodes(top: pathlib.Path) -> None:
     assert json.loads(fleet(top, "inventory"))["fleet"]["hosts"] == []
     fleet(top, "up", "2")
-    told = json.loads(fleet(top, "inventory"))
-    assert told["fleet"]["hosts"] == ["node1", "node2"]
-    assert told["_meta"]["hostvars"]["node2"] == {"ansible_host": "198.18.0.3"}
+    inventory = json.loads(fleet(top, "inventory"))
+    assert inventory["fleet"]["hosts"] == ["node1", "node2"]
+    assert inventory["_meta"]["hostvars"]["node2"] == {"ansible_host": "198.18.0.3"}
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "message"),
     [
         (["up", "0"], "a fleet of 0 nodes is not possible"),
         (["lose", "node9"], "there is no node 'node9': there are none"),
     ],
 )
-def test_an_error_is_one_sentence(top: pathlib.Path, command: list[str], told: str) -> None:
-    assert fleet(top, *command, status=125).startswith(f"fleet: {told}")
+def test_an_error_is_one_sentence(top: pathlib.Path, command: list[str], message: str) -> None:
+    assert fleet(top, *command, status=125).startswith(f"fleet: {message}")
 
 
 def test_a_second_fleet_does_not_disturb_the_first(top: pathlib.Path) -> None:

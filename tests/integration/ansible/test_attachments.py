@@ -139,7 +139,7 @@ def test_a_change_since_add_recreates_and_del_uses_the_recorded_values(node: Eng
         (entry,) = (played.require_converged(name) if name == "configuration" else played[name].ok()).entries
         assert (entry["action"], entry["reason"]) == expected
         assert entry["result"] == {"cniVersion": "1.0.0", **RESULT}
-    played["gone"].require_no_change().require_failure("CNI_NETNS: /run/netns/red does not exist; make it first")
+    played["gone"].require_no_change().require_failure("CNI_NETNS: /run/netns/red does not exist; create it first")
     deleted = node.plugins.calls(command="DEL")
     assert [call.env["CNI_ARGS"] for call in deleted] == ["A=1", "A=2;B=7", "A=2;B=7", "", ""]
     given = [call.request.get("runtimeConfig") for call in deleted]

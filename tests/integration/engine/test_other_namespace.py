@@ -59,7 +59,7 @@ def test_a_lost_namespace_is_an_error_and_the_lease_stays(
 ) -> None:
     engine.add(item)
     remove(blue)
-    error = node.refusal(item, "/run/netns/blue does not exist", "make it first")
+    error = node.refusal(item, "/run/netns/blue does not exist", "create it first")
     assert error["code"] == 4
     assert len(node.leases("net")) == 1
 

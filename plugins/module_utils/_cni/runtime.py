@@ -123,12 +123,7 @@ class Runtime:
                 command="ADD",
                 restoration=restoration,
             )
-
-            def attempt() -> Result:
-                self.intents.write(intent)
-                return self._add(network, intent, again, clean_up)
-
-            return retry(attempt, self.exclusion.timeout)
+            return retry(lambda: self._add(network, intent, again, clean_up), self.exclusion.timeout)
 
     def require_plugins(self, network: NetworkConfiguration) -> None:
         """Raise an error if a plugin of a network, delegated ones included, is missing or unsafe.
@@ -288,6 +283,7 @@ class Runtime:
 
     def _add(self, network: NetworkConfiguration, intent: Record, again: bool, clean_up: CleanUp) -> Result:
         last: Result | None = None
+        self.intents.write(intent)
         try:
             for plugin in network.plugins:
                 if last is not None and intent.result is None:

@@ -20,7 +20,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runti
 from ansible_collections.cni.node.plugins.module_utils._module import attachments_report as report
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_batch import plan_batch
-from ansible_collections.cni.node.plugins.module_utils._module.attachments_items import undeclared_capabilities
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import (
     CONTINUATION_KEY,
     complete_result,
@@ -62,8 +61,7 @@ def ensure(module: AnsibleModule) -> JsonObject:
         Check(params["check"]), OnDrift(params["on_drift"]), module.check_mode, params["allow_ports_in_use"]
     )
     until = started + _seconds(module, prepares_boot)
-    batch = plan_batch(module, runtime)
-    warn(module, undeclared_capabilities(batch.listed, networks))
+    batch = plan_batch(module, runtime, networks)
     workers = max(1, min(workers, batch.containers))
     results = reconcile_all(Reconciler(runtime, networks, policy, batch.all), batch.due, workers, until)
     warn(module, report.warnings(results))

@@ -26,6 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._module.run import as_fai
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.apply import apply, hold_lock
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import (
     DesiredConflist,
+    DesiredFiles,
     locate,
     to_content,
 )
@@ -60,10 +61,13 @@ class _Decision(t.NamedTuple):
 
 def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     """Write and remove network configurations as the task asks, and return the module's result."""
-    decision = _decide(module)
+    params = module.params
+    desired = [_to_desired(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
+    files = locate(desired, params["conf_dir"])
+    decision = _decide(module, files)
     if not module.check_mode and not decision.errors and decision.plan.is_needed:
-        with hold_lock(decision.plan.directory.path, module.params["timeout"]):
-            decision = _decide(module, decision)
+        with hold_lock(decision.plan.directory.path, params["timeout"]):
+            decision = _decide(module, files, decision)
             if not decision.errors:
                 apply(decision.plan)
     warn(module, (str(finding) for finding in decision.findings if finding not in decision.errors))
@@ -73,12 +77,10 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     return {**_report(decision.plan.changes, foretold=module.check_mode), "findings": findings}
 
 
-def _decide(module: AnsibleModule, before: _Decision | None = None) -> _Decision:
+def _decide(module: AnsibleModule, files: DesiredFiles, before: _Decision | None = None) -> _Decision:
     """Read the directory, plan and check; reuse earlier findings when the directory has not changed since."""
     params = module.params
     mode = _mode(params["mode"])
-    desired = [_to_desired(item, f"conflists[{position}]") for position, item in enumerate(params["conflists"])]
-    files = locate(desired, params["conf_dir"])
     plan = make_plan(ConflistDirectory(params["conf_dir"]), files, purge=params["purge"], mode=mode)
     is_same = before is not None and before.plan.planned == plan.planned
     findings = before.findings if before and is_same else conflist_checks.findings(module, plan.planned)

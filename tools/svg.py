@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 _STYLE: t.Final = """\
 text { font-family: system-ui, "DejaVu Sans", sans-serif; text-anchor: middle; fill: #1f2328; }
 .name { font-size: 15px; font-weight: 600; }
-.caption { font-size: 11px; fill: #59636e; }
+.caption { font-size: 12px; fill: #59636e; }
 .page { fill: #ffffff; }
 .floor { fill: #f1f4f8; stroke: #8b98a9; }
 .controller { fill: #fbf3e4; stroke: #b39a6b; }

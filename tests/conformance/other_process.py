@@ -30,7 +30,7 @@ elif command == "CHECK":
 elif command == "DEL":
     node.runtime.delete(node.record(attachment))
 else:
-    node.runtime.gc(network)
+    network_operations.gc(node.runtime, network)
 print("done")
 """
 

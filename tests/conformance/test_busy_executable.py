@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import process
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.noop import DebugFile
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, busy
@@ -92,7 +93,7 @@ def test_the_time_spent_on_a_busy_one_is_bounded_whatever_the_time_limit(node: C
     network = node.network("a")
     started = time.monotonic()
     with busy(node.plugins.path / "a"):
-        error_of(node.runtime.status, network)
+        error_of(network_operations.status, node.runtime, network)
     assert time.monotonic() - started < node.timeout / 2
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -23,8 +24,8 @@ def operated(tmp_path_factory: pytest.TempPathFactory) -> ConformanceNode:
     network = node.network("a", cniVersions=["1.0.0"])
     node.runtime.add(network, node.attachment(args={"IgnoreUnknown": "1", "IP": "10.1.0.9"}))
     node.runtime.check(node.record())
-    node.runtime.gc(network)
-    node.runtime.status(network)
+    network_operations.gc(node.runtime, network)
+    network_operations.status(node.runtime, network)
     node.runtime.delete(node.record())
     return node
 
@@ -119,7 +120,7 @@ def test_the_protocols_variables_are_not_inherited_differs_from_libcni(
     node: ConformanceNode, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setenv(name, "inherited")
-    node.new_runtime().status(node.network("a"))
+    network_operations.status(node.new_runtime(), node.network("a"))
     assert name not in node.calls("STATUS")[0].env
 
 

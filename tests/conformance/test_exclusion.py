@@ -11,6 +11,7 @@ import contextlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.conformance.other_process import begun, hold_in_other_process
@@ -38,7 +39,7 @@ def find_refusal(
     if command == "ADD":
         error = error_of(runtime.add, configuration, attachment)
     elif command == "GC":
-        error = error_of(runtime.gc, configuration)
+        error = error_of(network_operations.gc, runtime, configuration)
     else:
         error = error_of(runtime.check if command == "CHECK" else runtime.delete, node.record(attachment))
     assert len(node.ran(command)) == before
@@ -52,7 +53,7 @@ def test_gc_is_not_run_while_an_operation_on_its_network_is_differs_from_libcni(
     with hold_in_other_process(node, command, "red" if command == "ADD" else "blue"):
         error = find_refusal(node, impatient, "GC")
     assert (error.code, "network net is in use" in error.msg) == (Code.TRY_AGAIN, True)
-    impatient.gc(node.network("a", "b"))
+    network_operations.gc(impatient, node.network("a", "b"))
 
 
 @pytest.mark.parametrize("command", OPERATIONS)
@@ -104,4 +105,4 @@ def test_a_killed_process_holds_up_nobody(node: ConformanceNode, impatient: Runt
         process.wait()
         node.write("a")
         impatient.check(node.record())
-        impatient.gc(node.network("a", "b"))
+        network_operations.gc(impatient, node.network("a", "b"))

@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
@@ -36,7 +37,7 @@ def list_valid(request: JsonObject) -> tuple[list[str], list[str]]:
 def test_plugins_get_valid_attachments_by_container_and_interface(
     node: ConformanceNode, network: NetworkConfiguration
 ) -> None:
-    node.runtime.gc(network, [("blue", "eth0"), ("red", "eth0"), ("foreign", "net1")])
+    network_operations.gc(node.runtime, network, [("blue", "eth0"), ("red", "eth0"), ("foreign", "net1")])
     entries = [
         {"containerID": name, "ifname": ifname}
         for name, ifname in (("blue", "eth0"), ("foreign", "net1"), ("red", "eth0"))
@@ -47,20 +48,20 @@ def test_plugins_get_valid_attachments_by_container_and_interface(
 def test_the_list_goes_by_both_names_that_1_1_0_has_given_it(
     node: ConformanceNode, network: NetworkConfiguration
 ) -> None:
-    node.runtime.gc(network)
+    network_operations.gc(node.runtime, network)
     assert list_valid(node.requests("GC")[0]) == (["blue", "red"], ["blue", "red"])
 
 
 def test_the_list_is_there_without_being_asked_for_differs_from_libcni(
     node: ConformanceNode, network: NetworkConfiguration
 ) -> None:
-    node.runtime.gc(network, None)
+    network_operations.gc(node.runtime, network, None)
     assert [list_valid(request)[0] for request in node.requests("GC")] == [["blue", "red"]] * 2
     assert node.ran("DEL") == []
 
 
 def test_invalid_attachments_are_deleted_first(node: ConformanceNode, network: NetworkConfiguration) -> None:
-    node.runtime.gc(network, [("red", "eth0")])
+    network_operations.gc(node.runtime, network, [("red", "eth0")])
     assert node.ran() == [("DEL", "b"), ("DEL", "a"), ("GC", "a"), ("GC", "b")]
     assert {call.env["CNI_CONTAINERID"] for call in node.calls("DEL")} == {"blue"}
     assert [record.attachment.container_id for record in node.leftovers()[0]] == ["red"]
@@ -69,7 +70,7 @@ def test_invalid_attachments_are_deleted_first(node: ConformanceNode, network: N
 def test_that_del_is_run_as_recorded_differs_from_libcni(node: ConformanceNode) -> None:
     attachment = node.attachment(args={"K": "V"}, capability_args={"mac": "x"})
     node.added(node.network({"type": "a", "capabilities": {"mac": True}, "mtu": 1400}, "b"), attachment)
-    node.runtime.gc(node.network("a"), [])
+    network_operations.gc(node.runtime, node.network("a"), [])
     (b, a) = node.calls("DEL")
     assert (b.plugin, a.request["mtu"], a.request["runtimeConfig"], a.env["CNI_ARGS"]) == (
         "b",
@@ -82,7 +83,7 @@ def test_that_del_is_run_as_recorded_differs_from_libcni(node: ConformanceNode) 
 def test_attachments_to_other_networks_stay(node: ConformanceNode, network: NetworkConfiguration) -> None:
     other = node.network("a", name="other")
     node.added(other, node.attachment("green", network="other"))
-    node.runtime.gc(network, [])
+    network_operations.gc(node.runtime, network, [])
     assert [record.attachment.network for record in node.leftovers()[0]] == ["other"]
 
 
@@ -91,7 +92,7 @@ def test_a_plugin_that_fails_does_not_keep_the_others_from_collecting(
 ) -> None:
     node.write("a", GC=ScriptedAnswer(error={"code": 5, "msg": "no disk"}))
     node.write("b", GC=ScriptedAnswer(error={"code": 11, "msg": "later"}))
-    error = error_of(node.runtime.gc, network)
+    error = error_of(network_operations.gc, node.runtime, network)
     assert node.ran("GC") == [("GC", "a"), ("GC", "b")]
     assert all(words in str(error) for words in ("plugin a failed (GC): no disk", "plugin b failed (GC): later"))
 
@@ -100,7 +101,7 @@ def test_a_del_that_fails_does_not_keep_plugins_from_collecting(
     node: ConformanceNode, network: NetworkConfiguration
 ) -> None:
     node.write("a", DEL=ScriptedAnswer(exit=3))
-    assert "exit status 3" in str(error_of(node.runtime.gc, network, []))
+    assert "exit status 3" in str(error_of(network_operations.gc, node.runtime, network, []))
     assert node.ran("GC") == [("GC", "a"), ("GC", "b")]
     assert len(node.leftovers()[0]) == 2
 
@@ -111,7 +112,7 @@ def test_nothing_is_collected_while_a_record_cannot_be_read_differs_from_libcni(
 ) -> None:
     broken = node.cache / "results" / "net-black-eth0"
     broken.write_bytes(content)
-    error = error_of(node.runtime.gc, network, [])
+    error = error_of(network_operations.gc, node.runtime, network, [])
     assert (error.code, str(broken) in str(error), node.ran()) == (Code.DECODE_FAILURE, True, [])
     assert len(node.leftovers()[0]) == 2
 
@@ -119,7 +120,7 @@ def test_nothing_is_collected_while_a_record_cannot_be_read_differs_from_libcni(
 def test_libcnis_own_attachments_are_valid_too(node: ConformanceNode, network: NetworkConfiguration) -> None:
     foreign = node.record().encode().replace(b'"cni.node"', b'"other"').replace(b'"blue"', b'"foreign"')
     (node.cache / "results" / "net-foreign-eth0").write_bytes(foreign)
-    node.runtime.gc(network)
+    network_operations.gc(node.runtime, network)
     assert list_valid(node.requests("GC")[0])[0] == ["blue", "foreign", "red"]
 
 
@@ -128,4 +129,4 @@ def test_nothing_that_a_plugin_prints_on_success_matters(
     node: ConformanceNode, network: NetworkConfiguration, stdout: str
 ) -> None:
     node.write("a", GC=ScriptedAnswer(stdout=stdout))
-    assert node.runtime.gc(network)
+    assert network_operations.gc(node.runtime, network)

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni import config, network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters, ProcessExecutor
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -85,7 +85,7 @@ def test_an_impossible_valid_attachment_is_refused_at_gc_differs_from_libcni(
     node: ConformanceNode, names: tuple[str, str]
 ) -> None:
     network = node.network("a")
-    assert error_of(node.runtime.gc, network, [names]).code == Code.INVALID_ENVIRONMENT
+    assert error_of(network_operations.gc, node.runtime, network, [names]).code == Code.INVALID_ENVIRONMENT
     assert node.ran() == []
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni import config, network_operations
 from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode
 
 FIELDS = {
@@ -52,8 +52,8 @@ def test_other_fields_pass_through_unaltered(node: ConformanceNode, command: str
     network = node.network({"type": "a", **FIELDS})
     node.runtime.add(network, node.attachment())
     node.runtime.check(node.record())
-    node.runtime.gc(network)
-    node.runtime.status(network)
+    network_operations.gc(node.runtime, network)
+    network_operations.status(node.runtime, network)
     node.runtime.delete(node.record())
     request = node.requests(command)[0]
     assert {key: request[key] for key in FIELDS} == FIELDS
@@ -74,8 +74,8 @@ def test_capabilities_are_not_sent_for_an_attachment_differs_from_libcni(
     network = node.network({"type": "a", "capabilities": {"mac": True}})
     node.runtime.add(network, node.attachment(capability_args={"mac": "x"}))
     node.runtime.check(node.record())
-    node.runtime.gc(network)
-    node.runtime.status(network)
+    network_operations.gc(node.runtime, network)
+    network_operations.status(node.runtime, network)
     node.runtime.delete(node.record())
     assert ("capabilities" in node.requests(command)[0]) == is_sent
 
@@ -139,8 +139,8 @@ def test_operations_on_a_network_have_neither_runtime_config_nor_a_previous_resu
 ) -> None:
     network = node.network({"type": "a", "capabilities": {"mac": True}})
     node.added(network, node.attachment(capability_args={"mac": "x"}))
-    node.runtime.gc(network)
-    node.runtime.status(network)
+    network_operations.gc(node.runtime, network)
+    network_operations.status(node.runtime, network)
     assert not {"runtimeConfig", "prevResult"} & node.requests(command)[0].keys()
 
 

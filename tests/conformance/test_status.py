@@ -9,20 +9,21 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
 def test_every_plugin_is_asked_in_the_order_of_the_list(node: ConformanceNode) -> None:
-    assert node.runtime.status(node.network("a", "b"))
+    assert network_operations.status(node.runtime, node.network("a", "b"))
     assert node.ran() == [("STATUS", "a"), ("STATUS", "b")]
 
 
 @pytest.mark.parametrize("code", [Code.NOT_AVAILABLE, Code.LIMITED_CONNECTIVITY, Code.TRY_AGAIN])
 def test_an_unready_plugin_has_its_own_error_code(node: ConformanceNode, code: Code) -> None:
     node.write("b", STATUS=ScriptedAnswer(error={"code": code, "msg": "daemon is down"}))
-    error = error_of(node.runtime.status, node.network("a", "b", "c"))
+    error = error_of(network_operations.status, node.runtime, node.network("a", "b", "c"))
     assert (error.code, error.msg) == (code, "plugin b failed (STATUS): daemon is down")
     assert node.ran() == [("STATUS", "a"), ("STATUS", "b")]
 
@@ -30,11 +31,11 @@ def test_an_unready_plugin_has_its_own_error_code(node: ConformanceNode, code: C
 def test_add_runs_without_asking_for_status(node: ConformanceNode) -> None:
     node.write("a", STATUS=ScriptedAnswer(error={"code": 50, "msg": "no"}))
     network = node.network("a")
-    error_of(node.runtime.status, network)
+    error_of(network_operations.status, node.runtime, network)
     node.runtime.add(network, node.attachment())
     assert node.ran("ADD") == [("ADD", "a")]
 
 
 def test_nothing_is_left_behind(node: ConformanceNode) -> None:
-    node.runtime.status(node.network("a"))
+    network_operations.status(node.runtime, node.network("a"))
     assert node.leftovers() == ([], [])

@@ -15,6 +15,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import wait_until_dead
@@ -31,7 +32,7 @@ def test_a_plugin_that_hangs_is_killed_and_the_error_has_the_limit(
     hasty: ConformanceNode, hang: t.Literal["yes", "deaf"]
 ) -> None:
     hasty.write("a", STATUS=ScriptedAnswer(hang=hang, stderr="waiting for the daemon"))
-    error = error_of(hasty.runtime.status, hasty.network("a"))
+    error = error_of(network_operations.status, hasty.runtime, hasty.network("a"))
     assert (error.code, error.msg) == (
         Code.IO_FAILURE,
         "plugin a failed (STATUS): ran out of time (limit 3 s) and was killed",
@@ -42,7 +43,7 @@ def test_a_plugin_that_hangs_is_killed_and_the_error_has_the_limit(
 
 def test_children_of_a_plugin_are_killed_with_it_differs_from_libcni(hasty: ConformanceNode) -> None:
     hasty.write("a", STATUS=ScriptedAnswer(hang="yes", grandchild="same group"))
-    error_of(hasty.runtime.status, hasty.network("a"))
+    error_of(network_operations.status, hasty.runtime, hasty.network("a"))
     (call,) = hasty.calls()
     assert call.grandchild is not None
     wait_until_dead(call.grandchild)
@@ -50,14 +51,14 @@ def test_children_of_a_plugin_are_killed_with_it_differs_from_libcni(hasty: Conf
 
 def test_a_plugin_that_has_closed_its_output_and_hangs_is_killed_too(hasty: ConformanceNode) -> None:
     hasty.write("a", STATUS=ScriptedAnswer(hang="yes", close=True))
-    assert "ran out of time" in error_of(hasty.runtime.status, hasty.network("a")).msg
+    assert "ran out of time" in error_of(network_operations.status, hasty.runtime, hasty.network("a")).msg
     wait_until_dead(hasty.calls()[0].pid)
 
 
 def test_a_grandchild_in_a_session_of_its_own_does_not_hold_up_the_runtime(hasty: ConformanceNode) -> None:
     hasty.write("a", STATUS=ScriptedAnswer(hang="yes", grandchild="own session"))
     started = time.monotonic()
-    error_of(hasty.runtime.status, hasty.network("a"))
+    error_of(network_operations.status, hasty.runtime, hasty.network("a"))
     taken = time.monotonic() - started
     os.kill(t.cast("int", hasty.calls()[0].grandchild), signal.SIGKILL)
     assert taken < 10

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.tests.conformance.conformance_node import VERSIONS, ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
 
@@ -73,7 +74,7 @@ def test_del_has_a_previous_result_since_0_4_0(node: ConformanceNode, version: s
 def test_gc_is_run_at_1_1_0_and_deletes_at_every_version(node: ConformanceNode, version: str) -> None:
     network = node.network("a", version=version)
     node.added(network)
-    assert node.runtime.gc(network, []) is (version == "1.1.0")
+    assert network_operations.gc(node.runtime, network, []) is (version == "1.1.0")
     assert node.ran() == [("DEL", "a"), *([("GC", "a")] if version == "1.1.0" else [])]
 
 
@@ -81,11 +82,11 @@ def test_gc_is_run_at_1_1_0_and_deletes_at_every_version(node: ConformanceNode, 
 def test_gc_is_not_run_where_it_is_disabled(node: ConformanceNode, version: str) -> None:
     network = node.network("a", version=version, disableGC=True)
     node.added(network)
-    assert node.runtime.gc(network, []) is False
+    assert network_operations.gc(node.runtime, network, []) is False
     assert node.ran() == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_status_is_run_at_1_1_0(node: ConformanceNode, version: str) -> None:
-    assert node.runtime.status(node.network("a", version=version)) is (version == "1.1.0")
+    assert network_operations.status(node.runtime, node.network("a", version=version)) is (version == "1.1.0")
     assert node.ran() == ([("STATUS", "a")] if version == "1.1.0" else [])

@@ -7,13 +7,29 @@
 
 from __future__ import annotations
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+import typing as t
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, collect_errors, raise_all
 from ansible_collections.cni.node.plugins.module_utils._cni import request, version
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+
+Excuses = t.Callable[[Record, PluginConfiguration, CniError], bool]
+
+
+class Checked(t.NamedTuple):
+    """The outcome of a CHECK that found no fault.
+
+    Attributes:
+        asked: False if ``disableCheck`` or a version before 0.4.0 rules out CHECK.
+        excused: Errors that are known to be wrong and were ignored.
+    """
+
+    asked: bool
+    excused: tuple[CniError, ...] = ()
 
 
 class Conversation:
@@ -43,7 +59,42 @@ class Conversation:
         """Return whether the version in use has CHECK."""
         return version.has_check(self.version)
 
-    def ask(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
+    def check(self, excuses: Excuses) -> Checked:
+        """Run CHECK of each plugin, in the order of ADD.
+
+        Raises:
+            CniError: The error of the first plugin that finds a fault and is not excused.
+        """
+        excused = []
+        for plugin in self.network.plugins:
+            try:
+                self._ask("CHECK", plugin, self._record.attachment)
+            except CniError as exc:
+                if not excuses(self._record, plugin, exc):
+                    raise
+                excused.append(exc)
+        return Checked(self.has_check, tuple(excused))
+
+    def delete(self) -> None:
+        """Run DEL of each plugin in reverse order, even after one fails.
+
+        Raises:
+            CniError: The errors of all plugins that failed.
+        """
+        attachment = self._record.attachment.with_netns(self._record.netns_for_delete())
+
+        def delete_from(plugin: PluginConfiguration) -> None:
+            try:
+                self._ask("DEL", plugin, attachment)
+            except CniError as exc:
+                # "The runtime does not need to perform any container network cleanup" (section 5, "Error").
+                if exc.code != Code.UNKNOWN_CONTAINER:
+                    raise
+
+        errors = collect_errors(delete_from, reversed(self.network.plugins))
+        raise_all(f"DEL of the {self._record.attachment}", errors)
+
+    def _ask(self, command: str, plugin: PluginConfiguration, attachment: Attachment) -> None:
         """Run one plugin; skip CHECK if the version in use has none.
 
         Raises:
@@ -86,4 +137,4 @@ class Conversation:
         return True
 
 
-__all__ = ("Conversation",)
+__all__ = ("Checked", "Conversation", "Excuses")

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config, result
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.version import require_known
@@ -96,6 +96,13 @@ class Record:
         """Return the version used by ADD; for a record of another runtime, the version of its result."""
         result_version = self.result.version if self.result else ""
         return self.version or (result_version if result_version in network.versions else network.version)
+
+    def netns_for_delete(self) -> str:
+        """Return the netns path of ADD if it still leads to the same namespace, or an empty string."""
+        path = self.attachment.netns
+        current = netns_identity(path)
+        is_same = bool(current) and self.netns_identity in ("", current)
+        return path if is_same else ""
 
     def encode(self) -> bytes:
         """Return the record in libcni's format. One extra key, which libcni ignores, has the additional data."""

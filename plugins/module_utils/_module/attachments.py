@@ -24,7 +24,8 @@ from ansible_collections.cni.node.plugins.module_utils._module.attachments_resul
     CONTINUATION_KEY,
     complete_result,
 )
-from ansible_collections.cni.node.plugins.module_utils._module.run import stderr_log, warn, warn_of_omitted
+from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import stderr_log, warn_of_omitted
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (

@@ -11,13 +11,13 @@ import collections
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import PluginCall
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Action, AttachmentResult
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import PluginCall
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
     from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
-    from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
+    from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import StderrLog
 
 
 def entries_and_diff(

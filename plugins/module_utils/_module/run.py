@@ -17,13 +17,10 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-    from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
     from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
 # Results of looking, which check mode has as well: they are reported, not predicted.
 _OBSERVED: t.Final = ("checked", "failed", "kept", "left", "unchanged")
-# The number of -v at which Ansible shows a module's arguments.
-_VERBOSE: t.Final = 3
 
 
 def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, t.Any]]) -> t.NoReturn:
@@ -41,21 +38,6 @@ def run(module: AnsibleModule, operation: t.Callable[[AnsibleModule], dict[str, 
 def as_failure(error: CniError) -> dict[str, t.Any]:
     """Return the result of a failed module."""
     return {"msg": str(error), "error": error.as_dict()}
-
-
-def stderr_log(module: AnsibleModule) -> StderrLog | None:
-    """Return a log for the standard error of plugins that succeed, with ``-vvv`` or more; otherwise None."""
-    if module._verbosity < _VERBOSE:
-        return None
-    from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
-
-    return StderrLog()
-
-
-def warn_of_omitted(module: AnsibleModule, log: StderrLog | None) -> None:
-    """Warn that the log of standard error is incomplete."""
-    if log is not None and log.omitted:
-        warn(module, [f"standard error of {log.omitted} more plugin calls is not shown, because the log is full"])
 
 
 def summarize_actions(actions: t.Iterable[str], *, foretold: bool = False) -> str:
@@ -114,8 +96,6 @@ __all__ = (
     "file_diff",
     "phrase_action",
     "run",
-    "stderr_log",
     "summarize_actions",
     "warn",
-    "warn_of_omitted",
 )

@@ -15,12 +15,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
-from ansible_collections.cni.node.plugins.module_utils._module.run import (
-    stderr_log,
-    summarize_actions,
-    warn,
-    warn_of_omitted,
-)
+from ansible_collections.cni.node.plugins.module_utils._module.run import summarize_actions, warn
+from ansible_collections.cni.node.plugins.module_utils._module.stderr_log import StderrLog, stderr_log, warn_of_omitted
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
@@ -28,8 +24,6 @@ from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
-
-    from ansible_collections.cni.node.plugins.module_utils._cni.stderr_log import StderrLog
 
 
 def verify(module: AnsibleModule) -> dict[str, t.Any]:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
     Executor,
     Listener,
     Parameters,
     ProcessExecutor,
 )
-from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import Stopwatch
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 _NO_INTERFACE: t.Final = re.compile(r"failed to find .*Link not found")
@@ -74,4 +75,38 @@ class DefectTolerance:
         return self._executor.execute(ipam, request, parameters) if ipam else b""
 
 
-__all__ = ("DefectTolerance", "make_executor")
+class PluginCall(t.NamedTuple):
+    """The duration of one call of a plugin.
+
+    Attributes:
+        seconds: From its start to its end.
+        attachment: None for GC, STATUS and VERSION.
+    """
+
+    type: str
+    command: str
+    seconds: float
+    attachment: Key | None
+
+
+class Stopwatch:
+    """An executor around another one that records the duration of each call."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self.calls: list[PluginCall] = []
+
+    def require(self, plugin_type: str) -> str:
+        return self._executor.require(plugin_type)
+
+    def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
+        key = parameters.attachment.key if parameters.attachment else None
+        started = time.monotonic()
+        try:
+            return self._executor.execute(plugin_type, request, parameters)
+        finally:
+            # list.append is atomic, so threads need no lock.
+            self.calls.append(PluginCall(plugin_type, parameters.command, time.monotonic() - started, key))
+
+
+__all__ = ("DefectTolerance", "PluginCall", "Stopwatch", "make_executor")

@@ -15,7 +15,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.all_records import A
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._cni.runtime import netns_for_delete
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, saved_values
 
 # Keys of a configuration with which a DEL without a network namespace leaks nftables rules.
@@ -39,7 +38,7 @@ def remove_del_leaks(record: Record, records: RecordStore) -> None:
     if network is None:
         return
     leaks = list(_saved_values(record, network))
-    if not netns_for_delete(record):
+    if not record.netns_for_delete():
         leaks += [*_masquerade_rules(record, network), *_spoof_checks(record, network)]
     owned = _owners_of_others(record, records) if leaks else set()
     for name, remove in leaks:

@@ -21,7 +21,6 @@ from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._cni.runtime import netns_for_delete
 from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
@@ -77,7 +76,7 @@ def prepare(record: Record, *, is_name_needed: bool) -> Preparation:
             ``IO_FAILURE`` for a network namespace that cannot be read.
     """
     recorded = _RecordedLink.from_record(record)
-    path, host_end = netns_for_delete(record), recorded.host_end()
+    path, host_end = record.netns_for_delete(), recorded.host_end()
     if not path or not netns.is_namespace(path):
         return Preparation(record, removed_host_end=host_end)
     if not recorded.is_identifiable:

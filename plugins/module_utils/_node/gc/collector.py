@@ -14,7 +14,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
@@ -164,7 +164,9 @@ class Collector:
         """Run GC of the network's plugins."""
         network = self._networks.networks.get(owners.network)
         if network is not None:
-            self._runtime.collect(network, owners.live | self._records.read_elsewhere(owners.network))
+            network_operations.collect(
+                self._runtime, network, owners.live | self._records.read_elsewhere(owners.network)
+            )
 
     def _collect_node(self, run: GcRun, finders: t.Sequence[Finder[t.Any]], node: NodeSnapshot) -> None:
         """Collect leaks that do not name their network."""

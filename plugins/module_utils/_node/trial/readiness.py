@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
-from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
+from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
@@ -74,7 +74,7 @@ def readiness_of_node(
 
 def _ask(runtime: Runtime, network: NetworkConfiguration) -> Readiness:
     try:
-        is_asked = runtime.status(network.require_plugins())
+        is_asked = network_operations.status(runtime, network.require_plugins())
     except Exception as exc:
         error = as_error(exc)
         return Readiness(network.name, _NOT_READY.get(error.code, "failed"), error)

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.retry import AddNotUndone, retry
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -105,8 +106,8 @@ def test_one_plugins_check_and_del_are_repeated(tmp_path: pathlib.Path, command:
 @pytest.mark.parametrize("command", ["GC", "STATUS"])
 def test_gc_and_status_are_not(tmp_path: pathlib.Path, command: str) -> None:
     node = patient(tmp_path, 20, b=later(command, 1))
-    operation = {"GC": node.runtime.gc, "STATUS": node.runtime.status}[command]
-    assert error_of(operation, network()).code == Code.TRY_AGAIN
+    operation = {"GC": network_operations.gc, "STATUS": network_operations.status}[command]
+    assert error_of(operation, node.runtime, network()).code == Code.TRY_AGAIN
     assert [plugin for dummy, plugin in node.executor.run()].count("b") == 1
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni import config, network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
@@ -337,6 +337,6 @@ def test_a_recorded_configuration_that_cannot_be_read_is_an_error(tmp_path: path
 
 def test_status_asks_every_plugin_up_to_the_first_that_is_not_ready(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, b=fails_at("STATUS", code=Code.LIMITED_CONNECTIVITY))
-    assert error_of(node.runtime.status, network()).code == Code.LIMITED_CONNECTIVITY
+    assert error_of(network_operations.status, node.runtime, network()).code == Code.LIMITED_CONNECTIVITY
     assert node.executor.run() == [("STATUS", "a"), ("STATUS", "b")]
     assert all(call.attachment is None for call in node.executor.calls)

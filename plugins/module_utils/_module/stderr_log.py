@@ -13,6 +13,13 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
+from ansible_collections.cni.node.plugins.module_utils._module.run import warn
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+# The number of -v at which Ansible shows a module's arguments.
+_VERBOSE: t.Final = 3
 
 # Characters of all calls together. The output of each process is cut before.
 _ROOM: t.Final = 256 * 1024
@@ -49,4 +56,17 @@ class StderrLog:
         return self._entries.get(key, [])
 
 
-__all__ = ("StderrLog",)
+def stderr_log(module: AnsibleModule) -> StderrLog | None:
+    """Return a log for the standard error of plugins that succeed, with ``-vvv`` or more; otherwise None."""
+    if module._verbosity < _VERBOSE:
+        return None
+    return StderrLog()
+
+
+def warn_of_omitted(module: AnsibleModule, log: StderrLog | None) -> None:
+    """Warn that the log of standard error is incomplete."""
+    if log is not None and log.omitted:
+        warn(module, [f"standard error of {log.omitted} more plugin calls is not shown, because the log is full"])
+
+
+__all__ = ("StderrLog", "stderr_log", "warn_of_omitted")

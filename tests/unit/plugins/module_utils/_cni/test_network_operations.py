@@ -10,7 +10,7 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._cni import config
+from ansible_collections.cni.node.plugins.module_utils._cni import config, network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -66,7 +66,7 @@ class PopulatedRuntime:
 
 def test_without_a_list_every_recorded_attachment_of_the_network_is_valid(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
-    assert node.runtime.gc(network()) is True
+    assert network_operations.gc(node.runtime, network()) is True
     assert node.executor.run() == [("GC", "a"), ("GC", "b")]
     assert node.valid() == [["blue", "red"]] * 2
     assert all(call.attachment is None for call in node.executor.calls)
@@ -74,47 +74,47 @@ def test_without_a_list_every_recorded_attachment_of_the_network_is_valid(tmp_pa
 
 def test_invalid_attachments_are_deleted_before_plugins_collect(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
-    node.runtime.gc(network(), [("red", "eth0")])
+    network_operations.gc(node.runtime, network(), [("red", "eth0")])
     assert node.executor.run() == [("DEL", "b"), ("DEL", "a"), ("GC", "a"), ("GC", "b")]
     assert (node.deleted(), node.valid(), node.recorded()) == ({"blue"}, [["red"]] * 2, ["green", "red"])
 
 
 def test_plugins_get_valid_attachments_without_a_record(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
-    node.runtime.gc(network(), [("foreign", "net1"), ("blue", "eth0"), ("red", "eth0")])
+    network_operations.gc(node.runtime, network(), [("foreign", "net1"), ("blue", "eth0"), ("red", "eth0")])
     assert node.valid() == [["blue", "foreign", "red"]] * 2
 
 
 def test_nothing_valid_is_not_the_same_as_no_list(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
-    node.runtime.gc(network(), [])
+    network_operations.gc(node.runtime, network(), [])
     assert (node.deleted(), node.valid(), node.recorded()) == ({"blue", "red"}, [[], []], ["green"])
 
 
 def test_another_runtimes_attachment_is_never_deleted_and_always_valid(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
     node.make_foreign("red")
-    node.runtime.gc(network(), [])
+    network_operations.gc(node.runtime, network(), [])
     assert (node.deleted(), node.valid(), node.recorded()) == ({"blue"}, [["red"]] * 2, ["green", "red"])
 
 
 def test_collect_deletes_nothing_and_keeps_recorded_attachments(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
-    assert node.runtime.collect(network(), [("foreign", "net1"), ("red", "eth0")]) is True
+    assert network_operations.collect(node.runtime, network(), [("foreign", "net1"), ("red", "eth0")]) is True
     assert node.executor.run() == [("GC", "a"), ("GC", "b")]
     assert (node.valid(), node.recorded()) == ([["blue", "foreign", "red"]] * 2, ["blue", "green", "red"])
 
 
 def test_collect_does_nothing_in_a_network_without_gc(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path, "1.0.0")
-    assert node.runtime.collect(network(own="1.0.0"), []) is False
-    assert node.runtime.collect(network(disableGC=True), []) is False
+    assert network_operations.collect(node.runtime, network(own="1.0.0"), []) is False
+    assert network_operations.collect(node.runtime, network(disableGC=True), []) is False
     assert (node.executor.calls, node.recorded()) == ([], ["blue", "green", "red"])
 
 
 def test_every_plugin_collects_and_the_error_lists_every_failure(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path, a=fails_at("DEL", "GC"), b=fails_at("GC"))
-    error = error_of(node.runtime.gc, network(), [("red", "eth0")])
+    error = error_of(network_operations.gc, node.runtime, network(), [("red", "eth0")])
     assert node.executor.run("GC") == [("GC", "a"), ("GC", "b")]
     assert all(words in str(error) for words in ("a fails at DEL", "a fails at GC", "b fails at GC"))
     assert node.recorded() == ["blue", "green", "red"]
@@ -122,26 +122,26 @@ def test_every_plugin_collects_and_the_error_lists_every_failure(tmp_path: pathl
 
 def test_a_version_that_cannot_be_selected_does_not_hide_a_failed_del(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path, a=fails_at("DEL"), b=lambda call: "hello" if call.command == "VERSION" else None)
-    error = error_of(node.runtime.gc, network(cniVersions=["1.0.0"]), [("red", "eth0")])
+    error = error_of(network_operations.gc, node.runtime, network(cniVersions=["1.0.0"]), [("red", "eth0")])
     assert all(words in str(error) for words in ("a fails at DEL", "plugin b to VERSION"))
 
 
 @pytest.mark.parametrize("own", ["0.1.0", "0.4.0", "1.0.0"])
 def test_before_1_1_0_attachments_are_deleted_and_no_plugin_is_asked(tmp_path: pathlib.Path, own: str) -> None:
     node = PopulatedRuntime(tmp_path, own)
-    assert node.runtime.gc(network(own=own), [("red", "eth0")]) is False
+    assert network_operations.gc(node.runtime, network(own=own), [("red", "eth0")]) is False
     assert node.executor.run() == [("DEL", "b"), ("DEL", "a")]
 
 
 def test_a_plugin_before_1_1_0_keeps_a_network_of_several_versions_from_gc(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path, b=supports("1.0.0"))
-    assert node.runtime.gc(network(cniVersions=["1.0.0", "1.1.0"])) is False
+    assert network_operations.gc(node.runtime, network(cniVersions=["1.0.0", "1.1.0"])) is False
     assert node.executor.run("GC") == []
 
 
 def test_nothing_is_done_where_gc_is_disabled(tmp_path: pathlib.Path) -> None:
     node = PopulatedRuntime(tmp_path)
-    assert node.runtime.gc(network(disableGC=True), []) is False
+    assert network_operations.gc(node.runtime, network(disableGC=True), []) is False
     assert (node.executor.calls, node.recorded()) == ([], ["blue", "green", "red"])
 
 
@@ -150,7 +150,7 @@ def test_nothing_is_done_while_a_record_is_broken(tmp_path: pathlib.Path, valid:
     node = PopulatedRuntime(tmp_path)
     broken = tmp_path / "cache" / "results" / "net-black-eth0"
     broken.write_bytes(b"")
-    error = error_of(node.runtime.gc, network(), valid)
+    error = error_of(network_operations.gc, node.runtime, network(), valid)
     assert (error.code, str(broken) in str(error)) == (Code.DECODE_FAILURE, True)
     assert (node.executor.calls, node.recorded()) == ([], ["blue", "green", "red"])
 
@@ -158,5 +158,8 @@ def test_nothing_is_done_while_a_record_is_broken(tmp_path: pathlib.Path, valid:
 @pytest.mark.parametrize("names", [("", "eth0"), ("../x", "eth0"), ("blue", "a/b"), ("blue", "")])
 def test_an_impossible_valid_attachment_is_refused(tmp_path: pathlib.Path, names: tuple[str, str]) -> None:
     node = PopulatedRuntime(tmp_path)
-    assert error_of(node.runtime.gc, network(), [("red", "eth0"), names]).code == Code.INVALID_ENVIRONMENT
+    assert (
+        error_of(network_operations.gc, node.runtime, network(), [("red", "eth0"), names]).code
+        == Code.INVALID_ENVIRONMENT
+    )
     assert node.executor.calls == []

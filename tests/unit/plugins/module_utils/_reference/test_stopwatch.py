@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Parameters
-from ansible_collections.cni.node.plugins.module_utils._cni.stopwatch import PluginCall, Stopwatch
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import PluginCall, Stopwatch
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryExecutor,
     fails_at,

@@ -123,7 +123,7 @@ def _desired_attachment(item: t.Mapping[str, t.Any], restoration: Restoration) -
 def _capability_args(item: t.Mapping[str, t.Any]) -> JsonObject:
     if not item["capability_args"]:
         return {}
-    from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import normalize_capability_args
+    from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_capability_args
 
     return normalize_capability_args(item["capability_args"])
 
@@ -131,7 +131,7 @@ def _capability_args(item: t.Mapping[str, t.Any]) -> JsonObject:
 def _config_args(item: t.Mapping[str, t.Any]) -> JsonObject:
     if not item["config_args"]:
         return {}
-    from ansible_collections.cni.node.plugins.module_utils._cni.config_args import normalize_config_args
+    from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_config_args
 
     return normalize_config_args(item["config_args"])
 

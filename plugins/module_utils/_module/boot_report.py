@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._module.run import file_diff, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
 from ansible_collections.cni.node.plugins.module_utils._node.boot.prepare import prepare
@@ -44,7 +44,7 @@ def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[AttachmentResult], 
 def _diff(change: FileChange) -> dict[str, t.Any]:
     """Return the diff of a file; that of the program shows its digest instead of its content."""
     if not systemd_unit.is_program(change.path):
-        return file_diff(change)
+        return change.as_diff()
     before, after = (f"SHA-256 {sha256(content)}\n" if content else "" for content in (change.before, change.after))
     return {"before_header": change.path, "before": before, "after_header": change.path, "after": after}
 

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import (
 )
 from ansible_collections.cni.node.plugins.module_utils._module import conflist_checks
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
-from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure, file_diff, phrase_action, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure, phrase_action, warn
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.apply import apply, hold_lock
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import (
     DesiredConflist,
@@ -119,7 +119,7 @@ def _report(changes: t.Sequence[FileChange], *, foretold: bool) -> dict[str, t.A
     return {
         "changed": bool(changed),
         "conflists": [_entry(change) for change in changes],
-        "diff": [file_diff(change) for change in changed],
+        "diff": [change.as_diff() for change in changed],
         "msg": f"{len(changed)} of {len(changes)} network configurations {phrase_action('changed', foretold=foretold and bool(changed))}",
     }
 

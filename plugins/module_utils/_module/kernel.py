@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.printable import qu
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
-from ansible_collections.cni.node.plugins.module_utils._module.run import file_diff, phrase_action
+from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs, Reasons, add_network
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.settings import KernelSettings
@@ -105,7 +105,7 @@ def _summarize(plan: Plan, foretold: bool) -> str:
 
 
 def _make_diff(plan: Plan) -> list[dict[str, t.Any]]:
-    files = [file_diff(change) for change in plan.files if change.changed]
+    files = [change.as_diff() for change in plan.files if change.changed]
     if not plan.loaded and not plan.written:
         return files
     before = {"modules": [], "sysctls": {change.name: change.before for change in plan.written}}

@@ -17,7 +17,6 @@ from ansible_collections.cni.node.plugins.module_utils._module.arguments import 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
-    from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
 # Results of looking, which check mode has as well: they are reported, not predicted.
 _OBSERVED: t.Final = ("checked", "failed", "kept", "left", "unchanged")
@@ -62,28 +61,6 @@ def count_entries(name: str, entries: t.Sequence[t.Mapping[str, t.Any]]) -> str:
     return f"{printable.quantity(len(entries), noun)}{f' ({len(broken)} with an error)' if broken else ''}"
 
 
-def file_diff(change: FileChange) -> dict[str, t.Any]:
-    """Return the diff of a changed file: its content, its mode, or both.
-
-    For the removal of a file without content, such as a dangling link, the diff shows the state instead.
-    """
-    if change.after is None and not change.before:
-        return {
-            when: {"path": change.path, "state": state} for when, state in (("before", "file"), ("after", "absent"))
-        }
-    modes = {"before": change.before_mode, "after": change.after_mode}
-    if change.before == change.after:
-        return {when: {"path": change.path, "mode": f"{mode or 0:04o}"} for when, mode in modes.items()}
-    has_other_mode = None not in modes.values() and change.before_mode != change.after_mode
-    shown = {when: f" (mode {mode or 0:04o})" if has_other_mode else "" for when, mode in modes.items()}
-    return {
-        "before_header": f"{change.path}{shown['before']}",
-        "before": (change.before or b"").decode("utf-8", "replace"),
-        "after_header": f"{change.path}{shown['after']}",
-        "after": (change.after or b"").decode("utf-8", "replace"),
-    }
-
-
 def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
     """Show each warning once, escaped."""
     for warning in dict.fromkeys(map(printable.lines, warnings)):
@@ -93,7 +70,6 @@ def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
 __all__ = (
     "as_failure",
     "count_entries",
-    "file_diff",
     "phrase_action",
     "run",
     "summarize_actions",

@@ -66,7 +66,10 @@ def test_the_examples_run_one_after_the_other(node: EngineNode, project: Project
     assert made.actions() == {"red": "added", "blue": "added"}
     assert made.entries[1]["result"]["interfaces"][-1]["mac"] == "00:11:22:33:44:66"
     played["Check an attachment without changing anything"].require_no_change()
-    assert played["Keep these attachments and remove all others that this collection made"].actions() == {"green": "recreated", "red": "removed"}
+    assert played["Keep these attachments and remove all others that this collection made"].actions() == {
+        "green": "recreated",
+        "red": "removed",
+    }
     last = played.tasks[-1].after.sections
     assert list(node.conf_dir.iterdir()) == []
     assert last["namespaces"] == ["green", "red"]

@@ -188,7 +188,7 @@ def _is_same_request(recorded: t.Mapping[str, t.Any], desired: t.Mapping[str, t.
     if json_text.is_same(recorded, desired):
         return True
     # Loaded only where there is a difference.
-    from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import normalize_capability_args
+    from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_capability_args
 
     return json_text.is_same(normalize_capability_args(recorded), normalize_capability_args(desired))
 

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import (
     is_of_this_boot,
     netns_identity,
 )
-from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import normalize_capability_args
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_capability_args
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record

@@ -57,11 +57,11 @@ class Prerequisites:
         if network is None:
             return
         if attachment.capability_args:
-            from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import check_values
+            from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import check_capability_args
 
-            check_values(network, attachment.capability_args)
+            check_capability_args(network, attachment.capability_args)
         if attachment.config_args:
-            from ansible_collections.cni.node.plugins.module_utils._cni.config_args import check_config_args
+            from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import check_config_args
 
             check_config_args(attachment.config_args)
         require_no_panic(network, attachment.config_args)

@@ -15,7 +15,11 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+
 _MODE: t.Final = 0o644
+_REMOVAL: t.Final = {"before": "file", "after": "absent"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +44,25 @@ class FileChange:
     @property
     def changed(self) -> bool:
         return self.action != "unchanged"
+
+    def as_diff(self) -> JsonObject:
+        """Return both states as text with headers: the content, the mode, or both, whichever changes.
+
+        For the removal of a file without content, such as a dangling link, the diff shows the state instead.
+        """
+        if self.after is None and not self.before:
+            return {when: {"path": self.path, "state": state} for when, state in _REMOVAL.items()}
+        modes = {"before": self.before_mode, "after": self.after_mode}
+        if self.before == self.after:
+            return {when: {"path": self.path, "mode": f"{mode or 0:04o}"} for when, mode in modes.items()}
+        has_other_mode = None not in modes.values() and self.before_mode != self.after_mode
+        shown = {when: f" (mode {mode or 0:04o})" if has_other_mode else "" for when, mode in modes.items()}
+        return {
+            "before_header": f"{self.path}{shown['before']}",
+            "before": (self.before or b"").decode("utf-8", "replace"),
+            "after_header": f"{self.path}{shown['after']}",
+            "after": (self.after or b"").decode("utf-8", "replace"),
+        }
 
 
 def plan_change(path: str, after: bytes | None, *, network: str = "", mode: int = _MODE) -> FileChange:

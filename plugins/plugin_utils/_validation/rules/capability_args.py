@@ -12,7 +12,7 @@ import functools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import normalize_capability_args
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_capability_args
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys

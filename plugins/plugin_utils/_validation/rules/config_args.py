@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
-from ansible_collections.cni.node.plugins.module_utils._cni.config_args import normalize_config_args
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import normalize_config_args
 from ansible_collections.cni.node.plugins.plugin_utils._given import as_dict
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.keys import Keys
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.violation import Violation, violation

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import config
-from ansible_collections.cni.node.plugins.module_utils._cni.capability_values import (
-    check_values,
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import (
+    check_capability_args,
     normalize_capability_args,
 )
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.capability_args import schema_findings
@@ -75,18 +75,18 @@ NETWORK = _network(*KNOWN, "vendor")
 @pytest.mark.parametrize(("values", "what", "expected"), REFUSED.values(), ids=REFUSED)
 def test_values_that_no_plugin_can_decode_are_refused(values: JsonObject, what: str, expected: str) -> None:
     with pytest.raises(CniError) as caught:
-        check_values(NETWORK, values)
+        check_capability_args(NETWORK, values)
     assert caught.value.code == Code.INVALID_CONFIG
     assert caught.value.msg == f"capability_args: {what}"
     assert caught.value.details.startswith("expected: ")
     assert expected in caught.value.details
     assert caught.value.details.endswith("plugin lab gets this value")
-    check_values(_network(), values)
+    check_capability_args(_network(), values)
 
 
 @pytest.mark.parametrize("values", TAKEN.values(), ids=TAKEN)
 def test_values_that_plugins_accept_pass(values: JsonObject) -> None:
-    check_values(NETWORK, values)
+    check_capability_args(NETWORK, values)
 
 
 TCP = {**PORTS, "protocol": "tcp"}
@@ -156,6 +156,6 @@ def test_the_schema_takes_names_of_either_form(aliases: t.Any) -> None:
 @given(name=st.sampled_from([one for one in KNOWN if one != "dns"]), value=_JSON)
 def test_the_schema_takes_nothing_that_is_refused(name: str, value: t.Any) -> None:
     try:
-        check_values(NETWORK, normalize_capability_args({name: value}))
+        check_capability_args(NETWORK, normalize_capability_args({name: value}))
     except CniError:
         assert schema_findings((), [{"network": "n", "capability_args": {name: value}}])

@@ -10,7 +10,10 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._cni.config_args import check_config_args, normalize_config_args
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment_values import (
+    check_config_args,
+    normalize_config_args,
+)
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.config_args import schema_findings
 
 LABEL = {"key": "app", "value": "orders"}

@@ -25,7 +25,7 @@ OWN_MODULES = {
     "module_utils/_reference/saved_values.py": {"tuning"},  # where this plugin keeps the values it changed
 }
 OTHER_MEANINGS = {
-    "module_utils/_cni/capability_values.py": {"bandwidth"},  # a capability
+    "module_utils/_cni/attachment_values.py": {"bandwidth"},  # a capability
     "module_utils/_cni/execute.py": {"dummy"},  # parameters of VERSION
     "module_utils/_linux/kernel_module.py": {"vrf"},  # a kernel module
     "module_utils/_node/conflists/address_checks.py": {"bridge", "vlan"},  # the kernel's kind of a link; a key

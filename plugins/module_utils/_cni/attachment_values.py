@@ -59,7 +59,11 @@ _RULES: t.Final[t.Mapping[str, Rule]] = {
     "aliases": _names,
     "cgroupPath": value_rules.text,
 }
-
+_LABEL: t.Final = value_rules.object_of({"key": value_rules.text, "value": value_rules.text}, ("key", "value"))
+# The keys of ``args.cni`` in the conventions. Every plugin gets all values and ignores unknown ones.
+_CONFIG_ARGS_RULE: t.Final = value_rules.object_of(
+    {"labels": value_rules.list_of(_LABEL), "ips": _TEXTS, "mac": value_rules.text}
+)
 
 _PROTOCOL: t.Final = "tcp"
 _NUMBER: t.Final = re.compile(r"\s*([0-9]{1,20})\s*", re.ASCII)
@@ -68,7 +72,8 @@ _NUMBERS: t.Final[t.Mapping[str, frozenset[str]]] = {
     "bandwidth": frozenset(name.lower() for name in _LIMITS),
 }
 # Capabilities whose values are lists and objects. Sources that only have text, such as surveys, pass them as JSON text.
-_STRUCTURED: t.Final = frozenset({"portMappings", "bandwidth", "ipRanges", "ips", "dns", "aliases"})
+_STRUCTURED_CAPABILITIES: t.Final = frozenset({"portMappings", "bandwidth", "ipRanges", "ips", "dns", "aliases"})
+_STRUCTURED_CONFIG_ARGS: t.Final = frozenset({"labels", "ips"})
 
 
 def normalize_capability_args(capability_args: t.Mapping[str, t.Any]) -> JsonObject:
@@ -77,10 +82,13 @@ def normalize_capability_args(capability_args: t.Mapping[str, t.Any]) -> JsonObj
     The protocol of a mapped port is tcp by default and in lower case. Digits become numbers. JSON text for a list or an
     object is decoded, and an empty text in its place is left out. Values of any other form stay as they are.
     """
-    return {name: _normalize(name, value) for name, value in decode_structured(capability_args, _STRUCTURED).items()}
+    return {
+        name: _normalize(name, value)
+        for name, value in _decode_structured(capability_args, _STRUCTURED_CAPABILITIES).items()
+    }
 
 
-def decode_structured(values: t.Mapping[str, t.Any], names: t.Container[str]) -> JsonObject:
+def _decode_structured(values: t.Mapping[str, t.Any], names: t.Container[str]) -> JsonObject:
     """Decode the JSON text of the named values, which are lists or objects, and leave out empty texts among them."""
     decoded = {name: _decode(value) if name in names else value for name, value in values.items()}
     return {name: value for name, value in decoded.items() if value != "" or name not in names}
@@ -120,7 +128,7 @@ def _number(value: t.Any) -> t.Any:
     return int(match[1]) if match else value
 
 
-def check_values(network: NetworkConfiguration, capability_args: t.Mapping[str, t.Any]) -> None:
+def check_capability_args(network: NetworkConfiguration, capability_args: t.Mapping[str, t.Any]) -> None:
     """Refuse values that the plugin receiving them cannot decode: both its ADD and its DEL would fail.
 
     Raises:
@@ -134,4 +142,27 @@ def check_values(network: NetworkConfiguration, capability_args: t.Mapping[str, 
                 raise CniError(Code.INVALID_CONFIG, problem.message(_describe), advice)
 
 
-__all__ = ("check_values", "decode_structured", "normalize_capability_args")
+def normalize_config_args(config_args: t.Mapping[str, t.Any]) -> JsonObject:
+    """Return values for ``args.cni`` in the form that plugins expect.
+
+    Lists may be JSON text, as surveys pass them. Empty texts in place of a list and null values are left out.
+    """
+    return {
+        key: value
+        for key, value in _decode_structured(config_args, _STRUCTURED_CONFIG_ARGS).items()
+        if value is not None
+    }
+
+
+def check_config_args(config_args: t.Mapping[str, t.Any]) -> None:
+    """Refuse values that no plugin can decode: both ADD and DEL would fail.
+
+    Raises:
+        CniError: ``INVALID_CONFIG``. The message does not show the value, which may be a secret.
+    """
+    problem = _CONFIG_ARGS_RULE(config_args, "config_args: ")
+    if problem:
+        raise CniError(Code.INVALID_CONFIG, problem.message(), f"expected: {problem.expected}")
+
+
+__all__ = ("check_capability_args", "check_config_args", "normalize_capability_args", "normalize_config_args")

@@ -130,7 +130,7 @@ def test_persist_is_refused_if_boot_files_cannot_be_written(clean: EngineNode, p
         )
         with tmpfs("/usr/lib/systemd"):
             played = project.play([task("no systemd", ATTACHMENTS, {"attachments": [item(persist=True)]})])
-        played["no systemd"].require_no_change().require_failure("persist: there is no systemd on this node")
+        played["no systemd"].require_no_change().require_failure("persist requires systemd on the node")
 
 
 @NEEDS_SYSTEMD

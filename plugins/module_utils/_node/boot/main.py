@@ -23,52 +23,52 @@ T = t.TypeVar("T")
 
 def main(cache_dirs: t.Sequence[str]) -> int:
     """Restore the attachments recorded in cache directories, and print a line for each; return 0 if none failed."""
-    went_well = [_attempt(_restore, path) for path in cache_dirs]
-    return 0 if all([*went_well, _attempt(_resolve, cache_dirs)]) else 1
+    successes = [_attempt(_restore, path) for path in cache_dirs]
+    return 0 if all([*successes, _attempt(_write_resolv_conf, cache_dirs)]) else 1
 
 
-def _attempt(step: t.Callable[[T], bool], subject: T) -> bool:
+def _attempt(step: t.Callable[[T], bool], argument: T) -> bool:
     try:
-        return step(subject)
+        return step(argument)
     except Exception as exc:
-        _say(f"failed: {as_error(exc)}")
+        _print(f"failed: {as_error(exc)}")
         return False
 
 
 def _restore(cache_dir: str) -> bool:
-    outcomes, broken = restore(cache_dir, default_workers())
-    for line in (*map(_line, outcomes), *(f"not restored: {error}" for error in broken)):
-        _say(line)
-    return not any(outcome.error for outcome in outcomes)
+    results, broken = restore(cache_dir, default_workers())
+    for line in (*map(_format, results), *(f"not restored: {error}" for error in broken)):
+        _print(line)
+    return not any(result.error for result in results)
 
 
-def _resolve(cache_dirs: t.Sequence[str]) -> bool:
-    changes, warnings = resolv_conf.changes(record for path in cache_dirs for record in read_restorable(path))
+def _write_resolv_conf(cache_dirs: t.Sequence[str]) -> bool:
+    changes, warnings = resolv_conf.plan_changes(record for path in cache_dirs for record in read_restorable(path))
     for warning in warnings:
-        _say(warning)
+        _print(warning)
     for change in changes:
         resolv_conf.carry_out(change)
     return True
 
 
-def _line(outcome: AttachmentResult) -> str:
-    if outcome.error:
-        return f"failed: the {outcome.attachment}: {outcome.error}"
-    keys = outcome.result or {}
-    has = Result(str(keys["cniVersion"]), keys).addresses if keys else ()
-    restoration = outcome.after.restoration if outcome.after else None
-    had = restoration.addresses if restoration else ()
-    lost = [address for address in had if address not in has]
+def _format(result: AttachmentResult) -> str:
+    if result.error:
+        return f"failed: the {result.attachment}: {result.error}"
+    keys = result.result or {}
+    addresses = Result(str(keys["cniVersion"]), keys).addresses if keys else ()
+    restoration = result.after.restoration if result.after else None
+    old = restoration.addresses if restoration else ()
+    lost = [address for address in old if address not in addresses]
     return "".join(
         [
-            f"{outcome.action.value}: the {outcome.attachment}",
-            f", {' '.join(has)}" if has else "",
-            f", instead of {' '.join(lost)}" if lost and has else "",
+            f"{result.action.value}: the {result.attachment}",
+            f", {' '.join(addresses)}" if addresses else "",
+            f", instead of {' '.join(lost)}" if lost and addresses else "",
         ]
     )
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(printable.line("; ".join(filter(None, line.split("\n")))) + "\n")
     sys.stdout.flush()
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import typing as t
 
-# What restores attachments at boot: a program, the unit that runs it, and the link that enables the unit.
+# Attachments are restored at boot by a program, the unit that runs it, and the link that enables the unit.
 PROGRAM_NAME: t.Final = "restore.pyz"
 PROGRAM: t.Final = f"/opt/cni.node/{PROGRAM_NAME}"
 UNIT: t.Final = "/etc/systemd/system/cni-node-restore.service"
 LINK: t.Final = "/etc/systemd/system/multi-user.target.wants/cni-node-restore.service"
 
-# Held while these files are compared with the records and changed; the files may not exist yet.
+# Held while these files are compared with the records and changed.
 LOCK: t.Final = "/run/cni-node-restore.lock"
 
-# Each network namespace has its own files of /etc in a directory below; ``ip netns`` looks for them here.
+# ``ip netns exec`` mounts the files of a network namespace's directory below over those of /etc.
 NETNS_ETC: t.Final = "/etc/netns"
 
 __all__ = ("LINK", "LOCK", "NETNS_ETC", "PROGRAM", "PROGRAM_NAME", "UNIT")

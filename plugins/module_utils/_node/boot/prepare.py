@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import typing as t
 
@@ -24,58 +25,62 @@ _ADDS: t.Final = (Action.ADDED, Action.RECREATED)
 
 class _Plan(t.NamedTuple):
     unit: list[FileChange]
-    resolving: list[FileChange]
+    resolv_conf: list[FileChange]
     warnings: list[str]
 
 
 def prepare(
     cache_dir: str,
-    outcomes: t.Sequence[AttachmentResult],
+    results: t.Sequence[AttachmentResult],
     *,
     dry_run: bool,
     timeout: float,
     program_dir: str | None = None,
 ) -> tuple[list[FileChange], list[str]]:
-    """Write the files that restore attachments at boot, or remove them where no record requires restoration.
+    """Write the files that restore attachments at boot, or remove them if no record requires restoration.
 
-    This follows from the records alone, so that the next run completes what a killed run left undone.
+    The changes depend on the records alone, so the next run completes the work of a killed run.
 
     Args:
-        outcomes: Results of attachments; in a dry run, they are predictions.
-        timeout: Seconds to wait for another run that does the same, for any cache directory.
+        results: Results of attachments; in a dry run, they are predictions.
+        timeout: Seconds to wait for another run that prepares restoration, for any cache directory.
         program_dir: Directory of the program; None to leave it where it is.
 
     Returns:
         Changes made, or predicted in a dry run, and warnings.
 
     Raises:
-        CniError: ``IO_FAILURE``, ``DECODE_FAILURE``; ``TRY_AGAIN`` when the time is over.
+        CniError: ``IO_FAILURE``, ``DECODE_FAILURE``; ``TRY_AGAIN`` after the timeout.
     """
-    lock = hold_lock(boot_paths.LOCK, exclusive=True, timeout=timeout, what="what the next boot needs")
+    lock = hold_lock(boot_paths.LOCK, exclusive=True, timeout=timeout, what="the set-up of restoration at boot")
     with contextlib.nullcontext() if dry_run else lock:
-        predicted = [outcome for outcome in outcomes if outcome.changed and dry_run]
+        predicted = [result for result in results if result.changed and dry_run]
         plan = _plan(os.path.abspath(cache_dir), predicted, program_dir)
         if not dry_run:
-            for change in plan.resolving:
+            for change in plan.resolv_conf:
                 resolv_conf.carry_out(change)
             systemd_unit.carry_out(plan.unit)
-    return [*plan.unit, *plan.resolving], plan.warnings
+    return [*plan.unit, *plan.resolv_conf], plan.warnings
 
 
 def _plan(cache_dir: str, predicted: t.Sequence[AttachmentResult], program_dir: str | None) -> _Plan:
-    kept = {path: read_restorable(path) for path in sorted({cache_dir, *systemd_unit.cache_dirs()})}
-    keys = {outcome.attachment.key for outcome in predicted}
+    """Plan the changes of all files.
+
+    Args:
+        predicted: In a dry run, results of attachments that a run would change.
+    """
+    kept = {path: read_restorable(path) for path in sorted({cache_dir, *systemd_unit.read_cache_dirs()})}
+    keys = {result.attachment.key for result in predicted}
     kept[cache_dir] = [record for record in kept[cache_dir] if record.attachment.key not in keys]
-    restored = [outcome for outcome in predicted if outcome.after and outcome.after.restoration]
-    required = {cache_dir} if restored else set()
-    unit = systemd_unit.changes([path for path, records in kept.items() if records or path in required], program_dir)
-    noted = [outcome.attachment.key for outcome in restored if outcome.action not in _ADDS]
-    kept[cache_dir] += filter(None, map(RecordStore.of_records(cache_dir).read, noted))
-    records = [record for found in kept.values() for record in found]
+    restored = [result for result in predicted if result.after and result.after.restoration]
+    required = {path for path, records in kept.items() if records} | ({cache_dir} if restored else set())
+    unit = systemd_unit.plan_changes([path for path in kept if path in required], program_dir)
+    recorded = [result.attachment.key for result in restored if result.action not in _ADDS]
+    kept[cache_dir] += filter(None, map(RecordStore.of_records(cache_dir).read, recorded))
     # The name servers of an attachment are known only after its ADD.
-    unknown = [outcome.attachment.netns for outcome in restored if outcome.action in _ADDS]
-    resolving, warnings = resolv_conf.changes(records, unknown)
-    return _Plan(unit, resolving, warnings)
+    undecided = [result.attachment.netns for result in restored if result.action in _ADDS]
+    changes, warnings = resolv_conf.plan_changes(itertools.chain(*kept.values()), undecided)
+    return _Plan(unit, changes, warnings)
 
 
 __all__ = ("prepare",)

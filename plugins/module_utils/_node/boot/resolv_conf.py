@@ -24,10 +24,12 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
 )
 
 _NAME: t.Final = "resolv.conf"
-_BANNER: t.Final = "# Made by cni.node of the results of this network namespace's attachments; SHA-256 of the rest: "
+_BANNER: t.Final = (
+    "# Written by cni.node from the results of this namespace's attachments; SHA-256 of the lines below: "
+)
 
 
-def changes(records: t.Iterable[Record], undecided: t.Collection[str] = ()) -> tuple[list[FileChange], list[str]]:
+def plan_changes(records: t.Iterable[Record], undecided: t.Collection[str] = ()) -> tuple[list[FileChange], list[str]]:
     """Plan the changes of the ``resolv.conf`` of each network namespace.
 
     A file that cni.node did not write, or that was changed since, is kept.
@@ -39,28 +41,28 @@ def changes(records: t.Iterable[Record], undecided: t.Collection[str] = ()) -> t
     Returns:
         The changes, and a warning for each file that is kept instead.
     """
-    wanted = {_path(name): text for name, text in _texts(records).items() if text}
-    there = [_path(name) for name in list_directory(boot_paths.NETNS_ETC) if _is_directory(name)]
+    contents = {_path(name): content for name, content in _contents(records).items() if content}
+    existing = [_path(name) for name in list_directory(boot_paths.NETNS_ETC) if _is_directory(name)]
     skipped = {_path(os.path.basename(path)) for path in undecided}
-    found, warnings = [], []
-    for path in sorted({*wanted, *there} - skipped):
-        change = plan_change(path, wanted.get(path))
-        if change.before is None or _is_ours(change.before):
-            found += [change] if change.changed else []
-        elif path in wanted:
+    changes, warnings = [], []
+    for path in sorted({*contents, *existing} - skipped):
+        change = plan_change(path, contents.get(path))
+        if change.before is None or _is_own(change.before):
+            changes += [change] if change.changed else []
+        elif path in contents:
             warnings.append(f"{path} was not written by cni.node, or was changed since; it is kept")
-    return found, warnings
+    return changes, warnings
 
 
 def carry_out(change: FileChange) -> None:
-    """Carry out one change, directories included."""
+    """Carry out one change; create the directories, or remove those that are empty then."""
     apply(change)
     if change.after is None:
         remove_empty(os.path.dirname(change.path), boot_paths.NETNS_ETC)
 
 
-def text(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
-    """Return the lines of ``resolv.conf`` for the ``dns`` of CNI results; invalid entries are left out."""
+def render(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
+    """Return the lines of ``resolv.conf`` for the ``dns`` of CNI results, without invalid entries."""
     all_dns = [result.get("dns") or {} for result in results]
     search = [name for dns in all_dns for name in (*_words([dns.get("domain")]), *_words(dns.get("search")))]
     options = [option for dns in all_dns for option in _words(dns.get("options"))]
@@ -71,20 +73,20 @@ def text(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
     return "".join(lines)
 
 
-def _texts(records: t.Iterable[Record]) -> dict[str, bytes]:
-    """Return the file of each network namespace by its name, in an order that does not depend on that of the records."""
+def _contents(records: t.Iterable[Record]) -> dict[str, bytes]:
+    """Return each file's content by the name of its network namespace; the order of the records does not matter."""
     results: dict[str, list[t.Mapping[str, t.Any]]] = {}
-    for record in sorted(records, key=lambda one: (one.attachment.ifname, one.attachment.key)):
+    for record in sorted(records, key=lambda record: (record.attachment.ifname, record.attachment.key)):
         if record.result is not None and os.path.dirname(record.attachment.netns) == netns.DIRECTORY:
             results.setdefault(os.path.basename(record.attachment.netns), []).append(record.result.keys)
-    return {name: _sign(text(found).encode()) for name, found in results.items()}
+    return {name: _sign(render(of_netns).encode()) for name, of_netns in results.items()}
 
 
 def _sign(lines: bytes) -> bytes:
     return f"{_BANNER}{hashlib.sha256(lines).hexdigest()}\n".encode() + lines if lines else b""
 
 
-def _is_ours(content: bytes) -> bool:
+def _is_own(content: bytes) -> bool:
     return content != b"" and content == _sign(content.partition(b"\n")[2])
 
 
@@ -109,4 +111,4 @@ def _is_address(word: str) -> bool:
     return True
 
 
-__all__ = ("carry_out", "changes", "text")
+__all__ = ("carry_out", "plan_changes", "render")

@@ -36,7 +36,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins
 
 
 def restore(cache_dir: str, workers: int) -> tuple[list[AttachmentResult], list[CniError]]:
-    """Restore the attachments that are recorded for that, with their network namespaces; those in place are kept.
+    """Restore the attachments with persist, and their network namespaces; keep those that exist.
 
     Returns:
         The result of each attachment, and an error for each record that cannot be read.
@@ -45,16 +45,16 @@ def restore(cache_dir: str, workers: int) -> tuple[list[AttachmentResult], list[
         CniError: ``IO_FAILURE``: the records cannot be listed.
     """
     records, removals, broken = _read_records(cache_dir)
-    outcomes: list[AttachmentResult] = []
+    results: list[AttachmentResult] = []
     for restoration in dict.fromkeys(record.restoration for record in records.values()):
         if restoration is not None:
-            wanted = [
+            desired = [
                 _prepare_desired(record, key not in removals)
                 for key, record in records.items()
                 if record.restoration == restoration
             ]
-            outcomes += _restore(cache_dir, restoration, wanted, records, workers)
-    return outcomes, broken
+            results += _restore(cache_dir, restoration, desired, records, workers)
+    return results, broken
 
 
 def read_restorable(cache_dir: str) -> list[Record]:
@@ -64,7 +64,7 @@ def read_restorable(cache_dir: str) -> list[Record]:
 
 
 def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[CniError]]:
-    """Return the records to restore, the keys of those whose final removal was interrupted, and errors."""
+    """Return the records to restore, the keys of those whose removal by a task was interrupted, and errors."""
     records, broken = RecordStore.of_records(cache_dir).read_lasting()
     intents, dummy = RecordStore.of_intents(cache_dir).read_all()
     records_by_key = {record.attachment.key: record for record in records}
@@ -79,17 +79,17 @@ def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[Cni
 
 
 def _prepare_desired(record: Record, present: bool) -> DesiredAttachment:
-    """Return the attachment to restore, or to remove; create its network namespace where that is gone."""
+    """Return the attachment to restore, or to remove; create its network namespace if that is gone."""
     if not present or record.restoration is None:
         return DesiredAttachment(record.attachment, present=False)
-    has = record.addresses
-    # Addresses of an ADD that was not completed are not the attachment's old ones.
-    had = (record.restoration.addresses or has) if record.command else (has or record.restoration.addresses)
+    recorded, old = record.addresses, record.restoration.addresses
+    # The old addresses of an interrupted operation are those from before it.
+    old = (old or recorded) if record.command else (recorded or old)
     try:
         _make_namespace(record.attachment.netns)
     except CniError as exc:
         return DesiredAttachment(record.attachment, problem=exc)
-    return DesiredAttachment(record.attachment, restoration=dataclasses.replace(record.restoration, addresses=had))
+    return DesiredAttachment(record.attachment, restoration=dataclasses.replace(record.restoration, addresses=old))
 
 
 def _make_namespace(path: str) -> None:
@@ -102,21 +102,23 @@ def _make_namespace(path: str) -> None:
 
 def _restore(
     cache_dir: str,
-    means: Restoration,
-    wanted: t.Sequence[DesiredAttachment],
+    restoration: Restoration,
+    desired: t.Sequence[DesiredAttachment],
     records: t.Mapping[Key, Record],
     workers: int,
 ) -> list[AttachmentResult]:
     try:
-        executor = make_executor(means.plugin_dirs, means.timeout, allow_world_writable=means.allow_world_writable)
-        runtime = Runtime(executor, cache_dir, means.timeout, nested_types)
+        executor = make_executor(
+            restoration.plugin_dirs, restoration.timeout, allow_world_writable=restoration.allow_world_writable
+        )
+        runtime = Runtime(executor, cache_dir, restoration.timeout, nested_types)
     except CniError as exc:
-        return [AttachmentResult(one.attachment, Action.FAILED, error=exc) for one in wanted]
-    return reconcile_all(RecordReconciler(runtime, records), wanted, workers)
+        return [AttachmentResult(item.attachment, Action.FAILED, error=exc) for item in desired]
+    return reconcile_all(RecordReconciler(runtime, records), desired, workers)
 
 
 class RecordReconciler(Reconciler):
-    """Restores attachments as recorded, whatever the conf dir has now, with their old addresses where these are free."""
+    """Restores attachments as recorded, whatever the conf dir has now, with their old addresses if these are free."""
 
     def __init__(self, runtime: Runtime, records: t.Mapping[Key, Record]) -> None:
         super().__init__(runtime, ConfDir("", {}, (), {}), Policy(check=Check.NEVER))
@@ -124,11 +126,11 @@ class RecordReconciler(Reconciler):
         self._execution = _AddressRequest
 
     def _reconcile(self, desired: DesiredAttachment, replacement: DesiredAttachment | None) -> AttachmentResult:
-        """Leave what another run changed after the records were read, because that run knows the current request."""
+        """Keep an attachment that another run changed after the records were read: that run knows the current request."""
         key = desired.attachment.key
         if (self._runtime.records.read(key) or self._runtime.intents.read(key)) == self._records[key]:
             return super()._reconcile(desired, replacement)
-        return AttachmentResult(desired.attachment, reason="another run has changed it meanwhile")
+        return AttachmentResult(desired.attachment, reason="another run has changed it in the meantime")
 
     def _network(self, attachment: Attachment) -> NetworkConfiguration:
         netns.require_foreign(attachment.netns)
@@ -136,13 +138,13 @@ class RecordReconciler(Reconciler):
 
 
 class _AddressRequest(Execution):
-    """Runs ADD with a request for the old addresses first, and without it where that fails."""
+    """Runs ADD with a request for the old addresses first, and without it if that fails."""
 
     def _add_repeatedly(self, network: NetworkConfiguration, *, again: bool) -> Result:
-        asking = _with_old_addresses(network, self._desired)
-        if asking is not None:
+        with_request = _with_old_addresses(network, self._desired)
+        if with_request is not None:
             try:
-                return super()._add_repeatedly(asking, again=again)
+                return super()._add_repeatedly(with_request, again=again)
             except CniError:
                 intent = self._runtime.intents.read(self._desired.attachment.key)
                 if intent is not None and intent.command == "ADD":  # the DEL that followed failed
@@ -150,30 +152,34 @@ class _AddressRequest(Execution):
         return super()._add_repeatedly(network, again=again)
 
 
-def _with_old_addresses(network: NetworkConfiguration, one: DesiredAttachment) -> NetworkConfiguration | None:
-    """Return the network with a request for the old addresses, or None; its content, which is recorded, is not changed.
+def _with_old_addresses(network: NetworkConfiguration, desired: DesiredAttachment) -> NetworkConfiguration | None:
+    """Return the network with a request for the old addresses, or None. The content to record does not change.
 
-    Of the ways to request addresses of host-local, only ``args.cni`` takes several and does not affect other plugins.
-    It is no parameter of the attachment, so DEL and CHECK do not need it.
+    host-local accepts several addresses only in ``args.cni``, which does not affect other plugins. The attachment's own
+    arguments stay as they are, and DEL and CHECK do not need the request.
     """
-    had = one.restoration.addresses if one.restoration else ()
-    asked = one.attachment
-    if not had or "IP" in asked.args or "ips" in asked.capability_args or "ips" in asked.config_args:
+    old = desired.restoration.addresses if desired.restoration else ()
+    attachment = desired.attachment
+    requested = (*attachment.capability_args, *attachment.config_args)
+    if not old or "IP" in attachment.args or "ips" in requested:
         return None
-    plugins = tuple(_with_request(plugin, network.name, had) for plugin in network.plugins)
+    plugins = tuple(_with_request(plugin, network.name, old) for plugin in network.plugins)
     return dataclasses.replace(network, plugins=plugins) if plugins != network.plugins else None
 
 
-def _with_request(plugin: PluginConfiguration, network: str, had: t.Iterable[str]) -> PluginConfiguration:
-    """Request the addresses that are free: after a failed first ADD, the bridge plugin has a bridge without a MAC."""
+def _with_request(plugin: PluginConfiguration, network: str, addresses: t.Iterable[str]) -> PluginConfiguration:
+    """Return a plugin configuration that requests those addresses that are free.
+
+    A request that fails is not harmless: the first ADD of bridge then leaves a bridge without a MAC address.
+    """
     ipam, args = plugin.keys.get("ipam") or {}, plugin.keys.get("args") or {}
     cni = args.get("cni") or {} if isinstance(args, dict) else None
     if plugin.delegated_type != host_local.TYPE or not isinstance(cni, dict) or "ips" in cni:
         return plugin
     leases = os.path.join(host_local.data_dir(ipam), network)
-    free = [address for address in had if not os.path.lexists(os.path.join(leases, address))]
-    asking = {**args, "cni": {**cni, "ips": free}}
-    return dataclasses.replace(plugin, keys={**plugin.keys, "args": asking}) if free else plugin
+    free = [address for address in addresses if not os.path.lexists(os.path.join(leases, address))]
+    extended = {**args, "cni": {**cni, "ips": free}}
+    return dataclasses.replace(plugin, keys={**plugin.keys, "args": extended}) if free else plugin
 
 
 __all__ = ("RecordReconciler", "read_restorable", "restore")

@@ -65,21 +65,21 @@ def require_systemd() -> None:
     if not any(map(os.path.exists, (_RUNNING, *_INSTALLED))):
         raise CniError(
             Code.INVALID_ENVIRONMENT,
-            "persist: there is no systemd on this node, and nothing else restores attachments after a reboot",
+            "persist requires systemd on the node, which restores attachments after a reboot",
             f"looked for {', '.join((_RUNNING, *_INSTALLED))}; leave out persist, and run this task after each boot",
         )
 
 
-def cache_dirs() -> list[str]:
+def read_cache_dirs() -> list[str]:
     """Return the cache directories that the unit restores from."""
     try:
         return [str(path) for paths in _read_comments(_LIST) for path in paths]
-    except TypeError:  # the unit was edited; it is written again
+    except TypeError:  # the unit was edited; this run overwrites it
         return []
 
 
-def program_path() -> str:
-    """Return the path of the program, or the default path."""
+def read_program_path() -> str:
+    """Return the path of the program that the unit runs, or the default path."""
     return next(
         (path for path in _read_comments(_PROGRAM) if isinstance(path, str) and os.path.isabs(path)), boot_paths.PROGRAM
     )
@@ -94,40 +94,41 @@ def _read_comments(key: str) -> list[t.Any]:
         return []
 
 
-def changes(directories: t.Sequence[str], program_dir: str | None = None) -> list[FileChange]:
+def plan_changes(directories: t.Sequence[str], program_dir: str | None = None) -> list[FileChange]:
     """Plan the changes of the program, the unit and its link, in the order in which to apply them.
 
     Args:
         program_dir: Directory of the program; None to leave it where it is.
     """
-    before = program_path()
+    before = read_program_path()
     path = os.path.join(program_dir, boot_paths.PROGRAM_NAME) if program_dir else before
-    files = {path: boot_zipapp.content(), boot_paths.UNIT: _unit(directories, path).encode()} if directories else {}
-    # A later run looks for the unit: it comes first and goes last.
-    found = [plan_change(one, files.get(one)) for one in (boot_paths.UNIT, path)]
-    found.append(_link(boot_paths.UNIT if directories else None))
-    moved = [plan_change(one, None) for one in sorted({before, boot_paths.PROGRAM} - {path})]
-    return [change for change in ([*found, *moved] if directories else [*moved, *reversed(found)]) if change.changed]
+    files = {path: boot_zipapp.build(), boot_paths.UNIT: _unit(directories, path).encode()} if directories else {}
+    # Later runs read the paths of the other files from the unit, so it is written first and removed last.
+    current = [plan_change(file, files.get(file)) for file in (boot_paths.UNIT, path)]
+    current.append(_link(boot_paths.UNIT if directories else None))
+    moved = [plan_change(file, None) for file in sorted({before, boot_paths.PROGRAM} - {path})]
+    changes = [*current, *moved] if directories else [*moved, *reversed(current)]
+    return [change for change in changes if change.changed]
 
 
-def carry_out(changed: t.Sequence[FileChange]) -> None:
+def carry_out(changes: t.Sequence[FileChange]) -> None:
     """Apply changes, and reload systemd if it is running."""
-    for change in changed:
+    for change in changes:
         if change.path == boot_paths.LINK:
             _apply_link(change)
             continue
         if change.path == boot_paths.UNIT and change.after is None:
-            remove_empty(os.path.dirname(program_path()))
+            remove_empty(os.path.dirname(read_program_path()))
         apply(change)
         if is_program(change.path) and change.after is None:
             remove_empty(os.path.dirname(change.path))
     systemctl = program.find("systemctl")
-    if changed and systemctl and os.path.isdir(_RUNNING):
+    if changes and systemctl and os.path.isdir(_RUNNING):
         program.output([systemctl, "daemon-reload"])
 
 
 def is_program(path: str) -> bool:
-    """Return whether a file that changes is the program."""
+    """Return whether a path is that of the program."""
     return os.path.basename(path) == boot_paths.PROGRAM_NAME
 
 
@@ -144,7 +145,7 @@ def _unit(directories: t.Sequence[str], path: str) -> str:
 
 
 def _quote(word: str) -> str:
-    """Quote a word of a unit's line (systemd.syntax(7))."""
+    """Quote a word of a line in a unit (systemd.syntax(7))."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return escaped if _PLAIN.fullmatch(word) else f'"{escaped}"'
 
@@ -177,4 +178,4 @@ def _apply_link(change: FileChange) -> None:
             raise io_error("make the link", change.path, exc) from exc
 
 
-__all__ = ("cache_dirs", "carry_out", "changes", "is_program", "program_path", "require_systemd")
+__all__ = ("carry_out", "is_program", "plan_changes", "read_cache_dirs", "read_program_path", "require_systemd")

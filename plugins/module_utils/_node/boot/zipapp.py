@@ -17,18 +17,18 @@ import zipfile
 from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
 
 _PREFIX: t.Final = "ansible_collections.cni.node.plugins.module_utils."
-# Only these statements are parsed: to parse all sources takes a tenth of a second.
+# Only these statements are parsed, because it takes a tenth of a second to parse all sources.
 _IMPORT: t.Final = re.compile(
     rf"^ *(from {re.escape(_PREFIX)}[\w.]+ import (?:\([^)]*\)|[^\n(]+)|import {re.escape(_PREFIX)}[^\n]+)$",
     re.MULTILINE,
 )
 _MAIN: t.Final = f"import sys\n\nfrom {boot_main.__name__} import main\n\nsys.exit(main(sys.argv[1:]))\n"
-# The oldest date that an archive can tell: the same sources make the same bytes.
+# The earliest date of the format. A fixed date makes the same sources the same bytes.
 _DATE: t.Final = (1980, 1, 1, 0, 0, 0)
 
 
-def content() -> bytes:
-    """Return the program that restores attachments: one file, for any Python of the node, of this very engine's sources."""
+def build() -> bytes:
+    """Build the program that restores attachments from the sources of this engine, as one file for any Python."""
     files = {"__main__.py": _MAIN}
     for name, source in _sources(boot_main.__name__).items():
         parts = name.split(".")
@@ -44,20 +44,20 @@ def content() -> bytes:
 
 
 def _sources(first: str) -> dict[str, str]:
-    """Return a module's source and those of all that it imports of ours, by name, wherever they are loaded from."""
-    found: dict[str, str] = {}
-    waiting = [first]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found[name] = _loader(name).get_source(name)
-            for statement in _IMPORT.findall(found[name]):
-                waiting += _modules(ast.parse(statement).body[0])
-    return found
+    """Return the sources of a module and of all modules of the collection that it imports, by name."""
+    sources: dict[str, str] = {}
+    pending = [first]
+    while pending:
+        name = pending.pop()
+        if name not in sources:
+            sources[name] = _loader(name).get_source(name)
+            for statement in _IMPORT.findall(sources[name]):
+                pending += _modules(ast.parse(statement).body[0])
+    return sources
 
 
 def _modules(statement: ast.stmt) -> list[str]:
-    """Return the modules that an import statement names, not what it takes from within one."""
+    """Return the modules that an import statement names, without names that a module defines."""
     names = [alias.name for alias in t.cast("ast.Import | ast.ImportFrom", statement).names]
     if isinstance(statement, ast.Import):
         return names
@@ -74,4 +74,4 @@ def _loader(name: str) -> t.Any:
     return spec.loader
 
 
-__all__ = ("content",)
+__all__ = ("build",)

@@ -29,8 +29,8 @@ class FileChange:
     Attributes:
         network: The network that the file defines.
         action: ``created``, ``changed``, ``removed`` or ``unchanged``.
-        before, after: Its content; None where there is no file.
-        before_mode, after_mode: Its permissions; None where there is no file or they are not managed.
+        before, after: Its content; None if there is no file.
+        before_mode, after_mode: Its permissions; None if there is no file or they are not managed.
     """
 
     network: str
@@ -66,7 +66,7 @@ class FileChange:
 
 
 def plan_change(path: str, after: bytes | None, *, network: str = "", mode: int = _MODE) -> FileChange:
-    """Return the change that gives a file this content, or that removes it for None."""
+    """Return the change that writes a file, or that removes it if `after` is None."""
     before = durable.read(path)
     before_mode = None if before is None else stat.S_IMODE(os.stat(path).st_mode)
     after_mode = None if after is None else mode
@@ -75,7 +75,7 @@ def plan_change(path: str, after: bytes | None, *, network: str = "", mode: int 
 
 
 def apply(change: FileChange) -> None:
-    """Carry out one change; the file is the old one or the new one at any moment."""
+    """Carry out one change. At any moment, the file has either the old content or the new."""
     if change.action == "removed":
         durable.remove(change.path)
     elif change.changed and change.after is not None:
@@ -84,7 +84,7 @@ def apply(change: FileChange) -> None:
 
 
 def remove_empty(*directories: str) -> None:
-    """Remove directories, the deepest first, as far as there is nothing in them."""
+    """Remove those directories that are empty, the deepest first."""
     for path in sorted(directories, key=len, reverse=True):
         with contextlib.suppress(OSError):
             os.rmdir(path)

@@ -26,7 +26,7 @@ def open_regular(path: str, *, follow: bool = True) -> t.Iterator[t.IO[bytes]]:
         follow: Whether it may be a symbolic link.
 
     Raises:
-        CniError: ``IO_FAILURE``, also for errors while it is read.
+        CniError: ``IO_FAILURE``, also for errors that the caller gets while reading.
     """
     flags = os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     try:
@@ -49,7 +49,7 @@ def digest_of(path: str, algorithm: str = "sha256", *, follow: bool = True) -> s
 
 
 def digest_of_stream(stream: t.IO[bytes], algorithm: str = "sha256") -> str:
-    """Return the digest of a whole file that is open."""
+    """Return the digest of an open file, from its beginning."""
     digest = hashlib.new(algorithm)
     stream.seek(0)
     while chunk := stream.read(_CHUNK):
@@ -65,7 +65,7 @@ class Digests:
     """SHA-256 digests of files. A file is read again only if it was replaced or changed since its last digest.
 
     Attributes:
-        seen: Of each file that was asked for: device, inode, size, times of change of content and inode, digest.
+        seen: By path: device, inode, size, mtime, ctime and digest of each requested file.
     """
 
     def __init__(self, known: t.Mapping[str, t.Sequence[t.Any]]) -> None:
@@ -101,7 +101,7 @@ def _read_digest(path: str) -> list[t.Any]:
 
 def concurrent_change_error(path: str) -> CniError:
     """Return the error for a file that changed while it was read."""
-    advice = "nothing of it was used; find out what writes to the file, and run the task again"
+    advice = "its content was not used; find out which program writes to it, and run the task again"
     return CniError(Code.IO_FAILURE, f"{path} was changed while it was read", advice)
 
 

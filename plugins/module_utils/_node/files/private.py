@@ -14,15 +14,15 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._node.files.digest import open_regular
 
 _CHUNK: t.Final = 1024 * 1024
-# Bytes; what an archive of plugins unpacks to may not be more.
+# Bytes; the limit for an archive of plugins, and for its unpacked files.
 SIZE_LIMIT: t.Final = 512 * 1024 * 1024
 
 
 def create(directory: str) -> t.IO[bytes]:
-    """Return an unnamed file of mode 0600, which only this process can read or change and which vanishes with it.
+    """Return an unnamed file of mode 0600, which only this process can read or change and which disappears with it.
 
     Args:
-        directory: Where its disk space is taken; other users may write there.
+        directory: The directory whose file system holds it; other users may write there.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -34,7 +34,7 @@ def create(directory: str) -> t.IO[bytes]:
 
 
 def copy_of(path: str, directory: str, what: str) -> t.IO[bytes]:
-    """Return a private copy of a regular file, which later changes of the file do not affect.
+    """Return a private copy of a regular file. Later changes of the file do not affect it.
 
     Args:
         what: The name of the file in errors.
@@ -68,10 +68,10 @@ def append(file: t.IO[bytes], content: bytes, directory: str) -> None:
     Raises:
         CniError: ``IO_FAILURE``.
     """
-    rest = memoryview(content)
+    remaining = memoryview(content)
     try:
-        while rest:
-            rest = rest[file.write(rest) :]
+        while remaining:
+            remaining = remaining[file.write(remaining) :]
     except OSError as exc:
         raise io_error("write to", directory, exc) from exc
 

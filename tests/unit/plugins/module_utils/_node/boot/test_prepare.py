@@ -45,23 +45,23 @@ def test_no_run_comes_between_what_another_has_seen_and_what_it_does(
     attach(root, "cache")
     assert prepare(root, "cache") == ["created"] * 3
     detach(root, "cache")
-    look, codes = systemd_unit.changes, []
+    plan_changes, codes = systemd_unit.plan_changes, []
 
-    def is_overtaken(directories: t.Sequence[str], dummy: str | None) -> list[FileChange]:
-        monkeypatch.setattr(systemd_unit, "changes", look)
-        found = look(directories)
+    def attach_after_plan(directories: t.Sequence[str], dummy: str | None) -> list[FileChange]:
+        monkeypatch.setattr(systemd_unit, "plan_changes", plan_changes)
+        changes = plan_changes(directories)
         attach(root, other)
         codes.append(error_of(prepare, root, other).code)
-        return found
+        return changes
 
-    monkeypatch.setattr(systemd_unit, "changes", is_overtaken)
+    monkeypatch.setattr(systemd_unit, "plan_changes", attach_after_plan)
     assert prepare(root, "cache") == ["removed"] * 3
     assert codes == [Code.TRY_AGAIN]
     assert prepare(root, other) == ["created"] * 3
-    assert systemd_unit.cache_dirs() == [str(root / other)]
+    assert systemd_unit.read_cache_dirs() == [str(root / other)]
 
 
-def test_a_dry_run_waits_for_nobody_and_makes_no_file(root: pathlib.Path) -> None:
+def test_a_dry_run_neither_waits_for_the_lock_nor_writes_files(root: pathlib.Path) -> None:
     attach(root, "cache")
     assert prepare(root, "cache", dry_run=True) == ["created"] * 3
     assert os.listdir(root) == ["cache"]

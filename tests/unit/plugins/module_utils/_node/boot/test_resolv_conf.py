@@ -37,7 +37,7 @@ def record(dns: JsonObject, name: str = "red", ifname: str = "eth0", directory: 
 
 
 def settle(*records: Record) -> tuple[dict[str, str], list[str]]:
-    changes, warnings = resolv_conf.changes(records)
+    changes, warnings = resolv_conf.plan_changes(records)
     for change in changes:
         resolv_conf.carry_out(change)
     return {pathlib.Path(change.path).parent.name: change.action for change in changes}, warnings
@@ -91,13 +91,13 @@ def test_a_file_among_the_directories_is_no_namespaces(etc: pathlib.Path) -> Non
 
 def test_of_a_namespace_that_is_undecided_nothing_is_said(etc: pathlib.Path) -> None:
     settle(record(RED))
-    assert resolv_conf.changes([], ["/run/netns/red"]) == ([], [])
+    assert resolv_conf.plan_changes([], ["/run/netns/red"]) == ([], [])
 
 
 @given(st.lists(st.fixed_dictionaries({"dns": json_objects}) | json_objects, max_size=3))
 def test_whatever_a_plugin_says_every_line_is_one_of_ours(results: list[JsonObject]) -> None:
     """A name with a line break must not become a name server."""
     results.append({"dns": {"nameservers": ["x\nnameserver 192.0.2.1", "no address"], "search": ["a b", "\n", 5, ""]}})
-    for line in resolv_conf.text([{"dns": result.get("dns") or {}} for result in results]).splitlines():
+    for line in resolv_conf.render([{"dns": result.get("dns") or {}} for result in results]).splitlines():
         assert line.split()[0] in ("nameserver", "search", "options")
         assert "192.0.2.1" not in line

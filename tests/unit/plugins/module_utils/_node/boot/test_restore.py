@@ -83,7 +83,7 @@ def test_what_another_run_has_changed_since_it_was_looked_up_is_left_to_that(nod
         node.executor.calls.clear()
         stale = boot_restore.RecordReconciler(node.runtime(), {old.attachment.key: old})
         (outcome,) = reconcile_all(stale, [wanted], 1)
-        assert (outcome.action, outcome.reason) == ("unchanged", "another run has changed it meanwhile")
+        assert (outcome.action, outcome.reason) == ("unchanged", "another run has changed it in the meantime")
         assert (node.commands(), node.files()) == ([], before)
 
 
@@ -159,7 +159,7 @@ def test_a_record_of_elsewhere_fails_and_the_program_says_so_on_one_line(
 
 
 def test_what_is_said_of_an_attachment_is_one_line_of_text(capsys: pytest.CaptureFixture[str]) -> None:
-    boot_main._say("failed: caf\udce9\x1b[2J\nmore\r\n")
+    boot_main._print("failed: caf\udce9\x1b[2J\nmore\r\n")
     assert capsys.readouterr().out == "failed: caf\\udce9\\x1b[2J; more\\r\n"
 
 

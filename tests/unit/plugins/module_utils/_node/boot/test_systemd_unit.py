@@ -24,7 +24,7 @@ DIRECTORIES = ["/var/lib/cni", '/var/a b/"%$\\']
 
 
 def settle(*directories: str, program_dir: pathlib.Path | None = None) -> list[str]:
-    changes = systemd_unit.changes(directories, str(program_dir) if program_dir else None)
+    changes = systemd_unit.plan_changes(directories, str(program_dir) if program_dir else None)
     systemd_unit.carry_out(changes)
     return [change.action for change in changes]
 
@@ -32,12 +32,12 @@ def settle(*directories: str, program_dir: pathlib.Path | None = None) -> list[s
 def test_all_of_it_comes_once_and_goes_again(root: pathlib.Path) -> None:
     assert settle(*DIRECTORIES) == ["created"] * 3
     assert settle(*DIRECTORIES) == []
-    assert systemd_unit.cache_dirs() == DIRECTORIES
+    assert systemd_unit.read_cache_dirs() == DIRECTORIES
     assert settle("/var/lib/cni") == ["changed"]
     assert os.readlink(boot_paths.LINK) == boot_paths.UNIT
     assert settle() == ["removed"] * 3
     assert settle() == []
-    assert systemd_unit.cache_dirs() == []
+    assert systemd_unit.read_cache_dirs() == []
     assert not (root / "opt" / "cni.node").exists()
 
 
@@ -53,7 +53,7 @@ def test_the_program_is_moved_stays_where_it_is_and_goes_from_there(root: pathli
     assert f"RequiresMountsFor={first} /var/lib/cni\n" in text
     assert settle("/var/lib/cni") == settle("/var/lib/cni", program_dir=first) == []
     assert settle("/var/lib/cni", program_dir=second) == ["changed", "created", "removed"]
-    assert systemd_unit.cache_dirs() == ["/var/lib/cni"]
+    assert systemd_unit.read_cache_dirs() == ["/var/lib/cni"]
     assert settle() == ["removed"] * 3
     assert not os.listdir(root / "srv")
     settle("/var/lib/cni", program_dir=first)
@@ -100,11 +100,11 @@ def test_what_ends_a_line_ends_none_of_the_unit(root: pathlib.Path) -> None:
     assert command.endswith(' /var/lib/cni "/var/a\\x0aExecStartPre=/bin/false\\x09\\x1b\\xc2\\x85é"')
     # It knows no such escapes there.
     assert f"RequiresMountsFor={os.path.dirname(boot_paths.PROGRAM)} /var/lib/cni" in lines
-    assert systemd_unit.cache_dirs() == ["/var/lib/cni", odd]
+    assert systemd_unit.read_cache_dirs() == ["/var/lib/cni", odd]
 
 
 def test_the_program_is_the_same_each_time_and_needs_nothing_beside_it(root: pathlib.Path) -> None:
-    assert boot_zipapp.content() == boot_zipapp.content()
+    assert boot_zipapp.build() == boot_zipapp.build()
     settle("/var/lib/cni")
     with zipfile.ZipFile(boot_paths.PROGRAM) as archive:
         names = archive.namelist()
@@ -137,5 +137,5 @@ def test_the_program_follows_every_form_of_import(statement: str, monkeypatch: p
 def test_a_unit_that_somebody_has_changed_is_written_anew(root: pathlib.Path, line: str) -> None:
     settle("/var/lib/cni")
     pathlib.Path(boot_paths.UNIT).write_text(f"{line}\n", encoding="utf-8")
-    assert systemd_unit.cache_dirs() == []
+    assert systemd_unit.read_cache_dirs() == []
     assert settle("/var/lib/cni") == ["changed"]

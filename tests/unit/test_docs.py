@@ -32,3 +32,16 @@ def test_a_path_is_found_in_a_sentence() -> None:
     assert list_named_paths("The tests in `tests/unit/nowhere.py`, `make test` and `/etc/cni`.") == [
         "tests/unit/nowhere.py"
     ]
+
+
+@pytest.mark.parametrize(
+    ("page", "directory"),
+    [
+        ("docs/engine.md", "plugins/module_utils/_cni"),
+        ("docs/architecture.md", "plugins/module_utils/_node/attachments"),
+    ],
+)
+def test_a_page_names_every_file_of_the_directory_that_it_describes(page: str, directory: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    names = sorted(path.name for path in (ROOT / directory).glob("*.py"))
+    assert [name for name in names if f"`{name}`" not in text and f"{directory}/{name}`" not in text] == []

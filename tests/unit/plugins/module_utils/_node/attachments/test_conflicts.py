@@ -29,6 +29,17 @@ def occupied(node: FakeNode) -> FakeNode:
     return node
 
 
+def replace_network(node: FakeNode, *, dry_run: bool) -> None:
+    """Remove an attachment and attach another network to its interface; fail unless both succeed in one run."""
+    joining = DesiredAttachment(node.attachment(network="a-net"))
+    leaving = DesiredAttachment(node.attachment(), present=False)
+    outcomes = node.converge(joining, leaving, dry_run=dry_run)
+    assert [(outcome.action, outcome.missing_prerequisite, outcome.error) for outcome in outcomes] == [
+        ("added", None, None),
+        ("removed", None, None),
+    ]
+
+
 def test_an_interface_of_another_network_is_not_added_again(occupied: FakeNode) -> None:
     outcome = occupied.ensure(occupied.attachment(network="a-net"))
     assert (outcome.action, outcome.changed, occupied.executor.calls) == ("failed", False, [])
@@ -45,15 +56,7 @@ def test_a_dry_run_allows_for_a_task_that_removes_it_first(occupied: FakeNode) -
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_what_leaves_makes_room(occupied: FakeNode, dry_run: bool) -> None:
-    joining, leaving = (
-        DesiredAttachment(occupied.attachment(network="a-net")),
-        DesiredAttachment(occupied.attachment(), present=False),
-    )
-    outcomes = occupied.converge(joining, leaving, dry_run=dry_run)
-    assert [(outcome.action, outcome.missing_prerequisite, outcome.error) for outcome in outcomes] == [
-        ("added", None, None),
-        ("removed", None, None),
-    ]
+    replace_network(occupied, dry_run=dry_run)
 
 
 def test_another_interface_and_another_container_are_free(occupied: FakeNode) -> None:
@@ -97,15 +100,7 @@ def test_what_was_only_begun_is_not_added_again_for_another_network(begun: FakeN
 
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_what_was_only_begun_makes_room(begun: FakeNode, dry_run: bool) -> None:
-    joining, leaving = (
-        DesiredAttachment(begun.attachment(network="a-net")),
-        DesiredAttachment(begun.attachment(), present=False),
-    )
-    outcomes = begun.converge(joining, leaving, dry_run=dry_run)
-    assert [(outcome.action, outcome.missing_prerequisite, outcome.error) for outcome in outcomes] == [
-        ("added", None, None),
-        ("removed", None, None),
-    ]
+    replace_network(begun, dry_run=dry_run)
 
 
 def test_what_was_begun_in_a_namespace_that_is_gone_is_free(begun: FakeNode) -> None:

@@ -23,8 +23,8 @@ FLOOR_HEIGHT: t.Final = 50
 
 # Floors that never travel to a node.
 CONTROLLER: t.Final = ("action", "filter", "test", "plugin_utils")
-# Directories of the rooms.
-HOUSES: t.Final = {
+# Directories of the rooms, by floor.
+DIRECTORIES: t.Final = {
     "_node": ("plugins", "module_utils", "_node"),
     "plugin_utils": ("plugins", "plugin_utils", "_validation"),
 }
@@ -39,7 +39,7 @@ CAPTIONS: t.Final = {
     "_reference": "what the reference plugins make in the kernel and on disk",
     "_cni": "the CNI specification as code",
     "_linux": "the kernel: namespaces, links, rules",
-    "_base": "errors, durable files, locks, processes",
+    "_base": "errors, JSON, durable files, locks, processes",
     "attachments": "ADD, CHECK, DEL, drift",
     "boot": "restore after a reboot",
     "conflists": "the conf dir",
@@ -50,7 +50,7 @@ CAPTIONS: t.Final = {
     "plugins": "the bin dir",
     "trial": "verify",
     "document": "keys and their positions",
-    "fleet": "hosts compared",
+    "fleet": "comparison of hosts",
     "rules": "findings in a network",
     "schema": "JSON Schemas",
 }
@@ -73,7 +73,7 @@ def draw(files: t.Mapping[str, set[str]]) -> str:
         WIDTH, "Floors and rooms of plugins/", "Arrows are imports. An import that others imply has none."
     )
     floors = reduce(collapse(files, floor_of))
-    rooms = {house: reduce(collapse(files, functools.partial(room_of, house=house))) for house in HOUSES}
+    rooms = {floor: reduce(collapse(files, functools.partial(room_of, floor=floor))) for floor in DIRECTORIES}
     top, boxes = MARGIN, dict[str, Box]()
     for level in list_levels(floors):
         heights = [_height(rooms.get(floor, {})) for floor in level]
@@ -92,9 +92,9 @@ def floor_of(name: str) -> str:
     return parts[2] if parts[1] == "module_utils" else parts[1]
 
 
-def room_of(name: str, house: str) -> str:
-    """Return the room of a file in a house; an empty string for a file elsewhere."""
-    path, parts = HOUSES[house], tuple(name.split("."))
+def room_of(name: str, floor: str) -> str:
+    """Return the room of a file on a floor; an empty string for a file elsewhere."""
+    path, parts = DIRECTORIES[floor], tuple(name.split("."))
     return parts[len(path)] if parts[: len(path)] == path and len(parts) > len(path) + 1 else ""
 
 

@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "doc_fragments": set(),
     **{floor: {"plugin_utils", *NODE} for floor in CONTROLLER},
 }
-# What each room may import of its neighbours; the files of a house that lie beside its rooms may import them all.
+# What each room may import of its neighbours; the files that lie beside the rooms may import them all.
 ROOMS: dict[str, dict[str, set[str]]] = {
     "module_utils._node": {
         "files": set(),
@@ -89,12 +89,12 @@ def floor_of(name: str) -> str:
 
 
 def room_of(name: str) -> tuple[str, str]:
-    """Return the house and the room of a file; the room of a file beside the rooms is an empty string."""
+    """Return the directory of rooms that a file is in, and its room; the room of a file beside the rooms is an empty string."""
     parts = name.split(".")
-    house = ".".join(parts[:2])
-    if house not in ROOMS:
+    directory = ".".join(parts[:2])
+    if directory not in ROOMS:
         return "", ""
-    return house, parts[2] if len(parts) > 3 else ""
+    return directory, parts[2] if len(parts) > 3 else ""
 
 
 read_imports = functools.cache(imports.read_imports)
@@ -135,15 +135,17 @@ def _upwards(name: str, source: str, floor: str, files: t.Collection[str]) -> li
 
 
 def _rooms(name: str, source: str, files: t.Collection[str]) -> list[str]:
-    house, room = room_of(name)
-    if not house or name in BESIDE_THE_ROOMS:
+    directory, room = room_of(name)
+    if not directory or name in BESIDE_THE_ROOMS:
         return []
-    if room not in ROOMS[house]:
+    if room not in ROOMS[directory]:
         return [f"{name} is in no room of the design"]
-    allowed = {room, *ROOMS[house][room]}
+    allowed = {room, *ROOMS[directory][room]}
     others = {other: room_of(other) for other in sorted(ours(name, source, files))}
     return [
-        f"{name} imports {other}" for other, (theirs, its) in others.items() if theirs == house and its not in allowed
+        f"{name} imports {other}"
+        for other, (theirs, its) in others.items()
+        if theirs == directory and its not in allowed
     ]
 
 

@@ -166,4 +166,41 @@ def is_temporary(name: str) -> bool:
     return name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)
 
 
-__all__ = ("is_temporary", "make_directory", "read", "remove", "sync_directory", "write")
+def list_directory(path: str) -> list[str]:
+    """Return the sorted names in a directory; an empty list if it does not exist or its name is invalid.
+
+    Raises:
+        CniError: ``IO_FAILURE``.
+    """
+    try:
+        return sorted(os.listdir(path))
+    except (FileNotFoundError, ValueError):  # a name with a NUL, or one that cannot be encoded
+        return []
+    except OSError as exc:
+        raise io_error("list", path, exc) from exc
+
+
+def modification_time(path: str) -> float:
+    """Return when a file was last modified, in seconds since the epoch; 0 if it does not exist."""
+    try:
+        return os.lstat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def is_executable(path: str) -> bool:
+    """Return whether a path leads to a file that this user may execute."""
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+__all__ = (
+    "is_executable",
+    "is_temporary",
+    "list_directory",
+    "make_directory",
+    "modification_time",
+    "read",
+    "remove",
+    "sync_directory",
+    "write",
+)

@@ -13,9 +13,82 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, kind
-from ansible_collections.cni.node.plugins.module_utils._cni import value_rules
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.value_rules import Problem, Rule
+
+
+class Problem(t.NamedTuple):
+    """A value that breaks a rule.
+
+    Attributes:
+        path: The option's name and a JSON pointer to the value.
+        missing: The key that an object lacks.
+    """
+
+    path: str
+    value: t.Any
+    expected: str
+    missing: str = ""
+
+    def message(self, describe: t.Callable[[t.Any], str] = kind) -> str:
+        """Return the path and a description of the value, by default only its type."""
+        return f"{self.path}: {f'there is no {self.missing}' if self.missing else f'found {describe(self.value)}'}"
+
+
+Rule = t.Callable[[t.Any, str], t.Optional[Problem]]
+
+
+def text(value: t.Any, path: str) -> Problem | None:
+    """Require a string."""
+    return None if isinstance(value, str) else Problem(path, value, "a string")
+
+
+def integer(expected: str, lowest: int, highest: int) -> Rule:
+    """Return a rule that requires an integer within bounds."""
+
+    def rule(value: t.Any, path: str) -> Problem | None:
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        return None if is_whole and lowest <= value <= highest else Problem(path, value, expected)
+
+    return rule
+
+
+def list_of(rule: Rule) -> Rule:
+    """Return a rule that requires a list and applies a rule to each entry."""
+
+    def list_rule(value: t.Any, path: str) -> Problem | None:
+        if not isinstance(value, list):
+            return Problem(path, value, "a list")
+        return first_problem(unless_null(rule, entry, f"{path}/{index}") for index, entry in enumerate(value))
+
+    return list_rule
+
+
+def object_of(rules: t.Mapping[str, Rule], required: t.Sequence[str] = ()) -> Rule:
+    """Return a rule that requires an object with some keys and applies rules to the known ones."""
+    by_name = {name.lower(): rule for name, rule in rules.items()}
+
+    def object_rule(value: t.Any, path: str) -> Problem | None:
+        if not isinstance(value, dict):
+            return Problem(path, value, "an object")
+        # Plugins written in Go match keys in any case and ignore unknown ones.
+        present = {str(key).lower(): (key, entry) for key, entry in value.items() if entry is not None}
+        for name in required:
+            if name.lower() not in present:
+                return Problem(path, value, f"the keys {' and '.join(required)}", missing=name)
+        known = ((by_name[name], key, entry) for name, (key, entry) in present.items() if name in by_name)
+        return first_problem(rule(entry, f"{path}/{key}") for rule, key, entry in known)
+
+    return object_rule
+
+
+def unless_null(rule: Rule, value: t.Any, path: str) -> Problem | None:
+    """Apply a rule unless the value is null, which plugins written in Go treat as missing."""
+    return None if value is None else rule(value, path)
+
+
+def first_problem(problems: t.Iterable[Problem | None]) -> Problem | None:
+    """Return the first problem, or None."""
+    return next((problem for problem in problems if problem), None)
 
 
 def _names(value: t.Any, path: str) -> Problem | None:
@@ -24,9 +97,7 @@ def _names(value: t.Any, path: str) -> Problem | None:
         return Problem(path, value, "a list of names, or an object with such a list for each network")
     if isinstance(value, list):
         return _TEXTS(value, path)
-    return value_rules.first_problem(
-        value_rules.unless_null(_TEXTS, names, f"{path}/{network}") for network, names in value.items()
-    )
+    return first_problem(unless_null(_TEXTS, names, f"{path}/{network}") for network, names in value.items())
 
 
 def _describe(value: t.Any) -> str:
@@ -34,36 +105,32 @@ def _describe(value: t.Any) -> str:
     return repr(value) if is_short else kind(value)
 
 
-_PORT: t.Final = value_rules.integer("an integer from 1 to 65535", 1, 65535)
-_BITS: t.Final = value_rules.integer("an integer of 0 or more", 0, (1 << 64) - 1)
-_TEXTS: t.Final = value_rules.list_of(value_rules.text)
-_MAPPING: t.Final = value_rules.object_of(
-    {"hostPort": _PORT, "containerPort": _PORT, "protocol": value_rules.text, "hostIP": value_rules.text},
+_PORT: t.Final = integer("an integer from 1 to 65535", 1, 65535)
+_BITS: t.Final = integer("an integer of 0 or more", 0, (1 << 64) - 1)
+_TEXTS: t.Final = list_of(text)
+_MAPPING: t.Final = object_of(
+    {"hostPort": _PORT, "containerPort": _PORT, "protocol": text, "hostIP": text},
     ("hostPort", "containerPort"),
 )
-_RANGE: t.Final = value_rules.object_of(
-    dict.fromkeys(("subnet", "rangeStart", "rangeEnd", "gateway"), value_rules.text)
-)
+_RANGE: t.Final = object_of(dict.fromkeys(("subnet", "rangeStart", "rangeEnd", "gateway"), text))
 _LIMITS: t.Final = dict.fromkeys(("ingressRate", "ingressBurst", "egressRate", "egressBurst"), _BITS)
 
 # The type of each capability's value by the specification's conventions. The plugins validate the addresses themselves.
 _RULES: t.Final[t.Mapping[str, Rule]] = {
-    "portMappings": value_rules.list_of(_MAPPING),
-    "bandwidth": value_rules.object_of(_LIMITS),
-    "ipRanges": value_rules.list_of(value_rules.list_of(_RANGE)),
+    "portMappings": list_of(_MAPPING),
+    "bandwidth": object_of(_LIMITS),
+    "ipRanges": list_of(list_of(_RANGE)),
     "ips": _TEXTS,
-    "mac": value_rules.text,
-    "dns": value_rules.object_of(dict.fromkeys(("servers", "searches", "options"), _TEXTS)),
-    "deviceID": value_rules.text,
-    "infinibandGUID": value_rules.text,
+    "mac": text,
+    "dns": object_of(dict.fromkeys(("servers", "searches", "options"), _TEXTS)),
+    "deviceID": text,
+    "infinibandGUID": text,
     "aliases": _names,
-    "cgroupPath": value_rules.text,
+    "cgroupPath": text,
 }
-_LABEL: t.Final = value_rules.object_of({"key": value_rules.text, "value": value_rules.text}, ("key", "value"))
+_LABEL: t.Final = object_of({"key": text, "value": text}, ("key", "value"))
 # The keys of ``args.cni`` in the conventions. Every plugin gets all values and ignores unknown ones.
-_CONFIG_ARGS_RULE: t.Final = value_rules.object_of(
-    {"labels": value_rules.list_of(_LABEL), "ips": _TEXTS, "mac": value_rules.text}
-)
+_CONFIG_ARGS_RULE: t.Final = object_of({"labels": list_of(_LABEL), "ips": _TEXTS, "mac": text})
 
 _PROTOCOL: t.Final = "tcp"
 _NUMBER: t.Final = re.compile(r"\s*([0-9]{1,20})\s*", re.ASCII)
@@ -97,11 +164,11 @@ def _decode_structured(values: t.Mapping[str, t.Any], names: t.Container[str]) -
 def _decode(value: t.Any) -> t.Any:
     if not isinstance(value, str):
         return value
-    text = value.strip()
-    if text[:1] not in ("[", "{"):
-        return text
+    stripped = value.strip()
+    if stripped[:1] not in ("[", "{"):
+        return stripped
     try:
-        return json.loads(text)
+        return json.loads(stripped)
     except ValueError:
         return value
 
@@ -136,7 +203,7 @@ def check_capability_args(network: NetworkConfiguration, capability_args: t.Mapp
     """
     for plugin in network.plugins:
         for name in sorted(plugin.capabilities & capability_args.keys() & _RULES.keys()):
-            problem = value_rules.unless_null(_RULES[name], capability_args[name], f"capability_args: /{name}")
+            problem = unless_null(_RULES[name], capability_args[name], f"capability_args: /{name}")
             if problem:
                 advice = f"expected: {problem.expected}; plugin {plugin.type} gets this value"
                 raise CniError(Code.INVALID_CONFIG, problem.message(_describe), advice)

@@ -7,10 +7,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
@@ -69,4 +73,58 @@ def parse_planned_file(file: PlannedFile) -> NetworkConfiguration:
     return conf_dir.complete(network, os.path.dirname(file.path))
 
 
-__all__ = ("PlannedFile", "parse_planned_file", "read_planned_files", "with_planned")
+REMOVED: t.Final = "removed"
+
+
+def read_removed_attachments(entries: t.Iterable[t.Mapping[str, t.Any]]) -> frozenset[Key]:
+    """Return the attachments that an earlier task removed, or would remove in check mode, read from its result.
+
+    Raises:
+        CniError: ``INVALID_CONFIG`` or ``INVALID_ENVIRONMENT``: an entry does not identify an attachment.
+    """
+    return frozenset(_key(entry) for entry in entries if entry.get("action") == REMOVED)
+
+
+def _key(entry: t.Mapping[str, t.Any]) -> Key:
+    network, container_id, ifname = (str(entry.get(name) or "") for name in ("network", "container_id", "ifname"))
+    return Attachment(network, container_id, ifname).require_identity().key
+
+
+@dataclasses.dataclass(frozen=True)
+class Removal:
+    """Networks and attachments that earlier tasks have removed, or would have in check mode.
+
+    Attributes:
+        files: Files of networks.
+        attachments: Only for check mode, in which they still exist. Otherwise an existing one has been made since.
+    """
+
+    files: tuple[PlannedFile, ...] = ()
+    attachments: frozenset[Key] = frozenset()
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset(file.path for file in self.files)
+
+    def networks(self) -> list[NetworkConfiguration]:
+        """Return the removed networks. An invalid file has none, because no plugin could have been run with it."""
+        networks = []
+        for file in self.files:
+            with contextlib.suppress(CniError):
+                networks.append(parse_planned_file(file))
+        return networks
+
+
+NOTHING_REMOVED: t.Final = Removal()
+
+
+__all__ = (
+    "NOTHING_REMOVED",
+    "REMOVED",
+    "PlannedFile",
+    "Removal",
+    "parse_planned_file",
+    "read_planned_files",
+    "read_removed_attachments",
+    "with_planned",
+)

@@ -15,14 +15,20 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni import request, result
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.conversation import Checked, Conversation, Excuses
+from ansible_collections.cni.node.plugins.module_utils._cni.conversation import (
+    AddNotUndone,
+    Checked,
+    Conversation,
+    Excuses,
+    RetryingExecutor,
+    retry,
+)
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import Executor, Parameters, UnsafePlugin
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY, RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._cni.retry import AddNotUndone, RetryingExecutor, retry
 
 NestedTypes = t.Callable[[NetworkConfiguration], t.Iterable[str]]
 

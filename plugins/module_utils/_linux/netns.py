@@ -16,8 +16,8 @@ import stat
 import threading
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
-from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 
 DIRECTORY: t.Final = "/run/netns"

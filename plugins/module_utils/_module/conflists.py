@@ -20,19 +20,30 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import (
     errors,
     refusal,
 )
-from ansible_collections.cni.node.plugins.module_utils._module import conflist_checks
+from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
 from ansible_collections.cni.node.plugins.module_utils._module.run import as_failure, phrase_action, warn
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.apply import apply, hold_lock
+from ansible_collections.cni.node.plugins.module_utils._node.conflists import checks as conflist_checks
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import (
     DesiredConflist,
     DesiredFiles,
     locate,
     to_content,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import ConflistDirectory
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.plan import ConflistPlan, make_plan
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import (
+    ConflistDirectory,
+    PlannedDirectory,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.plan import (
+    ConflistPlan,
+    apply,
+    hold_lock,
+    make_plan,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.plugin_checks import PluginProbe
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
+from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
+from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -83,7 +94,7 @@ def _decide(module: AnsibleModule, files: DesiredFiles, before: _Decision | None
     mode = _mode(params["mode"])
     plan = make_plan(ConflistDirectory(params["conf_dir"]), files, purge=params["purge"], mode=mode)
     is_same = before is not None and before.plan.planned == plan.planned
-    findings = before.findings if before and is_same else conflist_checks.findings(module, plan.planned)
+    findings = before.findings if before and is_same else _check(module, plan.planned)
     return _Decision(plan, findings, errors(findings, strict=params["validate"]["strict"]))
 
 
@@ -128,6 +139,30 @@ def _entry(change: FileChange) -> dict[str, t.Any]:
     entry = {"network": change.network, "path": change.path, "action": change.action}
     content = change.before if change.after is None else change.after
     return {**entry, "content": (content or b"").decode("utf-8", "replace")} if change.changed else entry
+
+
+def _check(module: AnsibleModule, planned: PlannedDirectory) -> list[Finding]:
+    """Compare planned networks with the node, and ask their plugins for versions, as far as the task wants it.
+
+    In check mode, an earlier task may be about to create what is missing: that is a warning then.
+
+    Raises:
+        CniError: The kernel does not answer, or ``INVALID_CONFIG``: the time limit is not positive.
+    """
+    params = module.params
+    result: list[Finding] = []
+    is_asked, allowed = NODE in params["validate"]["levels"], params["allow_world_writable_plugins"]
+    if params["probe"] or is_asked:
+        unsafe = plugin_access.network_findings(planned.wanted, params["plugin_dirs"], allow_world_writable=allowed)
+        result += unsafe if is_asked else errors(unsafe)
+    if params["probe"]:
+        timeout = positive("timeout", params["timeout"])
+        executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
+        probe = PluginProbe(executor, tolerate_missing=module.check_mode)
+        result += [finding for network in planned.wanted for finding in probe.findings(network)]
+    if is_asked:
+        result += conflist_checks.findings(planned, tolerate_missing=module.check_mode)
+    return result
 
 
 __all__ = ("VALIDATE", "ensure")

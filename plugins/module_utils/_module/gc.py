@@ -14,15 +14,19 @@ from ansible_collections.cni.node.plugins.module_utils._base.printable import qu
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_network_name
-from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import read_planned_files, with_planned
+from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import (
+    REMOVED,
+    Removal,
+    read_planned_files,
+    read_removed_attachments,
+    with_planned,
+)
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
-from ansible_collections.cni.node.plugins.module_utils._module.earlier_results import REMOVED, read_removed_attachments
 from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import FAILED, KEPT, GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import ValidAttachments
-from ansible_collections.cni.node.plugins.module_utils._node.gc.removal import Removal
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 

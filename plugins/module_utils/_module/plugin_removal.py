@@ -13,9 +13,12 @@ from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import read_planned_files, with_planned
+from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import (
+    read_planned_files,
+    read_removed_attachments,
+    with_planned,
+)
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import content_of
-from ansible_collections.cni.node.plugins.module_utils._module.earlier_results import read_removed_attachments
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.needs import (
     Needs,

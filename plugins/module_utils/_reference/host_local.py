@@ -12,7 +12,7 @@ import ipaddress
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory
+from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
 # What the reference plugin host-local keeps: a directory for each network, and in it a file for each address.

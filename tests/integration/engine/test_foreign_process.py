@@ -15,7 +15,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._linux import process_table
-from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.tests.support.until import until
 
 pytestmark = [pytest.mark.requires_root]
@@ -48,13 +48,13 @@ def test_a_foreign_process_is_no_plugin_whatever_its_environment(before: tuple[s
     with waiting(*before) as process:
         environ = until(pathlib.Path(f"/proc/{process.pid}/environ").read_bytes)
         assert b"CNI_COMMAND=ADD" in environ
-        assert adds_in_progress.reason() == ""
+        assert gc_owners.find_add_in_progress() == ""
         process_table.wait_or_kill({"CNI_CONTAINERID": "blue", "CNI_IFNAME": "eth0"}, ["sh", "bridge"], 0.2)
         assert process.poll() is None
 
 
 def test_a_process_of_the_same_user_is_a_plugin() -> None:
     with waiting() as process:
-        assert str(process.pid) in adds_in_progress.reason()
+        assert str(process.pid) in gc_owners.find_add_in_progress()
         process_table.wait_or_kill({"CNI_CONTAINERID": "blue", "CNI_IFNAME": "eth0"}, ["sh", "bridge"], 0.2)
         assert process.wait(60) == -9

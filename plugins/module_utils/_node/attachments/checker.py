@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.types i
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
+    from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import RuleDrift
 
 
 class Checker:
@@ -88,7 +88,7 @@ class Checker:
 
     @functools.cached_property
     def _rules(self) -> RuleDrift:
-        from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
+        from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import RuleDrift
 
         return RuleDrift(self._runtime.records)
 

@@ -13,11 +13,13 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni.execute import UnsafePlugin
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.transition import CniResult, Transition
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
+    Action,
     AttachmentState,
     Check,
     DesiredAttachment,
@@ -100,4 +102,39 @@ def add_as_recorded(runtime: Runtime, record: Record) -> CniResult:
     return add(runtime, record.network(), record.attachment, record.restoration, again=True).keys
 
 
-__all__ = ("Execution", "add", "add_as_recorded")
+class Prediction(Transition):
+    """Predicts the result of the changes that were decided (check mode): runs no ADD and no DEL, and writes nothing."""
+
+    def _attach(self, network: NetworkConfiguration, *, again: bool) -> None:
+        try:
+            self._runtime.require_plugins(network)
+        except UnsafePlugin:
+            raise
+        except CniError as exc:
+            self._note_missing(exc)
+
+    def _detach(self, record: Record, successor: DesiredAttachment | None, *, is_name_needed: bool) -> None:
+        """Raise what would prevent DEL from removing the attachment's link."""
+        from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare
+
+        prepare(record, is_name_needed=is_name_needed or successor is not None)
+
+    def _remove(self, record: Record, replacement: DesiredAttachment | None) -> Action:
+        action = super()._remove(record, replacement)
+        self._prerequisites.state.removed.add(record.attachment.key)
+        return action
+
+    def _restore(self, record: Record) -> CniResult | None:
+        return None
+
+    def _update_record(self, record: Record) -> None:
+        pass
+
+    def _require_possible(self, desired: DesiredAttachment) -> None:
+        self._prerequisites.require_values(desired)  # another task may be about to install plugins
+
+    def _note_missing(self, error: CniError) -> None:
+        self._missing = error
+
+
+__all__ = ("Execution", "Prediction", "add", "add_as_recorded")

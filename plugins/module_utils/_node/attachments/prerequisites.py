@@ -11,10 +11,14 @@ import dataclasses
 import threading
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_state import RecordedState
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment, Policy
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import require_no_panic
 
 if t.TYPE_CHECKING:
@@ -67,13 +71,11 @@ class Prerequisites:
         require_no_panic(network, attachment.config_args)
 
     def require_interface_free(self, desired: DesiredAttachment, handle: t.Callable[[CniError], None]) -> None:
-        """Pass the error of `conflicts.require_interface_free` to a handler."""
-        from ansible_collections.cni.node.plugins.module_utils._node.attachments import conflicts
-
+        """Require that the interface is free; pass the error to a handler."""
         if desired.network is None:
             return
         try:
-            conflicts.require_interface_free(self.state, desired.network, desired.attachment)
+            _require_interface_free(self.state, desired.network, desired.attachment)
         except CniError as exc:
             handle(exc)
 
@@ -102,6 +104,41 @@ class Prerequisites:
         with self._reading_ports:
             self._ports = self._ports or HostPorts(self.state.runtime, self.state.conf_dir, listed)
         return self._ports
+
+
+def _require_interface_free(state: RecordedState, network: NetworkConfiguration, attachment: Attachment) -> None:
+    """Require that no other attachment and no unrecorded link has the interface (section 2, "ADD").
+
+    A link counts only if the network's first plugin makes one. DEL follows a failed ADD and finds the link by its name:
+    it would remove a link that belongs to something else.
+
+    Raises:
+        CniError: ``INVALID_ENVIRONMENT``; ``IO_FAILURE`` for a network namespace that cannot be read.
+    """
+    other = find_interface_conflict(state, attachment)
+    if other is not None:
+        begun = f", whose {other.command} was not completed" if other.command else ""
+        what = f"{attachment}: its interface belongs to the {other.attachment}{begun}"
+        raise _conflict(what, "or remove the other attachment first")
+    if catalogue.row(network.plugins[0].type).makes_interface and rtnetlink.link(attachment.ifname, attachment.netns):
+        what = f"{attachment}: {attachment.netns} already has an interface of that name, which no record lists"
+        raise _conflict(what, "or remove the interface if it is not in use")
+
+
+def find_interface_conflict(state: RecordedState, attachment: Attachment) -> Record | None:
+    """Return the record or intent of another network's attachment with the same interface, or None.
+
+    An intent of a concurrent run is found only if the conf dir has a configuration of its network.
+    """
+    for store in (state.runtime.records, state.runtime.intents):
+        for record in store.read_interface(attachment, state.conf_dir.networks):
+            if record.attachment.network != attachment.network and state.may_be_attached(record):
+                return record
+    return None
+
+
+def _conflict(what: str, alternative: str) -> CniError:
+    return CniError(Code.INVALID_ENVIRONMENT, what, f"give the attachment another ifname, {alternative}")
 
 
 __all__ = ("Prerequisites",)

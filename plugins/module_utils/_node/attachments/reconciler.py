@@ -152,7 +152,7 @@ class Reconciler:
             tools = self._prerequisites or Prerequisites(self._state, self._policy, self._listed, self._valid)
             self._prerequisites = tools
         if self._policy.dry_run:
-            from ansible_collections.cni.node.plugins.module_utils._node.attachments.prediction import Prediction
+            from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Prediction
 
             return Prediction(tools, self._checker, desired, recorded, decision).carry_out(replacement)
         from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Execution

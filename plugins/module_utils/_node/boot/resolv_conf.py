@@ -12,7 +12,7 @@ import ipaddress
 import os
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory
+from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths

@@ -15,18 +15,18 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
-    Address,
-    Network,
-    Range,
-    ipam_range_sets,
-)
-from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import (
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import (
     POINT_TO_POINT,
     Segment,
     bridge_name,
     is_routed,
     segment_of,
+)
+from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
+    Address,
+    Network,
+    Range,
+    ipam_range_sets,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Configured, configured
 

@@ -15,12 +15,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpInterface, Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
     Range,
     bridge_address,
     ipam_range_sets,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import bridge_name, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Configured, configured
 
 

@@ -19,11 +19,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import Conf
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import file_name
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_name
+from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import NOTHING_REMOVED, Removal
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.gc import iptables_rules, nftables_rules
-from ansible_collections.cni.node.plugins.module_utils._node.gc.all_finders import FINDERS
+from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import (
     collect_each,
     collect_leaks,
@@ -38,13 +39,37 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     NodeSnapshot,
     Scope,
 )
+from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.ifb_links import IfbLinkFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.iptables_rules import IptablesRuleFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leases import LeaseFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.nftables_rules import (
+    NftMasqueradeFinder,
+    NftPortMappingFinder,
+)
+from ansible_collections.cni.node.plugins.module_utils._node.gc.orphan_chains import OrphanChainFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.own_files import OwnFiles
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners, ValidAttachments, configurations
 from ansible_collections.cni.node.plugins.module_utils._node.gc.records import RecordCollector
-from ansible_collections.cni.node.plugins.module_utils._node.gc.removal import NOTHING_REMOVED, Removal
+from ansible_collections.cni.node.plugins.module_utils._node.gc.spoof_chains import SpoofChainFinder
+from ansible_collections.cni.node.plugins.module_utils._node.gc.tuning_files import SavedValueFinder
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local, lease_directory
+
+# In the order of collection: a leaked link may be what keeps a chain. A new kind of leak is one more class here. Attachments
+# (records.py) and leases (leases.py) are not in it: the collector makes a finder for each directory of leases.
+FINDERS: t.Final[tuple[t.Callable[[GcRun], Finder[t.Any]], ...]] = (
+    IptablesRuleFinder,
+    NftMasqueradeFinder,
+    OrphanChainFinder,
+    NftPortMappingFinder,
+    FirewallRuleFinder,
+    IfbLinkFinder,
+    BridgePortFinder,
+    SavedValueFinder,
+    SpoofChainFinder,
+)
+
 
 # Other runtimes have their networks here, wherever this collection's are.
 _USUAL_CONF_DIR: t.Final = "/etc/cni/net.d"
@@ -181,9 +206,9 @@ class Collector:
 
     def _look_again(self) -> tuple[Owners, NodeSnapshot]:
         """Read the owners again. An ADD that has ended since the first time has been recorded by now."""
-        from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+        from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 
-        reason = adds_in_progress.reason()
+        reason = gc_owners.find_add_in_progress()
         return dataclasses.replace(self._records.read_owners(), add_in_progress=reason), NodeSnapshot()
 
     def _collect_shared(self, run: GcRun) -> None:
@@ -206,4 +231,4 @@ def _lock_names(records: t.Iterable[Record], networks: t.Iterable[str]) -> set[s
     return {file_name("network", name) for name in networks} | {file_name("container", name) for name in containers}
 
 
-__all__ = ("Collector",)
+__all__ = ("FINDERS", "Collector")

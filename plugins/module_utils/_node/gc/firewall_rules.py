@@ -53,10 +53,10 @@ class FirewallRuleFinder:
 
     def reason_to_keep(self, suspect: Suspect[AddressRules], owners: Owners) -> str:
         # The rules of an address are the same for its next container, so an ADD may have begun just now.
-        from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+        from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 
         addresses = [pair.address for pair in suspect.items]
-        return owners.reason_to_keep("", addresses) or _incomplete(owners) or adds_in_progress.reason()
+        return owners.reason_to_keep("", addresses) or _incomplete(owners) or gc_owners.find_add_in_progress()
 
     def remove(self, suspect: Suspect[AddressRules]) -> None:
         for pair in suspect.items:

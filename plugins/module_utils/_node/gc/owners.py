@@ -137,4 +137,15 @@ def configurations(records: t.Iterable[Record]) -> list[NetworkConfiguration]:
     return networks
 
 
-__all__ = ("Names", "Owners", "ValidAttachments", "configurations")
+def find_add_in_progress() -> str:
+    """Return a reason to keep unowned items while any runtime has an ADD running, or an empty string.
+
+    The kernel does not record the age of its resources, and a runtime records an attachment after its last plugin has ended.
+    """
+    from ansible_collections.cni.node.plugins.module_utils._linux import process_table
+
+    pids = process_table.find_by_environment({"CNI_COMMAND": "ADD"})
+    return f"an ADD is in progress in process {pids[0]}" if pids else ""
+
+
+__all__ = ("Names", "Owners", "ValidAttachments", "configurations", "find_add_in_progress")

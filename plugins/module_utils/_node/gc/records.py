@@ -11,8 +11,8 @@ import dataclasses
 import functools
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.durable import modification_time
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
-from ansible_collections.cni.node.plugins.module_utils._base.files import modification_time
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir

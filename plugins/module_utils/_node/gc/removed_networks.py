@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import Removal
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import View
-from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.removal import Removal
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_bridges import SharedBridges, bridges
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_chains import Expected, SharedChains
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_tables import SharedTables
@@ -50,7 +50,7 @@ class SharedResources:
         live = [record for record in owners.records if record not in pending]
         users = NetworkUsers.read(self._directory, live, self._removal.paths if self._policy.dry_run else ())
         broken = f"an unreadable record may need it: {owners.broken[0]}" if owners.broken else ""
-        reason = broken or adds_in_progress.reason()
+        reason = broken or gc_owners.find_add_in_progress()
         collected = {leak.subject for leak in leaks if leak.collected} if self._policy.dry_run else set()
         wanted, view = bridges(networks), rtnetlink.snapshot(routes=False)
         gone = {bridge.name for bridge in wanted} - {link.name for link in view.links}

@@ -18,8 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc import network_f
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import bridge_addresses
-from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import bridge_name, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import configured
 
 _LINK_LOCAL: t.Final = ipaddress.ip_network("fe80::/64")

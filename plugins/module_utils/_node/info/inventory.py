@@ -13,8 +13,8 @@ import functools
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.durable import is_executable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
-from ansible_collections.cni.node.plugins.module_utils._base.files import is_executable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
@@ -176,8 +176,7 @@ def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> Js
 def _compare(found: t.Iterable[JsonObject], records: t.Iterable[Record], store: RecordStore) -> None:
     """Set what of attachments is not in the kernel as recorded."""
     # Most of what these need is not needed otherwise.
-    from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import compare
-    from ansible_collections.cni.node.plugins.module_utils._reference.firewall_drift import RuleDrift
+    from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import RuleDrift, compare
 
     rules = RuleDrift(store)
     for facts, record in zip(found, records):

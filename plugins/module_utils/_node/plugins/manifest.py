@@ -13,8 +13,8 @@ import typing as t
 import urllib.parse
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable, json_text
+from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._base.files import list_directory
 
 # Below a cache directory.
 _STORES: t.Final = ("cni.node", "plugins")

@@ -11,8 +11,8 @@ import contextlib
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.durable import is_executable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
-from ansible_collections.cni.node.plugins.module_utils._base.files import is_executable
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration

@@ -11,7 +11,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._reference.l2_segment import Segment, is_routed, segment_of
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import Segment, is_routed, segment_of
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 

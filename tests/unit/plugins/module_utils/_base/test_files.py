@@ -11,17 +11,17 @@ import pathlib
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._base import files
+from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 
 
 def test_a_missing_directory_has_no_names(tmp_path: pathlib.Path) -> None:
     for name in ("b", "a"):
         (tmp_path / name).touch()
-    assert files.list_directory(str(tmp_path)) == ["a", "b"]
-    assert [files.list_directory(f"{tmp_path}/{path}") for path in ("none", "a\0b", "\ud800")] == [[]] * 3
+    assert durable.list_directory(str(tmp_path)) == ["a", "b"]
+    assert [durable.list_directory(f"{tmp_path}/{path}") for path in ("none", "a\0b", "\ud800")] == [[]] * 3
     with pytest.raises(CniError) as caught:
-        files.list_directory(str(tmp_path / "a"))
+        durable.list_directory(str(tmp_path / "a"))
     assert (caught.value.code, str(tmp_path / "a") in caught.value.msg) == (Code.IO_FAILURE, True)
 
 
@@ -32,7 +32,7 @@ def test_a_change_is_that_of_the_link_and_not_of_what_it_leads_to(tmp_path: path
     os.utime(target, (1, 1))
     os.utime(link, (2, 2), follow_symlinks=False)
     assert (
-        files.modification_time(str(target)),
-        files.modification_time(str(link)),
-        files.modification_time(str(tmp_path / "gone")),
+        durable.modification_time(str(target)),
+        durable.modification_time(str(link)),
+        durable.modification_time(str(tmp_path / "gone")),
     ) == (1, 2, 0)

@@ -37,7 +37,6 @@ OTHER_MEANINGS = {
     "module_utils/_node/trial/network_trial.py": {"vrf"},  # the kernel's kind of a link
     "module_utils/_reference/firewall_names.py": {"bridge"},  # a family of nftables
     "module_utils/_reference/interface_drift.py": {"bridge"},  # the kernel's kind of a link
-    "module_utils/_reference/l2_segment.py": {"bridge"},  # a key
     "module_utils/_reference/plugin_type.py": {"bridge"},  # a kind of segment
     "plugin_utils/_validation/rules/capability_args.py": {"bandwidth"},  # a capability
     "module_utils/_reference/nested_plugins.py": {"bridge", "flannel", "host-local", "multus"},

@@ -11,13 +11,12 @@ import pathlib
 import stat
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.apply import apply
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired import DesiredConflist, locate
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import (
     ConflistDirectory,
     PlannedDirectory,
 )
-from ansible_collections.cni.node.plugins.module_utils._node.conflists.plan import ConflistPlan, make_plan
+from ansible_collections.cni.node.plugins.module_utils._node.conflists.plan import ConflistPlan, apply, make_plan
 
 
 def text(name: str, **keys: object) -> bytes:

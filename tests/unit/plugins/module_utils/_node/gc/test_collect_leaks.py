@@ -15,8 +15,8 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node import gc
-from ansible_collections.cni.node.plugins.module_utils._node.gc.all_finders import FINDERS
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
+from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import FINDERS
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import (
     Finder,
     GcRun,

@@ -27,7 +27,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link
-from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.bridge_ports import BridgePortFinder
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collector import Collector
@@ -86,7 +86,7 @@ class ScriptedTools:
 def tools(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedTools:
     monkeypatch.setattr(netns, "DIRECTORY", str(program_dir / "netns"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
-    monkeypatch.setattr(adds_in_progress, "reason", lambda: "")
+    monkeypatch.setattr(gc_owners, "find_add_in_progress", lambda: "")
     made = ScriptedTools(program_dir)
     made.install("iptables-restore")
     return made

@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import (
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
-from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Finder, GcRun, NodeSnapshot
 from ansible_collections.cni.node.plugins.module_utils._node.gc.firewall_rules import FirewallRuleFinder
@@ -55,7 +55,7 @@ def owners(
 
 
 def collect(finder: Finder[t.Any], known: Owners) -> list[Leak]:
-    again = dataclasses.replace(known, add_in_progress=adds_in_progress.reason())
+    again = dataclasses.replace(known, add_in_progress=gc_owners.find_add_in_progress())
     items = finder.snapshot(NodeSnapshot())
     return list(collect_leaks(finder, items, known, lambda: (again, NodeSnapshot()), DRY))
 
@@ -80,7 +80,7 @@ class PrintingTools:
 def tools(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> PrintingTools:
     monkeypatch.setattr(netns, "DIRECTORY", str(program_dir / "netns"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
-    monkeypatch.setattr(adds_in_progress, "reason", lambda: "")
+    monkeypatch.setattr(gc_owners, "find_add_in_progress", lambda: "")
     return PrintingTools(program_dir)
 
 
@@ -132,7 +132,7 @@ def test_an_unreadable_record_or_an_add_in_progress_keeps_a_chain(
 ) -> None:
     tools.print_table("nat", f":{LOST} - [0:0]")
     assert actions(collect(OrphanChainFinder(RUN), owners(broken=["x"]))) == {LOST: "kept"}
-    monkeypatch.setattr(adds_in_progress, "reason", lambda: "an ADD is in progress")
+    monkeypatch.setattr(gc_owners, "find_add_in_progress", lambda: "an ADD is in progress")
     (leak,) = collect(OrphanChainFinder(RUN), owners())
     assert (leak.action, "an ADD is in progress" in leak.evidence) == ("kept", True)
 
@@ -170,7 +170,7 @@ def test_an_add_that_begins_after_the_second_look_keeps_the_rules_of_an_address(
 ) -> None:
     tools.print_table("filter", *PAIR)
     reasons = iter(["", "an ADD is in progress"])
-    monkeypatch.setattr(adds_in_progress, "reason", lambda: next(reasons))
+    monkeypatch.setattr(gc_owners, "find_add_in_progress", lambda: next(reasons))
     assert actions(collect(FirewallRuleFinder(RUN), owners("blue"))) == {"10.1.0.9": "kept"}
 
 

@@ -17,7 +17,7 @@ from ansible_collections.cni.node.plugins.module_utils._base.json_text import Js
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.gc import adds_in_progress
+from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
@@ -89,7 +89,7 @@ class Table:
 @pytest.fixture
 def table(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Table:
     monkeypatch.setattr(netns, "DIRECTORY", str(program_dir / "netns"))
-    monkeypatch.setattr(adds_in_progress, "reason", lambda: "")
+    monkeypatch.setattr(gc_owners, "find_add_in_progress", lambda: "")
     monkeypatch.setattr(socket, "if_nameindex", lambda: [(2, "vethblue")])
     return Table(program_dir)
 

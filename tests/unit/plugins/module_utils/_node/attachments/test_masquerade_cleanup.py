@@ -18,8 +18,8 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import sweep
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
-from ansible_collections.cni.node.plugins.module_utils._reference.masquerade_cleanup import sweep
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 CHAIN = firewall_names.masquerade_chain("net", "blue")

@@ -8,7 +8,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._module.earlier_results import read_removed_attachments
+from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import read_removed_attachments
 
 BLUE = {"network": "net", "container_id": "blue", "ifname": "eth0"}
 

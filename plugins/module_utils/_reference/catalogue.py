@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import (
     ADD_AGAIN,
     ADVICE,
@@ -159,7 +158,7 @@ POINT_TO_POINT: t.Final[Segment] = ("point-to-point", "", 0)
 
 def segment_of(plugin_type: str, keys: t.Mapping[str, t.Any]) -> Segment | None:
     """Return an identifier of the l2 segment that the containers of a plugin share, None for a plugin without one."""
-    l2 = catalogue.row(plugin_type).l2
+    l2 = row(plugin_type).l2
     if l2 is None:
         return None
     link = keys.get(l2.key)
@@ -173,7 +172,7 @@ def bridge_name(keys: t.Mapping[str, t.Any]) -> str:
 
 def is_routed(plugin_type: str, keys: t.Mapping[str, t.Any]) -> bool:
     """Return whether the node routes to the containers of a plugin."""
-    return catalogue.row(plugin_type).routes or any(keys.get(key) is True for key in ("isGateway", "isDefaultGateway"))
+    return row(plugin_type).routes or any(keys.get(key) is True for key in ("isGateway", "isDefaultGateway"))
 
 
 __all__ = (

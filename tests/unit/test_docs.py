@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The pages name files and directories that exist."""
+"""The pages name what exists: files, directories and finding codes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pathlib
 import re
 
 import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, LEVELS
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "tests").rglob("*.md")])
@@ -45,3 +47,10 @@ def test_a_page_names_every_file_of_the_directory_that_it_describes(page: str, d
     text = (ROOT / page).read_text(encoding="utf-8")
     names = sorted(path.name for path in (ROOT / directory).glob("*.py"))
     assert [name for name in names if f"`{name}`" not in text and f"{directory}/{name}`" not in text] == []
+
+
+def test_the_page_on_validation_has_every_code_and_no_other() -> None:
+    text = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| (`[^|]+) \|", text, re.MULTILINE)
+    named = {code for cell in listed for code in re.findall(r"`([a-z-]+)`", cell)} - set(LEVELS)
+    assert named == set(CODES)

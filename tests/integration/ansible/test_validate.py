@@ -7,15 +7,11 @@
 from __future__ import annotations
 
 import json
-import pathlib
-import re
 
-from ansible_collections.cni.node.plugins.module_utils._base.finding import CODES, LEVELS
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.tests.integration.ansible.ansible_project import Project
 
 VALIDATE = "cni.node.validate"
-PAGE = pathlib.Path(__file__).parents[3] / "docs" / "validation.md"
 GOOD: JsonObject = {"cniVersion": "1.0.0", "name": "good", "plugins": [{"type": "loopback"}]}
 ODD: JsonObject = {**GOOD, "name": "odd", "plugins": [{"type": "loopback", "colour": "red"}]}
 TYPO: JsonObject = {**GOOD, "name": "typo", "plugins": [{"type": "bridge", "isGatway": True}]}
@@ -157,9 +153,3 @@ def test_validate_fails_without_a_level(project: Project) -> None:
     )
     assert played.status != 0
     assert "cni_node_validate_levels: no level is left without 'node'" in played.output
-
-
-def test_the_documentation_has_every_code_and_no_other() -> None:
-    listed = set(re.findall(r"^\| (`[^|]+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
-    named = {code for line in listed for code in re.findall(r"`([a-z-]+)`", line)} - set(LEVELS)
-    assert named == set(CODES)

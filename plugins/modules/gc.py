@@ -261,10 +261,10 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import RETURNED
 from ansible_collections.cni.node.plugins.module_utils._module.gc import collect
-from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 
 
-def main() -> t.NoReturn:
+def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
     attachment = {
         "network": {"type": "str"},
         "container_id": {"type": "str", "required": True},
@@ -284,7 +284,7 @@ def main() -> t.NoReturn:
         },
         supports_check_mode=True,
     )
-    run(module, collect)
+    run(module, lambda module: collect(module, paths))
 
 
 if __name__ == "__main__":

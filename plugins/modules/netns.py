@@ -99,13 +99,13 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cni.node.plugins.module_utils._module.run import phrase_action, run
+from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, phrase_action, run
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 
 
-def ensure(module: AnsibleModule) -> dict[str, t.Any]:
+def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     names, present = module.params["names"], module.params["state"] == "present"
-    changed = trial_netns.ensure(names, present=present, dry_run=module.check_mode)
+    changed = trial_netns.ensure(paths, names, present=present, dry_run=module.check_mode)
     without, with_them = sorted(set(names) - set(changed)), sorted(set(names))
     before, after = (without, with_them) if present else (sorted(changed), [])
     action = phrase_action("created" if present else "removed", foretold=module.check_mode and bool(changed))
@@ -117,7 +117,7 @@ def ensure(module: AnsibleModule) -> dict[str, t.Any]:
     }
 
 
-def main() -> t.NoReturn:
+def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
             "names": {"type": "list", "elements": "str", "required": True},
@@ -125,7 +125,7 @@ def main() -> t.NoReturn:
         },
         supports_check_mode=True,
     )
-    run(module, ensure)
+    run(module, lambda module: ensure(module, paths))
 
 
 if __name__ == "__main__":

@@ -391,7 +391,14 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.run import count_entries, run, summarize_actions, warn
+from ansible_collections.cni.node.plugins.module_utils._module.run import (
+    NODE_PATHS,
+    NodePaths,
+    count_entries,
+    run,
+    summarize_actions,
+    warn,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.info import address_pools, inventory
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 
@@ -402,7 +409,7 @@ GATHER = ["plugins", "releases", "networks", "attachments", "leases", "netns"]
 STATUS = "status"
 
 
-def describe(module: AnsibleModule) -> dict[str, t.Any]:
+def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     params = module.params
     timeout = arguments.positive("timeout", params["timeout"])
     # Plugins take their time to answer; all else is gathered meanwhile.
@@ -416,7 +423,7 @@ def describe(module: AnsibleModule) -> dict[str, t.Any]:
         "networks": lambda: inventory.networks(params["conf_dir"], params["plugin_dirs"]),
         "attachments": lambda: inventory.attachments(params["cache_dir"], params["conf_dir"], drift=params["drift"]),
         "leases": lambda: [pool.as_dict() for pool in pools],
-        "netns": inventory.namespaces,
+        "netns": lambda: inventory.namespaces(paths),
     }
     gathered = {name: gatherers[name]() for name in reversed(GATHER) if name in params["gather"]}
     facts = {name: gathered[name] for name in GATHER if name in gathered}
@@ -447,7 +454,7 @@ def _ask_status(params: t.Mapping[str, t.Any], timeout: float) -> list[Readiness
     )
 
 
-def main() -> t.NoReturn:
+def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
             "gather": {"type": "list", "elements": "str", "choices": [*GATHER, STATUS], "default": GATHER},
@@ -459,7 +466,7 @@ def main() -> t.NoReturn:
         },
         supports_check_mode=True,
     )
-    run(module, describe)
+    run(module, lambda module: describe(module, paths))
 
 
 if __name__ == "__main__":

@@ -166,11 +166,11 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
-from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 from ansible_collections.cni.node.plugins.module_utils._module.verify import verify
 
 
-def main() -> t.NoReturn:
+def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
             "networks": {"type": "list", "elements": "str", "default": []},
@@ -182,7 +182,7 @@ def main() -> t.NoReturn:
         },
         supports_check_mode=True,
     )
-    run(module, verify)
+    run(module, lambda module: verify(module, paths))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.tests.bench import bench_networks
 from ansible_collections.cni.node.tests.support.namespaces import links
@@ -58,10 +58,10 @@ class BenchNode:
     def attachments(self, network: JsonObject, count: int) -> list[JsonObject]:
         """Create the namespaces and the network's file, and return the attachments of `count` containers."""
         containers = [f"bench{number:04d}" for number in range(count)]
-        trial_netns.ensure(containers, present=True, dry_run=False)
+        trial_netns.ensure(NODE_PATHS, containers, present=True, dry_run=False)
         path = self.conf_dir / f"10-{network['name']}.conflist"
         path.write_text(json.dumps(network, indent=2), encoding="utf-8")
-        return bench_networks.items(network, containers, netns.DIRECTORY)
+        return bench_networks.items(network, containers, NODE_PATHS.netns_dir)
 
     def clean(self) -> None:
         """Remove what DEL leaves by design, so that the next contestant starts on the same node."""

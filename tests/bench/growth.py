@@ -11,6 +11,7 @@ import ipaddress
 import pathlib
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.tests.bench import bench_networks
 from ansible_collections.cni.node.tests.bench.contestants import EngineProcess
@@ -41,7 +42,8 @@ def chapter(bench: Bench) -> str:
         series_by_name = by_key(interleaved(rounds, turns))
     finally:
         # Faster than DEL, which is not measured here: the kernel removes the interfaces with their namespaces.
-        trial_netns.ensure([item["container_id"] for item in items], present=False, dry_run=False)
+        containers = [item["container_id"] for item in items]
+        trial_netns.ensure(NODE_PATHS, containers, present=False, dry_run=False)
         node.clean()
     return "\n\n".join(
         [

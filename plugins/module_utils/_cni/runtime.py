@@ -12,6 +12,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import request, result
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, netns_identity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
@@ -54,11 +55,18 @@ class Runtime:
         cache_dir: libcni's cache directory. Records are below ``results``, other files below ``cni.node``.
         lock_timeout: Seconds to wait for another process that holds a lock, and for a plugin that returns code 11.
         nested_types: Returns the delegated plugins of a network that are not IPAM plugins.
+        paths: Where the node has what other runtimes and plugins keep.
     """
 
     def __init__(
-        self, executor: Executor, cache_dir: str, lock_timeout: float, nested_types: NestedTypes = _no_type
+        self,
+        executor: Executor,
+        cache_dir: str,
+        lock_timeout: float,
+        nested_types: NestedTypes = _no_type,
+        paths: NodePaths = NODE_PATHS,
     ) -> None:
+        self.paths = paths
         self.executor = executor
         self._nested_types = nested_types
         self._retrying = RetryingExecutor(executor, lock_timeout)

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import functools
 import os
@@ -16,15 +15,8 @@ import stat
 import threading
 import typing as t
 
-from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
-from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, io_error
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._linux import syscall
-
-DIRECTORY: t.Final = "/run/netns"
-
-# Held while a namespace is created or removed: a second mount on a file would hide the first one.
-LOCK: t.Final = "/run/cni-node-netns.lock"
-_TIMEOUT: t.Final = 60.0
 
 _NS_GET_NSTYPE: t.Final = 0xB703
 _KINDS: t.Final = {
@@ -43,7 +35,7 @@ if t.TYPE_CHECKING:
 T = t.TypeVar("T")
 
 
-def path_of(name: str) -> str:
+def path_of(directory: str, name: str) -> str:
     """Return the path of a named network namespace, the same as for ``ip netns``.
 
     Raises:
@@ -55,12 +47,7 @@ def path_of(name: str) -> str:
             f"{name!r} is not a network namespace name",
             "expected: a file name that does not begin with '-' and has neither spaces nor '/'",
         )
-    return os.path.join(DIRECTORY, name)
-
-
-def names() -> list[str]:
-    """Return the names of all network namespaces of the node."""
-    return [name for name in list_directory(DIRECTORY) if is_namespace(os.path.join(DIRECTORY, name))]
+    return os.path.join(directory, name)
 
 
 def is_namespace(path: str) -> bool:
@@ -113,62 +100,13 @@ def require_removable(path: str) -> None:
     )
 
 
-def create(name: str) -> bool:
-    """Return whether a named network namespace was missing, after creating it.
-
-    An empty file, which an interrupted run leaves behind, is reused. A link that leads to no namespace is replaced.
-
-    Raises:
-        CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``, ``TRY_AGAIN``.
-    """
-    path = path_of(name)
-    with _lock_directory():
-        if is_namespace(path):
-            return False
-        require_removable(path)
-        try:
-            _share_directory()
-            if os.path.islink(path):
-                os.unlink(path)
-            os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600))
-            _in_new_thread(lambda: _pin_new_namespace(path))
-        except OSError as exc:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-            raise io_error("create the network namespace", path, exc) from exc
-    return True
-
-
-def delete(name: str) -> bool:
-    """Return whether a named network namespace, or a file in its place, existed, after removing it.
-
-    Of a link, only the link itself is removed.
-
-    Raises:
-        CniError: ``IO_FAILURE``, ``INVALID_ENVIRONMENT``, ``TRY_AGAIN``.
-    """
-    path = path_of(name)
-    with _lock_directory():
-        try:
-            # It may be mounted several times.
-            while not os.path.islink(path) and is_namespace(path):
-                syscall.unmount(path, syscall.MNT_DETACH)
-            require_removable(path)
-            os.unlink(path)
-        except FileNotFoundError:
-            return False
-        except OSError as exc:
-            raise io_error("remove the network namespace", path, exc) from exc
-    return True
-
-
 def run_inside(path: str, operation: t.Callable[[], T]) -> T:
     """Run an operation inside a network namespace, in a thread of its own.
 
     Raises:
         OSError: The namespace cannot be entered, or the operation failed.
     """
-    return _in_new_thread(lambda: _enter_and_run(path, operation))
+    return run_in_new_thread(lambda: _enter_and_run(path, operation))
 
 
 def open_inside(path: str, operation: t.Callable[[], T]) -> T:
@@ -209,34 +147,7 @@ def _own_namespaces() -> set[tuple[int, int]]:
     return own
 
 
-def _lock_directory() -> t.ContextManager[None]:
-    # Loaded late: most runs create and remove no namespace.
-    from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-
-    return hold_lock(LOCK, exclusive=True, timeout=_TIMEOUT, what=DIRECTORY)
-
-
-def _share_directory() -> None:
-    """Make the directory a shared mount, so that all mount namespaces see new namespaces, as iproute2 does."""
-    # Loaded late: most runs create no namespace.
-    from ansible_collections.cni.node.plugins.module_utils._base.durable import make_directory
-
-    make_directory(DIRECTORY)
-    try:
-        syscall.mount("", DIRECTORY, syscall.MS_SHARED | syscall.MS_REC)
-    except OSError as exc:
-        if exc.errno != errno.EINVAL:  # not a mount point yet
-            raise
-        syscall.mount(DIRECTORY, DIRECTORY, syscall.MS_BIND | syscall.MS_REC)
-        syscall.mount("", DIRECTORY, syscall.MS_SHARED | syscall.MS_REC)
-
-
-def _pin_new_namespace(path: str) -> None:
-    syscall.unshare(syscall.CLONE_NEWNET)
-    syscall.mount("/proc/thread-self/ns/net", path, syscall.MS_BIND)
-
-
-def _in_new_thread(operation: t.Callable[[], T]) -> T:
+def run_in_new_thread(operation: t.Callable[[], T]) -> T:
     """Run an operation that changes the thread's namespace, in a new thread that ends afterwards."""
     results: list[T] = []
     failures: list[BaseException] = []
@@ -260,15 +171,11 @@ def _invalid(path: str, problem: str, advice: str) -> CniError:
 
 
 __all__ = (
-    "DIRECTORY",
-    "LOCK",
-    "create",
-    "delete",
     "is_namespace",
-    "names",
     "open_inside",
     "path_of",
     "require_foreign",
     "require_removable",
+    "run_in_new_thread",
     "run_inside",
 )

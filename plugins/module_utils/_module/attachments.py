@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -42,7 +43,7 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-def ensure(module: AnsibleModule) -> JsonObject:
+def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     """Reconcile the attachments that a task lists, or as many as fit into the time between two reports of progress.
 
     Returns:
@@ -55,7 +56,7 @@ def ensure(module: AnsibleModule) -> JsonObject:
     allowed = params["allow_world_writable_plugins"]
     log = stderr_log(module)
     executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log)
-    runtime = Runtime(executor, params["cache_dir"], timeout, nested_types)
+    runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
     networks = _networks(module)
     prepares_boot = _prepares_boot(params)
     policy = Policy(
@@ -72,7 +73,7 @@ def ensure(module: AnsibleModule) -> JsonObject:
     parts = report.entries_and_diff(results, executor.calls, log)
     warn_of_omitted(module, log)
     if prepares_boot and not continuation:
-        _prepare_boot(module, results, parts)
+        _prepare_boot(module, results, parts, paths)
     parts["timing"] = report.timing(results, executor.calls, workers, time.monotonic() - started)
     return {**complete_result(parts, predicted=module.check_mode), **continuation}
 
@@ -120,10 +121,12 @@ def _seconds(module: AnsibleModule, prepares_boot: bool) -> float:
     return math.inf if has_to_end else progress
 
 
-def _prepare_boot(module: AnsibleModule, results: t.Sequence[AttachmentResult], parts: JsonObject) -> None:
+def _prepare_boot(
+    module: AnsibleModule, results: t.Sequence[AttachmentResult], parts: JsonObject, paths: NodePaths
+) -> None:
     from ansible_collections.cni.node.plugins.module_utils._module import boot_report
 
-    boot_report.prepare_boot(module, results, parts)
+    boot_report.prepare_boot(module, results, parts, paths)
 
 
 __all__ = ("ensure",)

@@ -67,7 +67,7 @@ def plan_batch(module: AnsibleModule, runtime: Runtime, networks: ConfDir) -> Ba
     Raises:
         CniError: ``INVALID_CONFIG``: items contradict each other, or one cannot be identified or restored.
     """
-    listed, continuation = _desired_attachments(module.params), module.params[CONTINUATION_KEY]
+    listed, continuation = _desired_attachments(module.params, runtime.paths.netns_dir), module.params[CONTINUATION_KEY]
     purged: list[DesiredAttachment] = []
     unreadable: list[CniError] = []
     if continuation:
@@ -83,8 +83,11 @@ def plan_batch(module: AnsibleModule, runtime: Runtime, networks: ConfDir) -> Ba
     return Batch(purged, places, everything, due, len({item.attachment.container_id for item in due}))
 
 
-def _desired_attachments(params: t.Mapping[str, t.Any]) -> list[DesiredAttachment]:
+def _desired_attachments(params: t.Mapping[str, t.Any], netns_dir: str) -> list[DesiredAttachment]:
     """Return what the option ``attachments`` lists, with defaults filled in.
+
+    Args:
+        netns_dir: Directory of the named network namespaces.
 
     Raises:
         CniError: ``INVALID_CONFIG``: items contradict each other, or one cannot be identified or restored.
@@ -97,14 +100,15 @@ def _desired_attachments(params: t.Mapping[str, t.Any]) -> list[DesiredAttachmen
         if not item["container_id"] and item["netns"].startswith("/proc/"):
             what = f"attachments[{position}]: container_id is missing: {item['netns']} names no container"
             raise CniError(Code.INVALID_CONFIG, what, "expected: the id of the container that the namespace belongs to")
-    desired = [_desired_attachment(item, restoration) for item in items]
-    _require_consistent(desired)
+    desired = [_desired_attachment(item, restoration, netns_dir) for item in items]
+    _require_consistent(desired, netns_dir)
     return desired
 
 
-def _desired_attachment(item: t.Mapping[str, t.Any], restoration: Restoration) -> DesiredAttachment:
+def _desired_attachment(item: t.Mapping[str, t.Any], restoration: Restoration, netns_dir: str) -> DesiredAttachment:
     try:
-        path, problem = item["netns"] if item["netns"].startswith("/") else netns.path_of(item["netns"]), None
+        is_path = item["netns"].startswith("/")
+        path, problem = item["netns"] if is_path else netns.path_of(netns_dir, item["netns"]), None
     except CniError as exc:
         path, problem = "", exc
     attachment = Attachment(
@@ -136,7 +140,7 @@ def _config_args(item: t.Mapping[str, t.Any]) -> JsonObject:
     return normalize_config_args(item["config_args"])
 
 
-def _require_consistent(desired: t.Sequence[DesiredAttachment]) -> None:
+def _require_consistent(desired: t.Sequence[DesiredAttachment], netns_dir: str) -> None:
     keys = collections.Counter(item.attachment.key for item in desired)
     interfaces = collections.Counter(item.attachment.key[1:] for item in desired if item.present)
     for position, item in enumerate(desired):
@@ -146,9 +150,9 @@ def _require_consistent(desired: t.Sequence[DesiredAttachment]) -> None:
         if item.present and interfaces[attachment.key[1:]] > 1:
             what = f"{where}: the interface of the {attachment} is another item's as well"
             raise CniError(Code.INVALID_CONFIG, what, "expected: an ifname of its own for each network of a container")
-        if item.restoration and os.path.dirname(attachment.netns) not in ("", netns.DIRECTORY):
+        if item.restoration and os.path.dirname(attachment.netns) not in ("", netns_dir):
             what = f"{where}: persist: the network namespace {attachment.netns} has no name"
-            raise CniError(Code.INVALID_CONFIG, what, f"expected: one in {netns.DIRECTORY}, which can be restored")
+            raise CniError(Code.INVALID_CONFIG, what, f"expected: one in {netns_dir}, which can be restored")
 
 
 def _undeclared_capabilities(desired: t.Iterable[DesiredAttachment], networks: ConfDir) -> list[str]:

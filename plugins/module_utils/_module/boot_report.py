@@ -10,6 +10,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module.run import warn
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
@@ -21,7 +22,9 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[AttachmentResult], parts: dict[str, t.Any]) -> None:
+def prepare_boot(
+    module: AnsibleModule, outcomes: t.Sequence[AttachmentResult], parts: dict[str, t.Any], paths: NodePaths
+) -> None:
     """Write the files for restoration at boot, and add them to the result; an error keeps the results of attachments."""
     try:
         cache_dir, timeout = module.params["cache_dir"], module.params["timeout"]
@@ -30,6 +33,7 @@ def prepare_boot(module: AnsibleModule, outcomes: t.Sequence[AttachmentResult], 
             outcomes,
             dry_run=module.check_mode,
             timeout=timeout,
+            paths=paths,
             program_dir=module.params["restore_dir"],
         )
     except CniError as exc:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
@@ -34,7 +35,7 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-def collect(module: AnsibleModule) -> dict[str, t.Any]:
+def collect(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Run the module `gc` and return its result."""
     params = module.params
     timeout = positive("timeout", params["timeout"])
@@ -42,7 +43,7 @@ def collect(module: AnsibleModule) -> dict[str, t.Any]:
     policy = GcPolicy(params["min_age"] and positive("min_age", params["min_age"]), module.check_mode)
     allowed = params["allow_world_writable_plugins"]
     executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
-    runtime = Runtime(executor, params["cache_dir"], timeout, nested_types)
+    runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
     removal = _removal(params["removed_conflists"], params["removed_attachments"])
     networks = conf_dir.load(params["conf_dir"])
     if removal.files and module.check_mode:

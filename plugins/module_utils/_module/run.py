@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, as_error
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import require_plain_paths
 
 if t.TYPE_CHECKING:
@@ -68,6 +69,8 @@ def warn(module: AnsibleModule, warnings: t.Iterable[str]) -> None:
 
 
 __all__ = (
+    "NODE_PATHS",
+    "NodePaths",
     "as_failure",
     "count_entries",
     "phrase_action",

@@ -11,6 +11,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import OWN_DIRECTORY
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
@@ -26,14 +27,14 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-def verify(module: AnsibleModule) -> dict[str, t.Any]:
+def verify(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Do what the module `verify` is asked for and return its result."""
     params = module.params
     timeout = positive("timeout", params["timeout"])
     allowed = params["allow_world_writable_plugins"]
     log = stderr_log(module)
     executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed, listener=log)
-    runtime = Runtime(executor, params["cache_dir"], timeout, nested_types)
+    runtime = Runtime(executor, params["cache_dir"], timeout, nested_types, paths)
     gateway_timeout = params["gateway_timeout"] and positive("gateway_timeout", params["gateway_timeout"])
     verification = Verification(runtime, conf_dir.load(params["conf_dir"]), gateway_timeout)
     trials = verification.plan(params["networks"])
@@ -71,7 +72,7 @@ def _entry(trial: Trial, log: StderrLog | None) -> dict[str, t.Any]:
         "gateways": [{"address": address, "answered": answered} for address, answered in trial.gateways.items()],
         "error": trial.error.as_dict() if trial.error else None,
         "seconds": round(trial.seconds, 6),
-        **({} if log is None else {"stderr": log.entries(trial.attachment.key)}),
+        **({} if log is None else {"stderr": log.entries(trial.key)}),
     }
 
 

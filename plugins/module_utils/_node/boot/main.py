@@ -7,24 +7,27 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import as_error
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
-from ansible_collections.cni.node.plugins.module_utils._node.boot import resolv_conf
+from ansible_collections.cni.node.plugins.module_utils._node.boot.resolv_conf import ResolvConfFiles
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import read_restorable, restore
 
 T = t.TypeVar("T")
 
 
-def main(cache_dirs: t.Sequence[str]) -> int:
+def main(cache_dirs: t.Sequence[str], paths: NodePaths = NODE_PATHS) -> int:
     """Restore the attachments recorded in cache directories, and print a line for each; return 0 if none failed."""
-    successes = [_attempt(_restore, path) for path in cache_dirs]
-    return 0 if all([*successes, _attempt(_write_resolv_conf, cache_dirs)]) else 1
+    successes = [_attempt(functools.partial(_restore, paths), path) for path in cache_dirs]
+    write_resolv_conf = functools.partial(_write_resolv_conf, ResolvConfFiles(paths))
+    return 0 if all([*successes, _attempt(write_resolv_conf, cache_dirs)]) else 1
 
 
 def _attempt(step: t.Callable[[T], bool], argument: T) -> bool:
@@ -35,19 +38,19 @@ def _attempt(step: t.Callable[[T], bool], argument: T) -> bool:
         return False
 
 
-def _restore(cache_dir: str) -> bool:
-    results, broken = restore(cache_dir, default_workers())
+def _restore(paths: NodePaths, cache_dir: str) -> bool:
+    results, broken = restore(cache_dir, default_workers(), paths)
     for line in (*map(_format, results), *(f"not restored: {error}" for error in broken)):
         _print(line)
     return not any(result.error for result in results)
 
 
-def _write_resolv_conf(cache_dirs: t.Sequence[str]) -> bool:
-    changes, warnings = resolv_conf.plan_changes(record for path in cache_dirs for record in read_restorable(path))
+def _write_resolv_conf(files: ResolvConfFiles, cache_dirs: t.Sequence[str]) -> bool:
+    changes, warnings = files.plan_changes(record for path in cache_dirs for record in read_restorable(path))
     for warning in warnings:
         _print(warning)
     for change in changes:
-        resolv_conf.carry_out(change)
+        files.carry_out(change)
     return True
 
 

@@ -18,7 +18,4 @@ LINK: t.Final = "/etc/systemd/system/multi-user.target.wants/cni-node-restore.se
 # Held while these files are compared with the records and changed.
 LOCK: t.Final = "/run/cni-node-restore.lock"
 
-# ``ip netns exec`` mounts the files of a network namespace's directory below over those of /etc.
-NETNS_ETC: t.Final = "/etc/netns"
-
-__all__ = ("LINK", "LOCK", "NETNS_ETC", "PROGRAM", "PROGRAM_NAME", "UNIT")
+__all__ = ("LINK", "LOCK", "PROGRAM", "PROGRAM_NAME", "UNIT")

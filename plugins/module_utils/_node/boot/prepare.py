@@ -13,10 +13,12 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Action, AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
-from ansible_collections.cni.node.plugins.module_utils._node.boot import resolv_conf, systemd_unit
+from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd_unit
+from ansible_collections.cni.node.plugins.module_utils._node.boot.resolv_conf import ResolvConfFiles
 from ansible_collections.cni.node.plugins.module_utils._node.boot.restore import read_restorable
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange
 
@@ -35,6 +37,7 @@ def prepare(
     *,
     dry_run: bool,
     timeout: float,
+    paths: NodePaths,
     program_dir: str | None = None,
 ) -> tuple[list[FileChange], list[str]]:
     """Write the files that restore attachments at boot, or remove them if no record requires restoration.
@@ -55,7 +58,8 @@ def prepare(
     lock = hold_lock(boot_paths.LOCK, exclusive=True, timeout=timeout, what="the set-up of restoration at boot")
     with contextlib.nullcontext() if dry_run else lock:
         predicted = [result for result in results if result.changed and dry_run]
-        plan = _plan(os.path.abspath(cache_dir), predicted, program_dir)
+        resolv_conf = ResolvConfFiles(paths)
+        plan = _plan(os.path.abspath(cache_dir), predicted, program_dir, resolv_conf)
         if not dry_run:
             for change in plan.resolv_conf:
                 resolv_conf.carry_out(change)
@@ -63,7 +67,12 @@ def prepare(
     return [*plan.unit, *plan.resolv_conf], plan.warnings
 
 
-def _plan(cache_dir: str, predicted: t.Sequence[AttachmentResult], program_dir: str | None) -> _Plan:
+def _plan(
+    cache_dir: str,
+    predicted: t.Sequence[AttachmentResult],
+    program_dir: str | None,
+    resolv_conf: ResolvConfFiles,
+) -> _Plan:
     """Plan the changes of all files.
 
     Args:

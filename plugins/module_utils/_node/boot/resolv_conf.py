@@ -13,9 +13,8 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
-from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import (
     FileChange,
     apply,
@@ -29,36 +28,58 @@ _BANNER: t.Final = (
 )
 
 
-def plan_changes(records: t.Iterable[Record], undecided: t.Collection[str] = ()) -> tuple[list[FileChange], list[str]]:
-    """Plan the changes of the ``resolv.conf`` of each network namespace.
+class ResolvConfFiles:
+    """The ``resolv.conf`` of each network namespace."""
 
-    A file that cni.node did not write, or that was changed since, is kept.
+    def __init__(self, paths: NodePaths) -> None:
+        self._etc = paths.netns_etc
+        self._netns_dir = paths.netns_dir
 
-    Args:
-        records: All attachments that are restored after a reboot.
-        undecided: Paths of network namespaces whose name servers are not known yet.
+    def plan_changes(
+        self, records: t.Iterable[Record], undecided: t.Collection[str] = ()
+    ) -> tuple[list[FileChange], list[str]]:
+        """Plan the changes of the ``resolv.conf`` of each network namespace.
 
-    Returns:
-        The changes, and a warning for each file that is kept instead.
-    """
-    contents = {_path(name): content for name, content in _contents(records).items() if content}
-    existing = [_path(name) for name in list_directory(boot_paths.NETNS_ETC) if _is_directory(name)]
-    skipped = {_path(os.path.basename(path)) for path in undecided}
-    changes, warnings = [], []
-    for path in sorted({*contents, *existing} - skipped):
-        change = plan_change(path, contents.get(path))
-        if change.before is None or _is_own(change.before):
-            changes += [change] if change.changed else []
-        elif path in contents:
-            warnings.append(f"{path} was not written by cni.node, or was changed since; it is kept")
-    return changes, warnings
+        A file that cni.node did not write, or that was changed since, is kept.
 
+        Args:
+            records: All attachments that are restored after a reboot.
+            undecided: Paths of network namespaces whose name servers are not known yet.
 
-def carry_out(change: FileChange) -> None:
-    """Carry out one change; create the directories, or remove those that are empty then."""
-    apply(change)
-    if change.after is None:
-        remove_empty(os.path.dirname(change.path), boot_paths.NETNS_ETC)
+        Returns:
+            The changes, and a warning for each file that is kept instead.
+        """
+        contents = {self._path(name): content for name, content in self._contents(records).items() if content}
+        existing = [self._path(name) for name in list_directory(self._etc) if self._is_directory(name)]
+        skipped = {self._path(os.path.basename(path)) for path in undecided}
+        changes, warnings = [], []
+        for path in sorted({*contents, *existing} - skipped):
+            change = plan_change(path, contents.get(path))
+            if change.before is None or _is_own(change.before):
+                changes += [change] if change.changed else []
+            elif path in contents:
+                warnings.append(f"{path} was not written by cni.node, or was changed since; it is kept")
+        return changes, warnings
+
+    def carry_out(self, change: FileChange) -> None:
+        """Carry out one change; create the directories, or remove those that are empty then."""
+        apply(change)
+        if change.after is None:
+            remove_empty(os.path.dirname(change.path), self._etc)
+
+    def _contents(self, records: t.Iterable[Record]) -> dict[str, bytes]:
+        """Return each file's content by the name of its network namespace; the order of the records does not matter."""
+        results: dict[str, list[t.Mapping[str, t.Any]]] = {}
+        for record in sorted(records, key=lambda record: (record.attachment.ifname, record.attachment.key)):
+            if record.result is not None and os.path.dirname(record.attachment.netns) == self._netns_dir:
+                results.setdefault(os.path.basename(record.attachment.netns), []).append(record.result.keys)
+        return {name: _sign(render(of_netns).encode()) for name, of_netns in results.items()}
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._etc, name, _NAME)
+
+    def _is_directory(self, name: str) -> bool:
+        return os.path.isdir(os.path.join(self._etc, name))
 
 
 def render(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
@@ -73,29 +94,12 @@ def render(results: t.Iterable[t.Mapping[str, t.Any]]) -> str:
     return "".join(lines)
 
 
-def _contents(records: t.Iterable[Record]) -> dict[str, bytes]:
-    """Return each file's content by the name of its network namespace; the order of the records does not matter."""
-    results: dict[str, list[t.Mapping[str, t.Any]]] = {}
-    for record in sorted(records, key=lambda record: (record.attachment.ifname, record.attachment.key)):
-        if record.result is not None and os.path.dirname(record.attachment.netns) == netns.DIRECTORY:
-            results.setdefault(os.path.basename(record.attachment.netns), []).append(record.result.keys)
-    return {name: _sign(render(of_netns).encode()) for name, of_netns in results.items()}
-
-
 def _sign(lines: bytes) -> bytes:
     return f"{_BANNER}{hashlib.sha256(lines).hexdigest()}\n".encode() + lines if lines else b""
 
 
 def _is_own(content: bytes) -> bool:
     return content != b"" and content == _sign(content.partition(b"\n")[2])
-
-
-def _path(name: str) -> str:
-    return os.path.join(boot_paths.NETNS_ETC, name, _NAME)
-
-
-def _is_directory(name: str) -> bool:
-    return os.path.isdir(os.path.join(boot_paths.NETNS_ETC, name))
 
 
 def _words(value: object) -> list[str]:
@@ -111,4 +115,4 @@ def _is_address(word: str) -> bool:
     return True
 
 
-__all__ = ("carry_out", "plan_changes", "render")
+__all__ = ("ResolvConfFiles", "render")

@@ -12,6 +12,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
@@ -20,6 +21,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record_store import 
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.execution import Execution
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
@@ -35,7 +37,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.executor impor
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import nested_types
 
 
-def restore(cache_dir: str, workers: int) -> tuple[list[AttachmentResult], list[CniError]]:
+def restore(cache_dir: str, workers: int, paths: NodePaths) -> tuple[list[AttachmentResult], list[CniError]]:
     """Restore the attachments with persist, and their network namespaces; keep those that exist.
 
     Returns:
@@ -45,15 +47,16 @@ def restore(cache_dir: str, workers: int) -> tuple[list[AttachmentResult], list[
         CniError: ``IO_FAILURE``: the records cannot be listed.
     """
     records, removals, broken = _read_records(cache_dir)
+    namespaces = NetnsDirectory(paths)
     results: list[AttachmentResult] = []
     for restoration in dict.fromkeys(record.restoration for record in records.values()):
         if restoration is not None:
             desired = [
-                _prepare_desired(record, key not in removals)
+                _prepare_desired(record, key not in removals, namespaces)
                 for key, record in records.items()
                 if record.restoration == restoration
             ]
-            results += _restore(cache_dir, restoration, desired, records, workers)
+            results += _restore(cache_dir, restoration, desired, records, workers, paths)
     return results, broken
 
 
@@ -78,7 +81,7 @@ def _read_records(cache_dir: str) -> tuple[dict[Key, Record], set[Key], list[Cni
     return records_by_key, removals, list(broken.values())
 
 
-def _prepare_desired(record: Record, present: bool) -> DesiredAttachment:
+def _prepare_desired(record: Record, present: bool, namespaces: NetnsDirectory) -> DesiredAttachment:
     """Return the attachment to restore, or to remove; create its network namespace if that is gone."""
     if not present or record.restoration is None:
         return DesiredAttachment(record.attachment, present=False)
@@ -86,18 +89,18 @@ def _prepare_desired(record: Record, present: bool) -> DesiredAttachment:
     # The old addresses of an interrupted operation are those from before it.
     old = (old or recorded) if record.command else (recorded or old)
     try:
-        _make_namespace(record.attachment.netns)
+        _make_namespace(record.attachment.netns, namespaces)
     except CniError as exc:
         return DesiredAttachment(record.attachment, problem=exc)
     return DesiredAttachment(record.attachment, restoration=dataclasses.replace(record.restoration, addresses=old))
 
 
-def _make_namespace(path: str) -> None:
+def _make_namespace(path: str, namespaces: NetnsDirectory) -> None:
     name = os.path.basename(path)
-    if path != netns.path_of(name):
-        raise CniError(Code.INVALID_ENVIRONMENT, f"{path} is not restored", f"expected: a path in {netns.DIRECTORY}")
+    if path != namespaces.path_of(name):
+        raise CniError(Code.INVALID_ENVIRONMENT, f"{path} is not restored", f"expected: a path in {namespaces.path}")
     if not netns.is_namespace(path):
-        netns.create(name)
+        namespaces.create(name)
 
 
 def _restore(
@@ -106,12 +109,13 @@ def _restore(
     desired: t.Sequence[DesiredAttachment],
     records: t.Mapping[Key, Record],
     workers: int,
+    paths: NodePaths,
 ) -> list[AttachmentResult]:
     try:
         executor = make_executor(
             restoration.plugin_dirs, restoration.timeout, allow_world_writable=restoration.allow_world_writable
         )
-        runtime = Runtime(executor, cache_dir, restoration.timeout, nested_types)
+        runtime = Runtime(executor, cache_dir, restoration.timeout, nested_types, paths)
     except CniError as exc:
         return [AttachmentResult(item.attachment, Action.FAILED, error=exc) for item in desired]
     return reconcile_all(RecordReconciler(runtime, records), desired, workers)

@@ -14,6 +14,7 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Key
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import is_name
@@ -55,6 +56,7 @@ class Owners:
         records: The records and intents of all of them.
         gc_disabled_networks: Configurations with ``disableGC``: unknown owners may use what they name.
         add_in_progress: Why an item without an owner may soon have one, or an empty string.
+        netns_dir: Directory of the named network namespaces.
     """
 
     network: str = ""
@@ -64,6 +66,7 @@ class Owners:
     records: tuple[Record, ...] = ()
     gc_disabled_networks: tuple[NetworkConfiguration, ...] = ()
     add_in_progress: str = ""
+    netns_dir: str = NODE_PATHS.netns_dir
 
     def has(self, container_id: str, ifname: str = "") -> bool:
         """Return whether a container has a live attachment, to any interface where none is given."""
@@ -108,7 +111,7 @@ class Owners:
             return f"{network} sets disableGC"
         from ansible_collections.cni.node.plugins.module_utils._linux import netns
 
-        if is_name(container_id) and netns.is_namespace(os.path.join(netns.DIRECTORY, container_id)):
+        if is_name(container_id) and netns.is_namespace(os.path.join(self.netns_dir, container_id)):
             return f"there is a network namespace named {container_id}"
         return self._use(list(addresses))
 

@@ -120,7 +120,8 @@ class RecordCollector:
         configured = self._networks.networks
         recorded = [known for known in owners.configurations() if known.name not in configured]
         networks = [known for known in (*configured.values(), *recorded) if network in ("", known.name)]
-        return dataclasses.replace(owners, gc_disabled_networks=tuple(known for known in networks if known.disable_gc))
+        disabled = tuple(known for known in networks if known.disable_gc)
+        return dataclasses.replace(owners, gc_disabled_networks=disabled, netns_dir=self._runtime.paths.netns_dir)
 
     def _check(self, record: Record, intent: Record | None) -> Leak | None:
         if intent is not None:

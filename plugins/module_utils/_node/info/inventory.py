@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.durable import is_executable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import netns_identity
@@ -25,7 +26,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import Execu
 from ansible_collections.cni.node.plugins.module_utils._cni.plugin_version import PluginVersions
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import manifest as plugin_manifest
 from ansible_collections.cni.node.plugins.module_utils._reference import nested_plugins
 from ansible_collections.cni.node.plugins.module_utils._reference.executor import make_executor
@@ -104,9 +105,10 @@ def attachments(cache_dir: str, conf_path: str, *, drift: bool = False) -> list[
     return [*found, *(_broken(file, error) for file, error in {**broken, **broken_intents}.items())]
 
 
-def namespaces() -> list[JsonObject]:
+def namespaces(paths: NodePaths) -> list[JsonObject]:
     """Describe the node's named network namespaces."""
-    return [{"name": name, "path": netns.path_of(name)} for name in netns.names()]
+    directory = NetnsDirectory(paths)
+    return [{"name": name, "path": directory.path_of(name)} for name in directory.names()]
 
 
 def _plugin(directory: str, executor: Executor, name: str) -> JsonObject:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 
 
-def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
+def ensure(paths: NodePaths, names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
     """Make or remove named network namespaces; nothing is done before every name has been looked at.
 
     Returns:
@@ -22,11 +24,12 @@ def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]
     Raises:
         CniError: A name is not one, or that of a file that is none and has something in it, or the system refuses.
     """
+    directory = NetnsDirectory(paths)
     unique = list(dict.fromkeys(names))
-    changing = [name for name in unique if _is_wrong(netns.path_of(name), present)]
+    changing = [name for name in unique if _is_wrong(directory.path_of(name), present)]
     if dry_run:
         return changing
-    change = netns.create if present else netns.delete
+    change = directory.create if present else directory.delete
     return [name for name in changing if change(name)]
 
 

@@ -14,13 +14,14 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code, as_error, io_error
 from ansible_collections.cni.node.plugins.module_utils._base.process import default_workers
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
+from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment, Key
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.execute import UnsafePlugin
 from ansible_collections.cni.node.plugins.module_utils._cni.result import from_keys
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import icmp, netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.reconciler import Reconciler
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
@@ -65,9 +66,9 @@ class Trial:
         return f"cni.node-verify-{hashlib.sha256(self.network.encode()).hexdigest()[:12]}"
 
     @property
-    def attachment(self) -> Attachment:
-        """What is made to be thrown away."""
-        return Attachment(self.network, self.netns, _IFNAME, netns.path_of(self.netns))
+    def key(self) -> Key:
+        """The key of the attachment."""
+        return self.network, self.netns, _IFNAME
 
     def fail(self, error: CniError) -> None:
         self.action, self.error = "failed", self.error or error
@@ -84,6 +85,7 @@ class Verification:
         self._runtime = runtime
         self._conf_dir = conf_dir
         self._gateway_timeout = gateway_timeout
+        self._netns = NetnsDirectory(runtime.paths)
         self._reconciler = Reconciler(runtime, conf_dir, Policy())
 
     def plan(self, names: t.Sequence[str]) -> list[Trial]:
@@ -124,7 +126,7 @@ class Verification:
         Nobody else may do so at the same time: the namespaces are the same.
         """
         due = self._ready(self._detached(_due(trials)))
-        trial_netns.ensure([trial.netns for trial in due], present=True, dry_run=False)
+        trial_netns.ensure(self._runtime.paths, [trial.netns for trial in due], present=True, dry_run=False)
         for trial, outcome in zip(due, self._converge(due, present=True)):
             if outcome.error is None:
                 try:
@@ -134,7 +136,7 @@ class Verification:
         removed = [
             trial.netns for trial, outcome in zip(due, self._converge(due, present=False)) if outcome.error is None
         ]
-        trial_netns.ensure(removed, present=False, dry_run=False)
+        trial_netns.ensure(self._runtime.paths, removed, present=False, dry_run=False)
 
     def _detached(self, due: t.Sequence[Trial]) -> list[Trial]:
         """Detach what an earlier run has left, which would be taken for this one's; return what can be tried then."""
@@ -151,8 +153,11 @@ class Verification:
                 trial.fail(answer.error)
         return _due(due)
 
+    def _attachment(self, trial: Trial) -> Attachment:
+        return Attachment(*trial.key, self._netns.path_of(trial.netns))
+
     def _converge(self, due: t.Sequence[Trial], *, present: bool) -> list[AttachmentResult]:
-        wanted = [DesiredAttachment(trial.attachment, present) for trial in due]
+        wanted = [DesiredAttachment(self._attachment(trial), present) for trial in due]
         outcomes = reconcile_all(self._reconciler, wanted, default_workers())
         for trial, outcome in zip(due, outcomes):
             trial.seconds += outcome.seconds
@@ -176,7 +181,7 @@ class Verification:
             trial.fail(_silent(trial, silent, self._gateway_timeout))
 
     def _answers(self, trial: Trial, gateway: str, source: str) -> bool:
-        path = netns.path_of(trial.netns)
+        path = self._netns.path_of(trial.netns)
         ask = functools.partial(_asked, gateway, source, self._gateway_timeout)
         try:
             return netns.run_inside(path, ask)

@@ -19,4 +19,4 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     """Return a runner: a file stands for a network namespace, and other runtimes have no records."""
     monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
-    return ModuleRunner(monkeypatch, capsys)
+    return ModuleRunner(monkeypatch, capsys, tmp_path)

@@ -7,13 +7,16 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
+import pathlib
 import typing as t
 
 import pytest
 from ansible.module_utils import basic
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 
 PACKAGE = "ansible_collections.cni.node.plugins.modules"
 
@@ -40,7 +43,12 @@ def outcome(result: JsonObject) -> JsonObject:
 
 
 class ModuleRunner:
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Runs modules with the node's paths below a directory of the test."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], directory: pathlib.Path
+    ) -> None:
+        self.paths = NodePaths.below(str(directory))
         self._monkeypatch = monkeypatch
         self._capsys = capsys
 
@@ -53,6 +61,11 @@ class ModuleRunner:
         # Ansible keeps warnings for the whole process, and elsewhere on a controller.
         self._monkeypatch.setattr(basic.AnsibleModule, "warn", lambda module, warning: warnings.append(warning))
         with pytest.raises(SystemExit) as ended:
-            importlib.import_module(f"{PACKAGE}.{module}").main()
+            _main(module, self.paths)
         (line,) = self._capsys.readouterr().out.strip().splitlines()
         return ModuleExit(t.cast("int", ended.value.code), json.loads(line), warnings)
+
+
+def _main(module: str, paths: NodePaths) -> None:
+    main = importlib.import_module(f"{PACKAGE}.{module}").main
+    main(*[paths][: len(inspect.signature(main).parameters)])

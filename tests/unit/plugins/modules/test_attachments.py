@@ -13,7 +13,6 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._module.attachments_result import CONTINUATION_KEY
 from ansible_collections.cni.node.plugins.modules import attachments
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
@@ -31,14 +30,11 @@ def plugins(tmp_path: pathlib.Path) -> ScriptedPlugins:
 
 
 @pytest.fixture
-def ensure(
-    run: ModuleRunner, plugins: ScriptedPlugins, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> Ensure:
-    for name in ("net.d", "netns"):
-        (tmp_path / name).mkdir()
+def ensure(run: ModuleRunner, plugins: ScriptedPlugins, tmp_path: pathlib.Path) -> Ensure:
+    for path in (tmp_path / "net.d", pathlib.Path(run.paths.netns_dir)):
+        path.mkdir(parents=True)
     for name in ("blue", "red"):
-        (tmp_path / "netns" / name).touch()
-    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+        pathlib.Path(run.paths.netns_dir, name).touch()
     plugin = {"type": "lab", "capabilities": {"mac": True}}
     network = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
     (tmp_path / "net.d" / "10-net.conflist").write_text(json.dumps(network), encoding="utf-8")
@@ -55,7 +51,7 @@ def test_an_entry_has_every_documented_key_and_defaults_from_the_netns(ensure: E
         "network": "net",
         "container_id": "blue",
         "ifname": "eth0",
-        "netns": str(tmp_path / "netns" / "blue"),
+        "netns": str(tmp_path / "run" / "netns" / "blue"),
         "action": "added",
         "changed": True,
         "reason": "",
@@ -72,7 +68,7 @@ def test_an_entry_has_every_documented_key_and_defaults_from_the_netns(ensure: E
 def test_arguments_reach_the_plugin(ensure: Ensure, plugins: ScriptedPlugins, tmp_path: pathlib.Path) -> None:
     item = {
         "network": "net",
-        "netns": str(tmp_path / "netns" / "red"),
+        "netns": str(tmp_path / "run" / "netns" / "red"),
         "container_id": "pod_1",
         "ifname": "net1",
         "args": {"IgnoreUnknown": 1, "FLAG": True, "TEXT": "a b"},

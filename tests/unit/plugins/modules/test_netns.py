@@ -9,16 +9,16 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleRunner
 
 
 @pytest.fixture
-def directory(tmp_path: pathlib.Path, run: ModuleRunner, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path))
+def directory(run: ModuleRunner) -> pathlib.Path:
+    path = pathlib.Path(run.paths.netns_dir)
+    path.mkdir(parents=True)
     for name in ("blue", "red"):
-        (tmp_path / name).touch()
-    return tmp_path
+        (path / name).touch()
+    return path
 
 
 def test_check_mode_predicts_creation(run: ModuleRunner, directory: pathlib.Path) -> None:

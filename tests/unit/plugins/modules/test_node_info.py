@@ -10,7 +10,6 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedPlugins
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner
 
@@ -19,8 +18,7 @@ Look = t.Callable[..., ModuleExit]
 
 
 @pytest.fixture
-def look(run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Look:
-    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
+def look(run: ModuleRunner, tmp_path: pathlib.Path) -> Look:
     places = {"conf_dir": "net.d", "cache_dir": "cache"}
     fixed = {**{key: str(tmp_path / name) for key, name in places.items()}, "plugin_dirs": [str(tmp_path / "bin")]}
     return lambda **options: run("node_info", **{**fixed, **options})

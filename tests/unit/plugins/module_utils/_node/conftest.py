@@ -34,5 +34,4 @@ def gc(
     node: FakeNode, state_dir: pathlib.Path, program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> GcFixture:
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
-    monkeypatch.setattr(netns, "DIRECTORY", str(node.netns))
     return GcFixture(node, state_dir / "networks")

@@ -13,6 +13,7 @@ import pathlib
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -49,9 +50,14 @@ class FakeNode:
 
     def __init__(self, directory: pathlib.Path, **plugins: MemoryAnswer) -> None:
         self.executor = MemoryExecutor(**{"a": return_address, "b": succeeds, **plugins})
-        self.netns, self.conf_dir, self.cache_dir = (directory / name for name in ("netns", "net.d", "cache"))
+        self.paths = NodePaths.below(str(directory))
+        self.netns, self.conf_dir, self.cache_dir = (
+            pathlib.Path(self.paths.netns_dir),
+            directory / "net.d",
+            directory / "cache",
+        )
         for path in (self.netns, self.conf_dir, self.cache_dir):
-            path.mkdir()
+            path.mkdir(parents=True)
         self.write()
 
     def write(self, name: str = "net", **keys: object) -> pathlib.Path:
@@ -75,7 +81,8 @@ class FakeNode:
         return Attachment(**{"netns": str(self.netns / container), **given})
 
     def runtime(self, lock_timeout: float | None = None) -> Runtime:
-        return Runtime(self.executor, str(self.cache_dir), self.patience if lock_timeout is None else lock_timeout)
+        timeout = self.patience if lock_timeout is None else lock_timeout
+        return Runtime(self.executor, str(self.cache_dir), timeout, paths=self.paths)
 
     def converge(
         self, *wanted: DesiredAttachment, workers: int = 4, until: float = math.inf, **policy: t.Any

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._linux import netns, rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
+from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import AttachmentResult
 from ansible_collections.cni.node.plugins.module_utils._node.boot import main as boot_main
 from ansible_collections.cni.node.plugins.module_utils._node.boot import restore as boot_restore
@@ -89,13 +91,13 @@ def node(make_node: t.Callable[..., FakeNode], monkeypatch: pytest.MonkeyPatch) 
     made = make_node(**plugins)
     made.write(plugins=PLUGINS)
 
-    def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
+    def ensure(dummy: NodePaths, names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
         for name in names:
             (made.make_namespace if present else made.drop_namespace)(name)
         return list(names)
 
     monkeypatch.setattr(trial_netns, "ensure", ensure)
-    monkeypatch.setattr(netns, "create", made.make_namespace)
+    monkeypatch.setattr(NetnsDirectory, "create", lambda dummy, name: made.make_namespace(name))
     monkeypatch.setattr(rtnetlink, "snapshot", lambda path, *, routes: INSIDE)
     monkeypatch.setattr(boot_restore, "make_executor", lambda *dummy, **options: made.executor)
     return made
@@ -140,9 +142,9 @@ def everything(gc: GcFixture) -> t.Iterator[CniError]:
     trials = [Trial("net")]
     Verification(node.runtime(), conf_dir.load(str(node.conf_dir)), 0).carry_out(trials)
     yield from errors(*trials)
-    outcomes, broken = boot_restore.restore(str(node.cache_dir), 1)
+    outcomes, broken = boot_restore.restore(str(node.cache_dir), 1, node.paths)
     yield from errors(*outcomes, *broken)
-    assert boot_main.main([str(node.cache_dir)]) in (0, 1)
+    assert boot_main.main([str(node.cache_dir)], node.paths) in (0, 1)
     yield from errors(node.ensure(node.attachment(), present=False))
 
 

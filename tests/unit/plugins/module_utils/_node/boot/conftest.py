@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.boot import systemd
 @pytest.fixture
 def root(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """Return the directory that replaces / for the files of boot; systemd does not run there."""
-    for name in ("PROGRAM", "UNIT", "LINK", "NETNS_ETC", "LOCK"):
+    for name in ("PROGRAM", "UNIT", "LINK", "LOCK"):
         monkeypatch.setattr(boot_paths, name, f"{tmp_path}{getattr(boot_paths, name)}")
     monkeypatch.setattr(systemd_unit, "_RUNNING", str(tmp_path / "nowhere"))
     return tmp_path

@@ -14,6 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
@@ -34,7 +35,9 @@ def detach(root: pathlib.Path, cache_dir: str) -> None:
 
 
 def prepare(root: pathlib.Path, cache_dir: str, *, dry_run: bool = False) -> list[str]:
-    changes, dummy = boot_preparation.prepare(str(root / cache_dir), (), dry_run=dry_run, timeout=0)
+    changes, dummy = boot_preparation.prepare(
+        str(root / cache_dir), (), dry_run=dry_run, timeout=0, paths=NodePaths.below(str(root))
+    )
     return [change.action for change in changes]
 
 

@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._node.boot import paths as boot_paths
 from ansible_collections.cni.node.plugins.module_utils._node.boot import resolv_conf
+from ansible_collections.cni.node.plugins.module_utils._node.boot.resolv_conf import ResolvConfFiles
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategies import json_objects
 
 RED = {"nameservers": ["10.1.0.1", "fe80::1%eth0"], "domain": "red.test", "search": ["a.test"], "options": ["ndots:5"]}
@@ -25,10 +26,12 @@ BLUE = {"nameservers": ["10.2.0.1", "10.1.0.1"], "search": ["b.test", "a.test"]}
 
 
 @pytest.fixture
-def etc(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    path = tmp_path / "netns"
-    monkeypatch.setattr(boot_paths, "NETNS_ETC", str(path))
-    return path
+def etc(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "netns"
+
+
+def make_files(etc: pathlib.Path) -> ResolvConfFiles:
+    return ResolvConfFiles(NodePaths(netns_etc=str(etc)))
 
 
 def record(dns: JsonObject, name: str = "red", ifname: str = "eth0", directory: str = "/run/netns") -> Record:
@@ -36,16 +39,16 @@ def record(dns: JsonObject, name: str = "red", ifname: str = "eth0", directory: 
     return Record(attachment, b"{}", Result("1.0.0", {"dns": dns}), restoration=Restoration((), 60.0))
 
 
-def settle(*records: Record) -> tuple[dict[str, str], list[str]]:
-    changes, warnings = resolv_conf.plan_changes(records)
+def settle(etc: pathlib.Path, *records: Record) -> tuple[dict[str, str], list[str]]:
+    changes, warnings = make_files(etc).plan_changes(records)
     for change in changes:
-        resolv_conf.carry_out(change)
+        make_files(etc).carry_out(change)
     return {pathlib.Path(change.path).parent.name: change.action for change in changes}, warnings
 
 
 def test_it_has_what_all_attachments_of_the_namespace_were_given_each_once(etc: pathlib.Path) -> None:
     records = [record(BLUE, ifname="eth1"), record(RED), record({}, "blue"), record(RED, "far", directory="/elsewhere")]
-    assert settle(*records) == ({"red": "created"}, [])
+    assert settle(etc, *records) == ({"red": "created"}, [])
     assert (etc / "red" / "resolv.conf").read_text(encoding="ascii").splitlines()[1:] == [
         "nameserver 10.1.0.1",
         "nameserver fe80::1%eth0",
@@ -53,15 +56,15 @@ def test_it_has_what_all_attachments_of_the_namespace_were_given_each_once(etc: 
         "search red.test a.test b.test",
         "options ndots:5",
     ]
-    assert settle(*reversed(records)) == ({}, [])
+    assert settle(etc, *reversed(records)) == ({}, [])
 
 
 def test_it_follows_the_results_and_goes_with_the_last(etc: pathlib.Path) -> None:
-    settle(record(RED), record(BLUE, "blue"))
-    assert settle(record(BLUE), record(BLUE, "blue")) == ({"red": "changed"}, [])
-    assert settle(record(BLUE, "blue")) == ({"red": "removed"}, [])
+    settle(etc, record(RED), record(BLUE, "blue"))
+    assert settle(etc, record(BLUE), record(BLUE, "blue")) == ({"red": "changed"}, [])
+    assert settle(etc, record(BLUE, "blue")) == ({"red": "removed"}, [])
     assert [path.name for path in etc.iterdir()] == ["blue"]
-    settle()
+    settle(etc)
     assert not etc.exists()
 
 
@@ -69,14 +72,14 @@ def test_it_follows_the_results_and_goes_with_the_last(etc: pathlib.Path) -> Non
 def test_what_somebody_else_has_written_or_changed_is_left(etc: pathlib.Path, content: str | None) -> None:
     path = etc / "red" / "resolv.conf"
     if content is None:
-        settle(record(RED))
+        settle(etc, record(RED))
         content = path.read_text(encoding="ascii") + "options rotate\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content, encoding="ascii")
-    changed, (warning,) = settle(record(RED))
+    changed, (warning,) = settle(etc, record(RED))
     assert (changed, path.read_text(encoding="ascii")) == ({}, content)
     assert warning.startswith(f"{path} was not written by cni.node, or was changed since")
-    assert settle() == ({}, [])
+    assert settle(etc) == ({}, [])
     assert path.exists()
 
 
@@ -84,14 +87,14 @@ def test_a_file_among_the_directories_is_no_namespaces(etc: pathlib.Path) -> Non
     etc.mkdir()
     (etc / "README").write_text("one directory for each namespace\n", encoding="ascii")
     (etc / "broken").symlink_to("nowhere")
-    assert settle(record(RED)) == ({"red": "created"}, [])
-    assert settle() == ({"red": "removed"}, [])
+    assert settle(etc, record(RED)) == ({"red": "created"}, [])
+    assert settle(etc) == ({"red": "removed"}, [])
     assert sorted(path.name for path in etc.iterdir()) == ["README", "broken"]
 
 
 def test_of_a_namespace_that_is_undecided_nothing_is_said(etc: pathlib.Path) -> None:
-    settle(record(RED))
-    assert resolv_conf.plan_changes([], ["/run/netns/red"]) == ([], [])
+    settle(etc, record(RED))
+    assert make_files(etc).plan_changes([], ["/run/netns/red"]) == ([], [])
 
 
 @given(st.lists(st.fixed_dictionaries({"dns": json_objects}) | json_objects, max_size=3))

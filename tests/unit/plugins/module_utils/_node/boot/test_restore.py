@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.batch import reconcile_all
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import (
     AttachmentResult,
@@ -29,8 +29,7 @@ MEANS = Restoration(("/opt/cni/bin",), 60.0)
 @pytest.fixture
 def node(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     """Its namespaces pass for named ones."""
-    monkeypatch.setattr(netns, "DIRECTORY", str(node.netns))
-    monkeypatch.setattr(netns, "create", node.make_namespace)
+    monkeypatch.setattr(NetnsDirectory, "create", lambda dummy, name: node.make_namespace(name))
     monkeypatch.setattr(boot_restore, "make_executor", lambda *dummy, **keys: node.executor)
     return node
 
@@ -46,7 +45,7 @@ def attach(node: FakeNode, **keys: t.Any) -> Record:
 
 def restored(node: FakeNode) -> AttachmentResult:
     node.executor.calls.clear()
-    (outcome,) = boot_restore.restore(str(node.cache_dir), 1)[0]
+    (outcome,) = boot_restore.restore(str(node.cache_dir), 1, node.paths)[0]
     return outcome
 
 
@@ -153,7 +152,7 @@ def test_a_record_of_elsewhere_fails_and_the_program_says_so_on_one_line(
 ) -> None:
     made = attach(node)
     node.runtime().records.write(dataclasses.replace(made, attachment=made.attachment.with_netns("/elsewhere/blue")))
-    assert boot_main.main([str(node.cache_dir)]) == 1
+    assert boot_main.main([str(node.cache_dir)], node.paths) == 1
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("failed: the attachment of blue (eth0) to network net: /elsewhere/blue is not restored;")
 
@@ -170,5 +169,5 @@ def test_an_error_that_nothing_is_prepared_for_is_a_line_of_the_journal(
         raise ValueError("never foreseen")
 
     monkeypatch.setattr(boot_main, "restore", breaks)
-    assert boot_main.main([str(node.cache_dir)]) == 1
+    assert boot_main.main([str(node.cache_dir)], node.paths) == 1
     assert capsys.readouterr().out.startswith("failed: unexpected ValueError: never foreseen; in breaks")

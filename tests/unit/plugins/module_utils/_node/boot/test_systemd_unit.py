@@ -120,7 +120,7 @@ def test_the_program_is_the_same_each_time_and_needs_nothing_beside_it(root: pat
         "from {package} import netns",
         "from {package} import netns as namespaces",
         "from {package} import (\n    netns as namespaces,  # the kernel's\n    syscall,\n)",
-        "from {package}.netns import DIRECTORY as PLACE",
+        "from {package}.netns import is_namespace as is_netns",
         "import {package}.netns",
         "import {package}.netns as namespaces",
         "def read():\n    from {package} import netns as namespaces",

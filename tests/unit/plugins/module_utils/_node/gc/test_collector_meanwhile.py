@@ -84,7 +84,6 @@ class ScriptedTools:
 
 @pytest.fixture
 def tools(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedTools:
-    monkeypatch.setattr(netns, "DIRECTORY", str(program_dir / "netns"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     monkeypatch.setattr(gc_owners, "find_add_in_progress", lambda: "")
     made = ScriptedTools(program_dir)

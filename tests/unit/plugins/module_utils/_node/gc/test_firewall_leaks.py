@@ -18,7 +18,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
 from ansible_collections.cni.node.plugins.module_utils._linux import (
     live_namespaces,
-    netns,
     rtnetlink,
 )
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
@@ -78,7 +77,6 @@ class PrintingTools:
 
 @pytest.fixture
 def tools(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> PrintingTools:
-    monkeypatch.setattr(netns, "DIRECTORY", str(program_dir / "netns"))
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
     monkeypatch.setattr(gc_owners, "find_add_in_progress", lambda: "")
     return PrintingTools(program_dir)

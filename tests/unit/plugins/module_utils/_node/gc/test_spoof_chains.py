@@ -16,7 +16,6 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot
@@ -88,7 +87,6 @@ class Table:
 
 @pytest.fixture
 def table(program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Table:
-    monkeypatch.setattr(netns, "DIRECTORY", str(program_dir / "netns"))
     monkeypatch.setattr(gc_owners, "find_add_in_progress", lambda: "")
     monkeypatch.setattr(socket, "if_nameindex", lambda: [(2, "vethblue")])
     return Table(program_dir)

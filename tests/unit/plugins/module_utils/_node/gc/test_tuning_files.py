@@ -14,7 +14,6 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
 from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import GcRun, NodeSnapshot
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
@@ -29,7 +28,6 @@ def saved(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
     directory = tmp_path / "tuning"
     directory.mkdir()
     monkeypatch.setattr(saved_values, "DATA_DIR", str(directory))
-    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
     file = directory / "lost_eth0.json"
     file.write_text('{"mtu": 1500}', encoding="ascii")
     os.utime(file, (time.time() - 3600,) * 2)

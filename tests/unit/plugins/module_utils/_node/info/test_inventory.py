@@ -13,6 +13,7 @@ import pathlib
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.info import inventory
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer, ScriptedPlugins
@@ -130,9 +131,9 @@ def test_a_record_that_tells_no_namespace_says_nothing_of_its_fate(node: FakeNod
 def test_namespaces_come_sorted_and_files_that_are_none_do_not(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path))
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
     for name in ("red", "blue"):
         (tmp_path / name).touch()
     (tmp_path / "directory").mkdir()
-    assert inventory.namespaces() == [{"name": name, "path": str(tmp_path / name)} for name in ("blue", "red")]
+    expected = [{"name": name, "path": str(tmp_path / name)} for name in ("blue", "red")]
+    assert inventory.namespaces(NodePaths(netns_dir=str(tmp_path))) == expected

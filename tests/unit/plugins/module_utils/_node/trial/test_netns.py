@@ -13,65 +13,72 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import lock
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._linux import netns, netns_directory
+from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 
 @pytest.fixture
-def directory(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """Any file in it passes for a namespace."""
-    (tmp_path / "netns").mkdir()
-    monkeypatch.setattr(netns, "DIRECTORY", str(tmp_path / "netns"))
-    monkeypatch.setattr(netns, "LOCK", str(tmp_path / "lock"))
+def paths(tmp_path: pathlib.Path) -> NodePaths:
+    return NodePaths.below(str(tmp_path))
+
+
+@pytest.fixture
+def directory(paths: NodePaths, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """Return the directory of the namespaces, in which a file stands for one."""
+    pathlib.Path(paths.netns_dir).mkdir(parents=True)
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
-    return tmp_path / "netns"
+    return pathlib.Path(paths.netns_dir)
 
 
 @pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_every_name_is_looked_at_before_anything_is_done(directory: pathlib.Path, present: bool, dry_run: bool) -> None:
+def test_every_name_is_looked_at_before_anything_is_done(
+    directory: pathlib.Path, paths: NodePaths, present: bool, dry_run: bool
+) -> None:
     (directory / "there").touch()
     names = ["new" if present else "there", "a/b"]
-    error = error_of(trial_netns.ensure, names, present=present, dry_run=dry_run)
+    error = error_of(trial_netns.ensure, paths, names, present=present, dry_run=dry_run)
     assert (error.code, os.listdir(directory)) == (Code.INVALID_ENVIRONMENT, ["there"])
 
 
 @pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_directory_is_refused_before_anything_is_done(
-    directory: pathlib.Path, monkeypatch: pytest.MonkeyPatch, present: bool, dry_run: bool
+    directory: pathlib.Path, paths: NodePaths, monkeypatch: pytest.MonkeyPatch, present: bool, dry_run: bool
 ) -> None:
     for operation in ("create", "delete"):
-        monkeypatch.setattr(netns, operation, pytest.fail)
+        monkeypatch.setattr(NetnsDirectory, operation, pytest.fail)
     (directory / "there").touch()
     (directory / "taken").mkdir()
     names = ["new" if present else "there", "taken"]
-    error = error_of(trial_netns.ensure, names, present=present, dry_run=dry_run)
+    error = error_of(trial_netns.ensure, paths, names, present=present, dry_run=dry_run)
     assert error.msg == f"{directory}/taken is a directory"
     assert sorted(os.listdir(directory)) == ["taken", "there"]
 
 
-def test_a_dry_run_names_what_is_wrong_once_and_in_order(directory: pathlib.Path) -> None:
+def test_a_dry_run_names_what_is_wrong_once_and_in_order(directory: pathlib.Path, paths: NodePaths) -> None:
     (directory / "there").touch()
     (directory / "left-behind").symlink_to("nowhere")
     names = ["new", "there", "left-behind", "new"]
-    assert trial_netns.ensure(names, present=True, dry_run=True) == ["new", "left-behind"]
-    assert trial_netns.ensure(names, present=False, dry_run=True) == ["there", "left-behind"]
+    assert trial_netns.ensure(paths, names, present=True, dry_run=True) == ["new", "left-behind"]
+    assert trial_netns.ensure(paths, names, present=False, dry_run=True) == ["there", "left-behind"]
     assert sorted(os.listdir(directory)) == ["left-behind", "there"]
-    assert trial_netns.ensure([], present=True, dry_run=False) == []
+    assert trial_netns.ensure(paths, [], present=True, dry_run=False) == []
 
 
-def test_what_is_as_wanted_is_left_alone_and_waits_for_nobody(directory: pathlib.Path) -> None:
+def test_what_is_as_wanted_is_left_alone_and_waits_for_nobody(directory: pathlib.Path, paths: NodePaths) -> None:
     (directory / "there").touch()
-    with lock.hold_lock(netns.LOCK, exclusive=True, timeout=0, what="it"):
-        assert trial_netns.ensure(["there"], present=True, dry_run=False) == []
-        assert trial_netns.ensure(["nobody"], present=False, dry_run=False) == []
+    with lock.hold_lock(paths.netns_lock, exclusive=True, timeout=0, what="it"):
+        assert trial_netns.ensure(paths, ["there"], present=True, dry_run=False) == []
+        assert trial_netns.ensure(paths, ["nobody"], present=False, dry_run=False) == []
 
 
 @pytest.mark.parametrize("present", [True, False])
 def test_what_another_run_has_just_seen_to_is_no_change(
-    directory: pathlib.Path, monkeypatch: pytest.MonkeyPatch, present: bool
+    directory: pathlib.Path, paths: NodePaths, monkeypatch: pytest.MonkeyPatch, present: bool
 ) -> None:
     path = directory / "red"
 
@@ -80,8 +87,8 @@ def test_what_another_run_has_just_seen_to_is_no_change(
         (path.touch if present else path.unlink)()
         yield
 
-    monkeypatch.setattr(lock, "hold_lock", overtaken)
+    monkeypatch.setattr(netns_directory, "hold_lock", overtaken)
     if not present:
         path.touch()
-    assert trial_netns.ensure(["red"], present=present, dry_run=False) == []
+    assert trial_netns.ensure(paths, ["red"], present=present, dry_run=False) == []
     assert path.exists() is present

@@ -11,8 +11,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
-from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial import netns as trial_netns
 from ansible_collections.cni.node.plugins.module_utils._node.trial.network_trial import Trial, Verification
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import fails_at
@@ -23,12 +23,11 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_nod
 def node(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> FakeNode:
     """Its namespaces pass for named ones."""
 
-    def ensure(names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
+    def ensure(dummy: NodePaths, names: t.Sequence[str], *, present: bool, dry_run: bool) -> list[str]:
         for name in names:
             (node.make_namespace if present else node.drop_namespace)(name)
         return list(names)
 
-    monkeypatch.setattr(netns, "DIRECTORY", str(node.netns))
     monkeypatch.setattr(trial_netns, "ensure", ensure)
     return node
 

@@ -1,0 +1,34 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import typing as t
+
+
+class NodePaths(t.NamedTuple):
+    """The paths of the node that no option sets. A module's entry hands them down; tests use a directory of their own.
+
+    Attributes:
+        netns_dir: Named network namespaces; ``ip netns`` looks for them here.
+        netns_lock: Held while a namespace is created or removed: a second mount on a file would hide the first one.
+        netns_etc: ``ip netns exec`` mounts the files of a network namespace's directory below over those of /etc.
+    """
+
+    netns_dir: str = "/run/netns"
+    netns_lock: str = "/run/cni-node-netns.lock"
+    netns_etc: str = "/etc/netns"
+
+    @classmethod
+    def below(cls, root: str) -> NodePaths:
+        """Return the same paths below a directory, for tests."""
+        return cls(*(f"{root}{path}" for path in cls()))
+
+
+NODE_PATHS: t.Final = NodePaths()
+
+__all__ = ("NODE_PATHS", "NodePaths")

@@ -1,0 +1,92 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Named network namespaces. Tests that need root are in tests/integration."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import pytest
+
+from ansible_collections.cni.node.plugins.module_utils._base.error import Code
+from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
+from ansible_collections.cni.node.plugins.module_utils._linux.netns_directory import NetnsDirectory
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
+
+OWN = "/proc/self/ns/net"
+
+
+@pytest.fixture
+def paths(tmp_path: pathlib.Path) -> NodePaths:
+    return NodePaths.below(str(tmp_path))
+
+
+@pytest.fixture
+def namespaces(paths: NodePaths) -> NetnsDirectory:
+    return NetnsDirectory(paths, lock_timeout=0)
+
+
+@pytest.fixture
+def directory(paths: NodePaths) -> pathlib.Path:
+    path = pathlib.Path(paths.netns_dir)
+    path.mkdir(parents=True)
+    return path
+
+
+def test_names_are_those_of_namespaces(directory: pathlib.Path, namespaces: NetnsDirectory) -> None:
+    for name in ("b", "a"):
+        (directory / name).symlink_to(OWN)
+    (directory / "left-behind").touch()
+    assert namespaces.names() == ["a", "b"]
+
+
+def test_a_node_without_the_directory_has_none(directory: pathlib.Path, namespaces: NetnsDirectory) -> None:
+    directory.rmdir()
+    assert namespaces.names() == []
+
+
+def test_a_file_in_place_of_a_directory_is_an_error(directory: pathlib.Path, namespaces: NetnsDirectory) -> None:
+    directory.rmdir()
+    directory.touch()
+    assert error_of(namespaces.names).code == Code.IO_FAILURE
+
+
+def test_the_file_of_a_removed_namespace_is_removed(directory: pathlib.Path, namespaces: NetnsDirectory) -> None:
+    (directory / "left-behind").touch()
+    assert namespaces.delete("left-behind") is True
+    assert namespaces.delete("left-behind") is False
+    assert list(directory.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_removed_is_an_error(directory: pathlib.Path, namespaces: NetnsDirectory) -> None:
+    (directory / "x").mkdir()
+    error = error_of(namespaces.delete, "x")
+    assert (error.code, error.msg) == (Code.INVALID_ENVIRONMENT, f"{directory}/x is a directory")
+
+
+def test_no_run_comes_between_what_another_sees_and_what_it_does(
+    directory: pathlib.Path, namespaces: NetnsDirectory, paths: NodePaths
+) -> None:
+    (directory / "left-behind").touch()
+    with hold_lock(paths.netns_lock, exclusive=True, timeout=0, what="it"):
+        for operation in (namespaces.create, namespaces.delete):
+            error = error_of(operation, "left-behind")
+            assert (error.code, paths.netns_lock in error.details) == (Code.TRY_AGAIN, True)
+    assert os.listdir(directory) == ["left-behind"]
+
+
+def test_a_namespace_that_another_run_has_just_made_is_not_made_again(
+    directory: pathlib.Path, namespaces: NetnsDirectory
+) -> None:
+    (directory / "there").symlink_to(OWN)
+    assert namespaces.create("there") is False
+    assert os.readlink(directory / "there") == OWN
+
+
+def test_no_lock_is_left(directory: pathlib.Path, namespaces: NetnsDirectory, paths: NodePaths) -> None:
+    namespaces.delete("nobody")
+    assert not os.path.lexists(paths.netns_lock)

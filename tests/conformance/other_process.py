@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.tests.conformance.conformance_node import ConformanceNode
 from ansible_collections.cni.node.tests.support.scripted_plugins import ScriptedAnswer
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, read_line
 
 PROGRAM = """
 import pathlib, sys
@@ -41,7 +41,7 @@ def begun(
 ) -> t.Iterator[subprocess.Popen[str]]:
     """A process that does one operation with the plugins a and b, and prints "done" after it."""
     with child(PROGRAM, node.directory, command, network, container) as process:
-        assert said(process) == "begun"
+        assert read_line(process) == "begun"
         yield process
 
 

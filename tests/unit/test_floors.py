@@ -103,28 +103,28 @@ read_imports = functools.cache(imports.read_imports)
 def ours(name: str, source: str, known: t.Collection[str]) -> set[str]:
     """Return the files of the collection that a file imports."""
     prefix = f"{COLLECTION}."
-    below = {found[len(prefix) :] for found in read_imports(f"plugins.{name}", source) if found.startswith(prefix)}
-    return {found for found in below if found in known}
+    below = {module[len(prefix) :] for module in read_imports(f"plugins.{name}", source) if module.startswith(prefix)}
+    return {module for module in below if module in known}
 
 
 def foreign(name: str, source: str) -> set[str]:
     """Return the libraries that a file imports, without the standard library."""
-    tops = {found.split(".")[0] for found in read_imports(f"plugins.{name}", source)} - {"ansible_collections"}
+    tops = {module.split(".")[0] for module in read_imports(f"plugins.{name}", source)} - {"ansible_collections"}
     return tops & KNOWN_LIBRARIES if STANDARD_LIBRARY is None else tops - STANDARD_LIBRARY
 
 
 def violations(files: t.Mapping[str, str]) -> list[str]:
-    found: list[str] = []
+    faults: list[str] = []
     for name, source in files.items():
         floor = floor_of(name)
         if floor not in MAY_IMPORT:
-            found.append(f"{name} is on no floor of the design")
+            faults.append(f"{name} is on no floor of the design")
             continue
-        found += _upwards(name, source, floor, files)
-        found += _rooms(name, source, files)
-        found += _libraries(name, source, floor)
-        found += _form(name, source)
-    return found + _circles({name: ours(name, source, files) for name, source in files.items()})
+        faults += _upwards(name, source, floor, files)
+        faults += _rooms(name, source, files)
+        faults += _libraries(name, source, floor)
+        faults += _form(name, source)
+    return faults + _circles({name: ours(name, source, files) for name, source in files.items()})
 
 
 def _upwards(name: str, source: str, floor: str, files: t.Collection[str]) -> list[str]:
@@ -157,22 +157,22 @@ def _libraries(name: str, source: str, floor: str) -> list[str]:
 def _form(name: str, source: str) -> list[str]:
     if name.split(".")[-1] == "__init__":
         return [f"{name} is not empty"] if ast.parse(source).body else []
-    found = [] if "from __future__ import annotations" in source else [f"{name} lacks the future annotations"]
+    faults = [] if "from __future__ import annotations" in source else [f"{name} lacks the future annotations"]
     private = name.startswith("module_utils.") and any(part.startswith("_") for part in name.split("."))
-    return found + ([f"{name} lacks the banner of a private util"] if private and BANNER not in source else [])
+    return faults + ([f"{name} lacks the banner of a private util"] if private and BANNER not in source else [])
 
 
 def _circles(graph: t.Mapping[str, set[str]]) -> list[str]:
     """Return the files that remain when files that no remaining file imports are removed again and again."""
     waiting = collections.Counter(target for targets in graph.values() for target in targets)
     free = [name for name in graph if not waiting[name]]
-    left = set(graph)
+    remaining = set(graph)
     while free:
         name = free.pop()
-        left.discard(name)
+        remaining.discard(name)
         waiting.subtract(graph[name])
         free += [target for target in graph[name] if not waiting[target]]
-    return [f"{name} is in a circle of imports, or below one" for name in sorted(left)]
+    return [f"{name} is in a circle of imports, or below one" for name in sorted(remaining)]
 
 
 def test_imports_go_down_only_and_libraries_stay_at_home() -> None:
@@ -251,9 +251,9 @@ BROKEN = {
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_broken_rule_is_found(broken: str) -> None:
     name, source = BROKEN[broken]
-    found = violations({**sources(), name: source})
-    assert len(found) == 1
-    assert found[0].startswith(name)
+    faults = violations({**sources(), name: source})
+    assert len(faults) == 1
+    assert faults[0].startswith(name)
 
 
 def test_a_circle_is_found_however_long() -> None:

@@ -69,9 +69,9 @@ def test_what_ends_in_one_call_is_handed_on_as_it_is(controller: Controller) -> 
 
 def test_it_asks_until_nothing_is_left_and_shows_how_far_it_is(controller: Controller) -> None:
     parts = [result(entry("a"), left=[1, 2]), result(entry("b"), left=[2]), result(entry("c"))]
-    told = [{}, *(part["_controller"] for part in parts[:-1])]
+    continuations = [{}, *(part["_controller"] for part in parts[:-1])]
     done, action = controller.run(*parts)
-    assert [asked["module_args"]["_controller"] for asked in action.asked] == told
+    assert [asked["module_args"]["_controller"] for asked in action.asked] == continuations
     assert [attachment["container_id"] for attachment in done["attachments"]] == ["a", "b", "c"]
     first, second = controller.shown
     assert first.startswith("[node1] attachments: 1 of 3, ")

@@ -66,8 +66,8 @@ class Controller:
         assert result["msg"] == "from the node", result
         assert sent is not None
         assert sent["probe"] is False
-        (one,) = sent["conflists"]
-        return dict(one)
+        (item_sent,) = sent["conflists"]
+        return dict(item_sent)
 
     def find_refusal(self, item: t.Any, **variables: t.Any) -> str:
         """The message for an item behind a good one; the node got nothing."""

@@ -28,7 +28,7 @@ ODD: t.Final[JsonObject] = {**GOOD, "name": "odd", "plugins": [{"type": "loopbac
 
 
 def codes(*arguments: t.Any, **keywords: t.Any) -> list[tuple[str, str]]:
-    return [(one["file"], one["code"]) for one in conflist_findings(*arguments, **keywords)]
+    return [(finding["file"], finding["code"]) for finding in conflist_findings(*arguments, **keywords)]
 
 
 def test_a_finding_has_all_that_is_known_of_it() -> None:
@@ -83,13 +83,13 @@ def test_what_is_wrong_with_an_attachment_is_said_once_for_all_directories(tmp_p
         path.parent.mkdir()
         path.write_text(json.dumps(GOOD), encoding="utf-8")
     items = [{"network": "other", "netns": "a", "capability_args": {"mac": 5}}]
-    found = codes([str(path) for path in files], files=True, attachments=items)
-    assert found == [("attachments[0]", "wrong-type")]
+    found_codes = codes([str(path) for path in files], files=True, attachments=items)
+    assert found_codes == [("attachments[0]", "wrong-type")]
 
 
 def test_long_values_are_cut() -> None:
     broken = {**GOOD, "plugins": [{"type": "bridge", "mtu": "9" * 10_000, "vlan": list(range(10_000))}]}
-    assert max(len(str(one["value"])) for one in conflist_findings(broken)) < 250
+    assert max(len(str(finding["value"])) for finding in conflist_findings(broken)) < 250
 
 
 @pytest.mark.parametrize("nonsense", [5, None, [GOOD, 5], [[GOOD]]])
@@ -146,8 +146,8 @@ def test_a_file_can_be_tested(tmp_path: pathlib.Path) -> None:
 
 def test_the_networks_of_hosts_are_looked_at_by_host_and_findings_are_told_once() -> None:
     by_host = {"a": [GOOD, TYPO], "b": TYPO, "c": [GOOD], "d": []}
-    found = conflist_findings(by_host, by_host=True)
-    assert [(one["code"], one["file"], one["hosts"]) for one in found] == [
+    findings = conflist_findings(by_host, by_host=True)
+    assert [(finding["code"], finding["file"], finding["hosts"]) for finding in findings] == [
         ("misspelled-key", "conflists[1]", ["a"]),
         ("misspelled-key", "conflists[0]", ["b"]),
     ]

@@ -24,7 +24,7 @@ def pods(subnet: str) -> JsonObject:
 
 
 def find_codes(nodes: t.Any) -> list[tuple[str, str]]:
-    return [(one["file"], one["code"]) for one in fleet_findings(nodes)]
+    return [(finding["file"], finding["code"]) for finding in fleet_findings(nodes)]
 
 
 def test_nodes_are_compared_whatever_the_form_of_their_networks() -> None:
@@ -61,8 +61,8 @@ def test_plugins_are_compared_as_well() -> None:
         node: {"plugins": [{"type": "bridge", "path": "/opt/cni/bin/bridge", "versions": [version]}]}
         for node, version in (("a", "1.0.0"), ("b", "1.1.0"))
     }
-    (one,) = fleet_findings({}, info)
-    assert (one["code"], one["file"]) == ("plugin-differs", "b: /opt/cni/bin/bridge")
+    (finding,) = fleet_findings({}, info)
+    assert (finding["code"], finding["file"]) == ("plugin-differs", "b: /opt/cni/bin/bridge")
 
 
 @pytest.mark.parametrize("nonsense", [5, [], {"a": 5}, {"a": {"plugins": 5}}, {"a": {"releases": [5]}}])

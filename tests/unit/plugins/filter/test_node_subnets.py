@@ -84,8 +84,8 @@ LAN = "192.168.1.0/24"
 
 def ends(given_out: JsonObject) -> list[tuple[int, int]]:
     return [
-        (int(ipaddress.ip_address(one["rangeStart"])), int(ipaddress.ip_address(one["rangeEnd"])))
-        for one in given_out.values()
+        (int(ipaddress.ip_address(subnet["rangeStart"])), int(ipaddress.ip_address(subnet["rangeEnd"])))
+        for subnet in given_out.values()
     ]
 
 
@@ -110,7 +110,7 @@ def test_hosts_on_one_link_get_ranges_of_their_own(cut: tuple[str, int], hosts: 
 def test_ranges_of_one_link_are_what_validation_takes() -> None:
     given_out = node_subnets(LAN, ["a", "b", "c"], 28, shared=True)
     nodes = {host: {**MACVLAN, "plugins": [_macvlan(own)]} for host, own in given_out.items()}
-    assert [one for network in nodes.values() for one in conflist_findings(network)] == []
+    assert [finding for network in nodes.values() for finding in conflist_findings(network)] == []
     assert fleet_findings(nodes) == []
 
 
@@ -125,7 +125,7 @@ def test_what_is_reserved_goes_to_no_host() -> None:
     hosts = [str(number) for number in range(8)]
     reserved = ["192.168.1.1-192.168.1.99", "192.168.1.254", "192.168.1.128/28", "10.0.0.1"]
     given_out = node_subnets(LAN, hosts[:7], 28, shared=True, reserved=reserved)
-    firsts = {one["rangeStart"] for one in given_out.values()}
+    firsts = {subnet["rangeStart"] for subnet in given_out.values()}
     # Parts 0 to 6, 8 and 15 have a reserved address.
     assert firsts == {f"192.168.1.{16 * part}" for part in (7, *range(9, 15))}
     with pytest.raises(AnsibleFilterError, match="which are all taken or reserved; 7 gets none"):

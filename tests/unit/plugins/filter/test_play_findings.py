@@ -48,10 +48,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("variables", "said"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_said_once(variables: JsonObject, said: str) -> None:
+@pytest.mark.parametrize(("variables", "message"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_said_once(variables: JsonObject, message: str) -> None:
     (of_all,) = play_findings(all_have(**variables), HOSTS)["errors"]
-    assert of_all.startswith(said)
+    assert of_all.startswith(message)
     assert play_findings({"one": {}}, ["one"], given=variables)["errors"] == [of_all]
 
 
@@ -63,9 +63,9 @@ def test_hosts_that_have_it_are_named_where_others_do_not() -> None:
 
 @pytest.mark.parametrize("networks", [lan(), json.dumps(lan())], ids=["data", "text"])
 def test_nodes_of_one_lan_with_the_same_addresses_are_found(networks: object) -> None:
-    found = play_findings(all_have(cni_node_conflists=networks), ["two"], nodes=HOSTS)["errors"]
-    assert len(found) == 3
-    assert all("node-subnets-collide" in one and "cni.node.node_subnets" in one for one in found)
+    errors = play_findings(all_have(cni_node_conflists=networks), ["two"], nodes=HOSTS)["errors"]
+    assert len(errors) == 3
+    assert all("node-subnets-collide" in error and "cni.node.node_subnets" in error for error in errors)
 
 
 def test_addresses_of_each_nodes_own_are_no_fault() -> None:
@@ -81,7 +81,7 @@ def test_networks_that_are_not_looked_after_are_not_compared(given: JsonObject) 
 
 
 def test_networks_that_are_removed_are_not_compared() -> None:
-    networks = [{**one, "state": "absent"} for one in lan()]
+    networks = [{**network, "state": "absent"} for network in lan()]
     assert play_findings(all_have(cni_node_conflists=networks), HOSTS)["errors"] == []
 
 
@@ -89,9 +89,9 @@ def test_networks_that_differ_are_a_warning() -> None:
     other = own(3)
     other[0]["config"]["plugins"][0]["mtu"] = 1400
     hostvars = {"one": {"cni_node_conflists": own(1)}, "two": {"cni_node_conflists": other}}
-    found = play_findings(hostvars, ["one", "two"])
-    assert (found["errors"], len(found["warnings"])) == ([], 1)
-    assert "network-differs" in found["warnings"][0]
+    findings = play_findings(hostvars, ["one", "two"])
+    assert (findings["errors"], len(findings["warnings"])) == ([], 1)
+    assert "network-differs" in findings["warnings"][0]
 
 
 class Unready(dict[str, t.Any]):
@@ -103,8 +103,8 @@ class Unready(dict[str, t.Any]):
 
 def test_a_host_whose_networks_cannot_be_told_is_named() -> None:
     hostvars = {"one": {"cni_node_conflists": lan()}, "two": Unready(cni_node_conflists=lan())}
-    found = play_findings(hostvars, ["one", "two"])
-    assert found == {
+    findings = play_findings(hostvars, ["one", "two"])
+    assert findings == {
         "errors": [],
         "warnings": [
             "two: its networks were not compared with those of others: cni_node_conflists: 'ansible_facts' is undefined"
@@ -114,8 +114,8 @@ def test_a_host_whose_networks_cannot_be_told_is_named() -> None:
 
 def test_a_template_that_was_left_as_it_is_written_is_no_value() -> None:
     hostvars = {"one": {"cni_node_conflists": "{{ later }}"}, "two": {"cni_node_conflists": lan()}}
-    found = play_findings(hostvars, ["one", "two"])
-    assert (found["errors"], [one[:9] for one in found["warnings"]]) == ([], ["one: its "])
+    findings = play_findings(hostvars, ["one", "two"])
+    assert (findings["errors"], [warning[:9] for warning in findings["warnings"]]) == ([], ["one: its "])
 
 
 @pytest.mark.parametrize("arguments", [(None, []), ({}, "one"), ({}, [], "two"), ({}, [], [], "x")], ids=str)

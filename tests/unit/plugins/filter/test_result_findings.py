@@ -31,10 +31,12 @@ OLDEST: t.Final[JsonObject] = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.5/16
 
 
 def find_codes(result: t.Any) -> list[str]:
-    return [f"{one['code']} {one['path']}" for one in result_findings(result)]
+    return [f"{finding['code']} {finding['path']}" for finding in result_findings(result)]
 
 
-@pytest.mark.parametrize("result", [GOOD, OLD, OLDEST, {"cniVersion": "1.1.0"}], ids=lambda one: one["cniVersion"])
+@pytest.mark.parametrize(
+    "result", [GOOD, OLD, OLDEST, {"cniVersion": "1.1.0"}], ids=lambda result: result["cniVersion"]
+)
 def test_what_the_specification_allows_passes(result: JsonObject) -> None:
     assert find_codes(result) == find_codes([result, {"result": result}, {"result": {}}, {"result": None}]) == []
 
@@ -95,5 +97,5 @@ ANY: t.Final = st.recursive(
 
 
 @given(st.sampled_from(["0.2.0", "0.4.0", "1.1.0", "", None, 5]), ANY, ANY, ANY)
-def test_whatever_a_plugin_says_findings_come_out(version: t.Any, one: t.Any, other: t.Any, third: t.Any) -> None:
-    assert isinstance(result_findings({"cniVersion": version, "ips": [one], "ip4": other, "routes": third}), list)
+def test_whatever_a_plugin_says_findings_come_out(version: t.Any, ip: t.Any, ip4: t.Any, routes: t.Any) -> None:
+    assert isinstance(result_findings({"cniVersion": version, "ips": [ip], "ip4": ip4, "routes": routes}), list)

@@ -242,13 +242,13 @@ def test_a_long_call_leaves_the_remaining_items_to_the_next(ensure: Ensure, plug
     ensure({"network": "net", "netns": "red", "container_id": "old"}, check="never").ok()
     items = [{"network": "net", "netns": name} for name in ("blue", "red")]
     options = {"purge": True, "workers": 1, "progress": 0.0001}
-    told: JsonObject = {}
+    continuation: JsonObject = {}
     done = []
-    for left in ([1, 2], [2], []):
-        ran = ensure(*items, **options, _controller=told).ok()
+    for remaining in ([1, 2], [2], []):
+        ran = ensure(*items, **options, _controller=continuation).ok()
         done += [(entry["container_id"], entry["action"]) for entry in ran["attachments"]]
-        told = ran.get("_controller", {})
-        assert told.get("left", []) == left
+        continuation = ran.get("_controller", {})
+        assert continuation.get("left", []) == remaining
     assert done == [("blue", "added"), ("red", "added"), ("old", "removed")]
     assert len(plugins.calls(command="DEL")) == 1
 

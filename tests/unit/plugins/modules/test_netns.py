@@ -38,8 +38,8 @@ def test_check_mode_predicts_removal(run: ModuleRunner, directory: pathlib.Path)
 
 
 def test_an_existing_namespace_is_no_change(run: ModuleRunner, directory: pathlib.Path) -> None:
-    wanted: list[JsonObject] = [{"names": ["red"]}, {"names": ["nobody"], "state": "absent"}, {"names": []}]
-    for arguments in wanted:
+    calls: list[JsonObject] = [{"names": ["red"]}, {"names": ["nobody"], "state": "absent"}, {"names": []}]
+    for arguments in calls:
         done = run("netns", **arguments).ok()
         assert (done["changed"], done["changed_names"]) == (False, [])
         assert done["diff"]["before"] == done["diff"]["after"]

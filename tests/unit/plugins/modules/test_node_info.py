@@ -64,6 +64,6 @@ def test_a_broken_file_is_reported_as_data_and_hides_no_other(look: Look, tmp_pa
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_bytes(b"")
     done = look().ok()
-    assert [one["error"]["code"] for one in (*done["networks"], *done["attachments"])] == [6, 6, 6]
+    assert [entry["error"]["code"] for entry in (*done["networks"], *done["attachments"])] == [6, 6, 6]
     counted = "1 network (1 with an error), 2 attachments (2 with an error), 0 leases, 0 netns"
     assert done["msg"] == f"0 plugins, 0 releases, {counted}"

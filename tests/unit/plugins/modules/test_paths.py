@@ -37,16 +37,16 @@ def test_a_path_with_a_control_character_is_refused(
     key, others = option
     path = f"{tmp_path}/a{character}ExecStartPre=b"
     given = [str(tmp_path), path] if key == "plugin_dirs" else path
-    said = run(name.partition(":")[0], check_mode=True, **{**others, key: given}).require_refusal()
+    message = run(name.partition(":")[0], check_mode=True, **{**others, key: given}).require_refusal()
     where = "plugin_dirs[1]" if key == "plugin_dirs" else key
-    assert said.startswith(f"{where}: {path!r} has a control character")
+    assert message.startswith(f"{where}: {path!r} has a control character")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_bad_path_inside_an_item_is_named_with_its_index(run: ModuleRunner) -> None:
     planned = [{"path": path, "action": "unchanged"} for path in ("/a", "/b\nc")]
-    said = run("attachments", attachments=[], planned_conflists=planned).require_refusal()
-    assert said.startswith("planned_conflists[1].path: '/b\\nc' has a control character")
+    message = run("attachments", attachments=[], planned_conflists=planned).require_refusal()
+    assert message.startswith("planned_conflists[1].path: '/b\\nc' has a control character")
 
 
 def test_other_non_ascii_characters_are_accepted(run: ModuleRunner, tmp_path: pathlib.Path) -> None:

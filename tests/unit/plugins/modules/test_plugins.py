@@ -76,9 +76,9 @@ def test_a_second_run_reports_no_change_and_no_file_is_left(ensure: Ensure, tmp_
 def test_kept_files_are_reported(ensure: Ensure, tmp_path: pathlib.Path) -> None:
     ensure().ok()
     (tmp_path / "opt" / "bin" / "ptp").write_text("of a package", encoding="ascii")
-    told = [f"{tmp_path}/opt/bin/ptp is not removed, because it is not the file that was installed"]
-    assert ensure(check_mode=True, only=["bridge"]).warnings == told
-    assert ensure(state="absent").warnings == told
+    warnings = [f"{tmp_path}/opt/bin/ptp is not removed, because it is not the file that was installed"]
+    assert ensure(check_mode=True, only=["bridge"]).warnings == warnings
+    assert ensure(state="absent").warnings == warnings
     assert os.listdir(tmp_path / "opt" / "bin") == ["ptp"]
 
 
@@ -89,12 +89,12 @@ def test_kept_files_are_reported_with_their_backup(ensure: Ensure, tmp_path: pat
     ensure(force=True).ok()
     path.write_text("of a package", encoding="ascii")
     for check_mode in (True, False):
-        (told,) = ensure(check_mode, state="absent").warnings
-        assert told.startswith(
+        (warning,) = ensure(check_mode, state="absent").warnings
+        assert warning.startswith(
             f"{path} is not removed, because it is not the file that was installed; the file set aside for it, "
         )
-        assert told.endswith(f", is restored by the next run once {path} is gone")
-        (aside,) = (pathlib.Path(word.strip(",")) for word in told.split() if "/set-aside/" in word)
+        assert warning.endswith(f", is restored by the next run once {path} is gone")
+        (aside,) = (pathlib.Path(word.strip(",")) for word in warning.split() if "/set-aside/" in word)
         assert aside.read_text(encoding="ascii") == "my own"
 
 

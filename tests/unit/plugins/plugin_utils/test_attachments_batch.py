@@ -31,21 +31,21 @@ def timing(seconds: float, plugin: str = "bridge", workers: int = 2) -> JsonObje
     return {"total": seconds, "plugins": seconds, "outside": 0.5, "workers": workers, "slowest": slowest}
 
 
-def result(*entries: JsonObject, left: t.Sequence[int] = (), **keys: t.Any) -> JsonObject:
+def result(*entries: JsonObject, remaining: t.Sequence[int] = (), **keys: t.Any) -> JsonObject:
     names = [f"attachment of {entry['container_id']}" for entry in entries if entry["changed"]]
     diff = {"before": dict.fromkeys(names, "absent"), "after": dict.fromkeys(names, "attached")}
     done = complete_result(
         {"timing": timing(1.0), "diff": diff, "invocation": {"module_args": {}}, **keys, "attachments": list(entries)},
         predicted=False,
     )
-    return {**done, "_controller": {"left": list(left), "purged": []}} if left else done
+    return {**done, "_controller": {"left": list(remaining), "purged": []}} if remaining else done
 
 
 def make_batch(*results: JsonObject) -> Batch:
     first, *others = results
     batch = Batch(first, predicted=False)
-    for one in others:
-        batch.take(one)
+    for later in others:
+        batch.take(later)
     return batch
 
 

@@ -36,7 +36,7 @@ def child(program: str, *arguments: str | os.PathLike[str]) -> t.Iterator[subpro
             process.kill()
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def read_line(process: subprocess.Popen[str]) -> str:
     """Return the next line of its output, or an empty string if it has ended."""
     return t.cast("t.IO[str]", process.stdout).readline().strip()
 

@@ -23,8 +23,8 @@ def plugin(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def find_writable(path: pathlib.Path, root: pathlib.Path) -> dict[str, bool]:
     """By its path below a root, whether every user can write it."""
-    below = [one for one in exposures(str(path)) if one.path.startswith(str(root))]
-    return {os.path.relpath(one.path, root): one.is_world_writable for one in below}
+    below = [exposure for exposure in exposures(str(path)) if exposure.path.startswith(str(root))]
+    return {os.path.relpath(exposure.path, root): exposure.is_world_writable for exposure in below}
 
 
 def test_a_file_that_only_root_can_write_is_no_exposure(plugin: pathlib.Path, tmp_path: pathlib.Path) -> None:

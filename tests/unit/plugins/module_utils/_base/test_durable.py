@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, read_line
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 OLD, NEW = b"o" * 300_000, b"n" * 300_000
@@ -87,7 +87,7 @@ def test_a_reader_that_has_begun_goes_on_with_the_old_content(file: pathlib.Path
 
 def test_another_process_reads_old_or_new_and_never_half(file: pathlib.Path) -> None:
     with child(READER, file) as reader:
-        assert said(reader) == "read"
+        assert read_line(reader) == "read"
         for content in (NEW, OLD) * 30:
             durable.write(str(file), content)
         seen = set(let_go(reader).split()) - {"read"}
@@ -99,7 +99,7 @@ def test_a_killed_writer_leaves_old_or_new_and_nothing_that_looks_like_a_file_of
 ) -> None:
     for dummy in range(5):
         with child(WRITER, file) as writer:
-            assert said(writer) == "wrote"
+            assert read_line(writer) == "wrote"
         assert file.read_bytes() in (OLD, NEW)
     assert all(durable.is_temporary(path.name) for path in file.parent.iterdir() if path != file)
 

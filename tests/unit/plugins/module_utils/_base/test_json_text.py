@@ -131,8 +131,8 @@ VALUES = [0, 0.0, False, 1, 1.0, True, "1", "", None, [], {}, [1], [True], {"a":
 
 
 def test_values_are_the_same_where_their_texts_are() -> None:
-    for one, other in itertools.product(VALUES, repeat=2):
-        assert json_text.is_same(one, other) is (json_text.encode(one) == json_text.encode(other))
+    for left, right in itertools.product(VALUES, repeat=2):
+        assert json_text.is_same(left, right) is (json_text.encode(left) == json_text.encode(right))
 
 
 def test_bottomless_nesting_is_an_error() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, read_line
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 HOLDER = """
@@ -55,7 +55,7 @@ def hold_elsewhere(path: pathlib.Path, kind: Kind, by: str) -> t.Iterator[None]:
     """By another process, or by another thread of this one."""
     if by == "process":
         with child(HOLDER, path, kind) as process:
-            assert said(process) == "held"
+            assert read_line(process) == "held"
             yield
             let_go(process)
     else:
@@ -108,7 +108,7 @@ def test_the_error_says_what_is_in_use_and_which_file_the_lock_is(path: pathlib.
 @pytest.mark.parametrize("kind", ["exclusive", "shared"])
 def test_a_killed_holder_leaves_a_free_lock(path: pathlib.Path, kind: Kind) -> None:
     with child(HOLDER, path, kind) as process:
-        assert said(process) == "held"
+        assert read_line(process) == "held"
         process.kill()
         process.wait()
         take(path, "exclusive")

@@ -85,9 +85,9 @@ class TestEnd:
 
     def test_its_own_end_counts_and_not_that_of_a_child_that_holds_its_output(self, script: Script) -> None:
         outcome = run(script("sleep 60 & echo $!"))
-        left = int(outcome.stdout)
-        was_alive = not is_dead(left)
-        os.kill(left, signal.SIGKILL)
+        orphan = int(outcome.stdout)
+        was_alive = not is_dead(orphan)
+        os.kill(orphan, signal.SIGKILL)
         assert (outcome.status, outcome.stopped, was_alive) == (0, "", True)
 
     def test_the_time_limit_kills_the_whole_group(self, script: Script) -> None:

@@ -91,7 +91,7 @@ def supports_only(*versions: str) -> MemoryAnswer:
     def answer(call: MemoryCall) -> JsonObject | str | CniError | None:
         if call.command == "VERSION" or call.request["cniVersion"] in versions:
             return supports(*versions)(call)
-        said = f"plugin {call.plugin} failed ({call.command}): incompatible CNI versions"
-        return CniError(Code.INCOMPATIBLE_VERSION, said, f"plugin supports {list(versions)}")
+        message = f"plugin {call.plugin} failed ({call.command}): incompatible CNI versions"
+        return CniError(Code.INCOMPATIBLE_VERSION, message, f"plugin supports {list(versions)}")
 
     return answer

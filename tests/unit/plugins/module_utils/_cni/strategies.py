@@ -160,4 +160,6 @@ def damaged(draw: st.DrawFn, document: JsonObject) -> bytes:
 
 def spoiled(*originals: JsonObject) -> st.SearchStrategy[bytes]:
     """Anything at all, or nearly one of the originals."""
-    return st.binary(max_size=60) | st.sampled_from(originals).flatmap(lambda one: changed(one) | damaged(one))
+    return st.binary(max_size=60) | st.sampled_from(originals).flatmap(
+        lambda original: changed(original) | damaged(original)
+    )

@@ -134,8 +134,8 @@ def test_written_values_are_normalized(written: JsonObject, completed: JsonObjec
 
 def test_normalized_values_pass_validation() -> None:
     for name in ("no protocol", "a protocol in capitals", "ports as text", "rates as text", "JSON as text"):
-        found = schema_findings((), [{"network": "n", "capability_args": COMPLETED[name][0]}])
-        assert [one.code for one in found if one.code != "key-case"] == [], name
+        findings = schema_findings((), [{"network": "n", "capability_args": COMPLETED[name][0]}])
+        assert [finding.code for finding in findings if finding.code != "key-case"] == [], name
 
 
 _JSON = st.recursive(
@@ -153,7 +153,7 @@ def test_the_schema_takes_names_of_either_form(aliases: t.Any) -> None:
     assert schema_findings((), [{"network": "n", "capability_args": {"aliases": aliases}}]) == []
 
 
-@given(name=st.sampled_from([one for one in KNOWN if one != "dns"]), value=_JSON)
+@given(name=st.sampled_from([key for key in KNOWN if key != "dns"]), value=_JSON)
 def test_the_schema_takes_nothing_that_is_refused(name: str, value: t.Any) -> None:
     try:
         check_capability_args(NETWORK, normalize_capability_args({name: value}))

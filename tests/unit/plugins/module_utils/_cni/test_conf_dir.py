@@ -37,8 +37,8 @@ def types(directory: pathlib.Path, name: str) -> tuple[str, ...]:
 
 
 def test_a_directory_that_is_not_there_has_no_network(tmp_path: pathlib.Path) -> None:
-    found = conf_dir.load(str(tmp_path / "missing"))
-    assert (found.networks, found.shadowed, found.broken) == ({}, (), {})
+    loaded = conf_dir.load(str(tmp_path / "missing"))
+    assert (loaded.networks, loaded.shadowed, loaded.broken) == ({}, (), {})
 
 
 def test_networks_are_found_by_name_and_not_by_file(tmp_path: pathlib.Path) -> None:
@@ -51,9 +51,9 @@ def test_networks_are_found_by_name_and_not_by_file(tmp_path: pathlib.Path) -> N
 
 def test_of_two_lists_the_lower_file_name_wins_and_the_other_is_shadowed(tmp_path: pathlib.Path) -> None:
     put(tmp_path, {"20-b.conflist": listed("n", "second"), "10-a.conflist": listed("n", "first")})
-    found = conf_dir.load(str(tmp_path))
-    assert found.get("n").plugin_types == ("first",)
-    assert [network.source for network in found.shadowed] == [str(tmp_path / "20-b.conflist")]
+    loaded = conf_dir.load(str(tmp_path))
+    assert loaded.get("n").plugin_types == ("first",)
+    assert [network.source for network in loaded.shadowed] == [str(tmp_path / "20-b.conflist")]
 
 
 def test_a_list_wins_over_a_single_plugin_whatever_the_names(tmp_path: pathlib.Path) -> None:
@@ -87,15 +87,15 @@ def test_a_directory_with_a_files_ending_is_not_read(tmp_path: pathlib.Path) -> 
 def test_broken_files_are_reported_and_do_not_hide_the_others(tmp_path: pathlib.Path) -> None:
     put(tmp_path, {"00-empty.conflist": "", "10-a.conflist": listed("n", "a"), "20-b.conflist": "{", "30-c.conf": "[]"})
     os.symlink("nowhere", tmp_path / "40-d.conf")
-    found = conf_dir.load(str(tmp_path))
-    assert sorted(os.path.basename(path) for path in found.broken) == [
+    loaded = conf_dir.load(str(tmp_path))
+    assert sorted(os.path.basename(path) for path in loaded.broken) == [
         "00-empty.conflist",
         "20-b.conflist",
         "30-c.conf",
         "40-d.conf",
     ]
-    assert all(path in error.msg for path, error in found.broken.items())
-    assert found.get("n").plugin_types == ("a",)
+    assert all(path in error.msg for path, error in loaded.broken.items())
+    assert loaded.get("n").plugin_types == ("a",)
 
 
 def test_the_error_for_a_missing_network_lists_networks_and_unreadable_files(tmp_path: pathlib.Path) -> None:
@@ -144,9 +144,9 @@ def test_a_broken_plugin_in_the_directory_beside_breaks_its_network(tmp_path: pa
     put(tmp_path, {"10-a.conflist": listed("n", "inlined"), "20-b.conflist": listed("other", "b")})
     (tmp_path / "n").mkdir()
     put(tmp_path / "n", {"10-a.conf": content})
-    found = conf_dir.load(str(tmp_path))
-    assert str(tmp_path / "n" / "10-a.conf") in found.broken[str(tmp_path / "10-a.conflist")].msg
-    assert list(found.networks) == ["other"]
+    loaded = conf_dir.load(str(tmp_path))
+    assert str(tmp_path / "n" / "10-a.conf") in loaded.broken[str(tmp_path / "10-a.conflist")].msg
+    assert list(loaded.networks) == ["other"]
 
 
 def test_a_network_without_any_plugin_is_broken(tmp_path: pathlib.Path) -> None:

@@ -74,14 +74,14 @@ def test_written_values_are_normalized(written: JsonObject, completed: JsonObjec
 def test_validation_finds_the_same_on_the_controller_and_shows_no_value(
     values: JsonObject, what: str, dummy: str
 ) -> None:
-    found = [one for one in schema_findings([{"config_args": values}]) if one.code != "key-case"]
-    assert len(found) == 1
-    assert found[0].path.lower().startswith(f"/config_args{what.partition(':')[0]}".lower())
-    assert "77" not in str(found[0].as_dict())
+    findings = [finding for finding in schema_findings([{"config_args": values}]) if finding.code != "key-case"]
+    assert len(findings) == 1
+    assert findings[0].path.lower().startswith(f"/config_args{what.partition(':')[0]}".lower())
+    assert "77" not in str(findings[0].as_dict())
 
 
 def test_an_invalid_address_is_found_on_the_controller_and_not_shown() -> None:
-    (found,) = schema_findings([{"config_args": {"ips": ["10.1.0.777"]}}])
-    assert (found.code, found.path) == ("malformed-value", "/config_args/ips/0")
-    assert "777" not in str(found.as_dict())
+    (finding,) = schema_findings([{"config_args": {"ips": ["10.1.0.777"]}}])
+    assert (finding.code, finding.path) == ("malformed-value", "/config_args/ips/0")
+    assert "777" not in str(finding.as_dict())
     assert schema_findings([{"state": "absent", "config_args": {"ips": 5}}, 5, {"config_args": 5}]) == []

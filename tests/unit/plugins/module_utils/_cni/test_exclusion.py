@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.exclusion import Exclusion
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.child import child, let_go, read_line
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
 HOLDER = """
@@ -64,7 +64,7 @@ def take(exclusion: Exclusion, what: What) -> None:
 def elsewhere(exclusion: Exclusion, directory: pathlib.Path, what: What, by: str) -> t.Iterator[None]:
     if by == "process":
         with child(HOLDER, directory, *what) as process:
-            assert said(process) == "held"
+            assert read_line(process) == "held"
             yield
             let_go(process)
         return
@@ -86,24 +86,24 @@ def elsewhere(exclusion: Exclusion, directory: pathlib.Path, what: What, by: str
 
 
 @pytest.mark.parametrize("by", ["process", "thread"])
-@pytest.mark.parametrize(("one", "other"), GOES_TOGETHER)
+@pytest.mark.parametrize(("held", "requested"), GOES_TOGETHER)
 def test_different_containers_and_networks_do_not_wait(
-    directory: pathlib.Path, by: str, one: What, other: What
+    directory: pathlib.Path, by: str, held: What, requested: What
 ) -> None:
     exclusion = Exclusion(str(directory), 0)
-    with elsewhere(exclusion, directory, one, by):
-        take(exclusion, other)
+    with elsewhere(exclusion, directory, held, by):
+        take(exclusion, requested)
 
 
 @pytest.mark.parametrize("by", ["process", "thread"])
-@pytest.mark.parametrize(("one", "other"), EXCLUDES)
+@pytest.mark.parametrize(("held", "requested"), EXCLUDES)
 def test_a_container_has_one_operation_and_gc_its_network_alone(
-    directory: pathlib.Path, by: str, one: What, other: What
+    directory: pathlib.Path, by: str, held: What, requested: What
 ) -> None:
     exclusion = Exclusion(str(directory), 0)
-    with elsewhere(exclusion, directory, one, by):
-        assert error_of(take, exclusion, other).code == Code.TRY_AGAIN
-    take(exclusion, other)
+    with elsewhere(exclusion, directory, held, by):
+        assert error_of(take, exclusion, requested).code == Code.TRY_AGAIN
+    take(exclusion, requested)
 
 
 def test_the_error_says_what_is_in_use(directory: pathlib.Path) -> None:

@@ -122,8 +122,8 @@ class TestEnvironment:
         self, environment: t.Callable[..., dict[str, str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(os, "fsencode", lambda text: text.encode("latin-1"))
-        found = environment(Parameters("ADD", Attachment("net", "blue", "é0", "/run/netns/blue", {"K": "5 €"})))
-        assert (found["CNI_IFNAME"], found["CNI_ARGS"]) == ("é0", "K=5 €")
+        variables = environment(Parameters("ADD", Attachment("net", "blue", "é0", "/run/netns/blue", {"K": "5 €"})))
+        assert (variables["CNI_IFNAME"], variables["CNI_ARGS"]) == ("é0", "K=5 €")
 
     @pytest.mark.parametrize("command", ["GC", "STATUS"])
     def test_a_networks_parameters(
@@ -137,18 +137,18 @@ class TestEnvironment:
     def test_version_fills_in_what_the_first_plugins_insist_on(
         self, environment: t.Callable[..., dict[str, str]]
     ) -> None:
-        found = environment(Parameters("VERSION"))
-        assert [found[f"CNI_{name}"] for name in ("CONTAINERID", "NETNS", "IFNAME")] == ["dummy"] * 3
+        variables = environment(Parameters("VERSION"))
+        assert [variables[f"CNI_{name}"] for name in ("CONTAINERID", "NETNS", "IFNAME")] == ["dummy"] * 3
 
     def test_nothing_of_the_protocol_is_inherited(self, environment: t.Callable[..., dict[str, str]]) -> None:
-        found = environment(STATUS, CNI_ARGS="K=V", CNI_NETNS="/x", CNI_OTHER="x", CNI_COMMAND="DEL")
-        assert sorted(self.protocol(found)) == ["CNI_COMMAND", "CNI_PATH"]
+        variables = environment(STATUS, CNI_ARGS="K=V", CNI_NETNS="/x", CNI_OTHER="x", CNI_COMMAND="DEL")
+        assert sorted(self.protocol(variables)) == ["CNI_COMMAND", "CNI_PATH"]
 
     def test_the_override_that_plugins_read_and_all_else_is_inherited(
         self, environment: t.Callable[..., dict[str, str]]
     ) -> None:
-        found = environment(STATUS, CNI_NETNS_OVERRIDE="1", http_proxy="x")
-        assert (found["CNI_NETNS_OVERRIDE"], found["http_proxy"]) == ("1", "x")
+        variables = environment(STATUS, CNI_NETNS_OVERRIDE="1", http_proxy="x")
+        assert (variables["CNI_NETNS_OVERRIDE"], variables["http_proxy"]) == ("1", "x")
 
     def test_the_systems_directories_are_in_path_after_the_callers(
         self, environment: t.Callable[..., dict[str, str]]

@@ -170,9 +170,9 @@ def test_one_broken_record_does_not_hide_the_others(store: RecordStore) -> None:
 
 def test_libcnis_records_are_among_ours(store: RecordStore) -> None:
     put(store, "dbnet-blue-eth0", encoded(LIBCNI_RECORD))
-    found = store.read(("dbnet", "blue", "eth0"))
-    assert found is not None
-    assert not found.is_own
+    record = store.read(("dbnet", "blue", "eth0"))
+    assert record is not None
+    assert not record.is_own
 
 
 def test_a_temporary_file_is_no_record(store: RecordStore) -> None:

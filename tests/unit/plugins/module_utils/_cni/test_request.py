@@ -118,9 +118,9 @@ def test_other_keys_pass_through_unaltered(keys: JsonObject) -> None:
 @given(st.integers())
 def test_integers_keep_their_value_in_every_place(number: int) -> None:
     of = network(capabilities={"mac": True}, number=number, inner={"list": [number]})
-    found = derived(of, {"mac": number}, {"number": number})
-    assert (found["number"], found["inner"]["list"], found["runtimeConfig"]["mac"]) == (number, [number], number)
-    assert found["prevResult"] == {"number": number}
+    keys = derived(of, {"mac": number}, {"number": number})
+    assert (keys["number"], keys["inner"]["list"], keys["runtimeConfig"]["mac"]) == (number, [number], number)
+    assert keys["prevResult"] == {"number": number}
 
 
 def test_integers_beyond_2_to_the_53_keep_their_digits() -> None:
@@ -137,9 +137,9 @@ def test_the_previous_result_is_handed_on_as_it_is() -> None:
 
 
 def test_gc_names_the_valid_attachments_under_both_keys_that_1_1_0_has_had() -> None:
-    found = json.loads(request.for_gc(NETWORK, TUNING, "1.1.0", [("blue", "eth0"), ("red", "net1")]))
+    keys = json.loads(request.for_gc(NETWORK, TUNING, "1.1.0", [("blue", "eth0"), ("red", "net1")]))
     valid = [{"containerID": "blue", "ifname": "eth0"}, {"containerID": "red", "ifname": "net1"}]
-    assert found == {
+    assert keys == {
         "type": "tuning",
         "sysctl": {"net.core.somaxconn": "500"},
         "capabilities": {"mac": True},
@@ -151,13 +151,13 @@ def test_gc_names_the_valid_attachments_under_both_keys_that_1_1_0_has_had() -> 
 
 
 def test_gc_says_that_nothing_is_valid_where_nothing_is() -> None:
-    found = json.loads(request.for_gc(NETWORK, TUNING, "1.1.0", []))
-    assert (found["cni.dev/valid-attachments"], found["cni.dev/attachments"]) == ([], [])
+    keys = json.loads(request.for_gc(NETWORK, TUNING, "1.1.0", []))
+    assert (keys["cni.dev/valid-attachments"], keys["cni.dev/attachments"]) == ([], [])
 
 
 def test_status_has_nothing_of_an_attachment() -> None:
-    found = json.loads(request.for_network(NETWORK, PORTMAP, "1.1.0"))
-    assert found == {**PORTMAP.keys, "name": "dbnet", "cniVersion": "1.1.0"}
+    keys = json.loads(request.for_network(NETWORK, PORTMAP, "1.1.0"))
+    assert keys == {**PORTMAP.keys, "name": "dbnet", "cniVersion": "1.1.0"}
 
 
 def test_version_reads_the_version_of_the_protocol() -> None:

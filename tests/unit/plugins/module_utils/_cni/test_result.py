@@ -148,21 +148,21 @@ def test_no_bytes_raise_anything_but_cni_error(content: bytes) -> None:
             read = result.decode(content, implied, "x")
         except CniError:
             continue
-        for wanted in version.KNOWN:
-            assert converted(read, wanted) in (wanted, Code.INCOMPATIBLE_VERSION)
+        for target in version.KNOWN:
+            assert converted(read, target) in (target, Code.INCOMPATIBLE_VERSION)
 
 
-def converted(read: result.Result, wanted: str) -> str | int:
+def converted(read: result.Result, target: str) -> str | int:
     try:
-        return read.to(wanted).version
+        return read.to(target).version
     except CniError as error:
         return error.code
 
 
 @pytest.mark.parametrize(
-    ("document", "wanted"), [(RESULT_1_1_0, "0.2.0"), (RESULT_0_4_0, "1.0.0"), (RESULT_0_2_0, "1.1.0")]
+    ("document", "target"), [(RESULT_1_1_0, "0.2.0"), (RESULT_0_4_0, "1.0.0"), (RESULT_0_2_0, "1.1.0")]
 )
-def test_a_conversion_leaves_its_original_alone(document: JsonObject, wanted: str) -> None:
+def test_a_conversion_leaves_its_original_alone(document: JsonObject, target: str) -> None:
     original = result.from_keys(document, "", "x")
-    original.to(wanted)
+    original.to(target)
     assert original.keys == document

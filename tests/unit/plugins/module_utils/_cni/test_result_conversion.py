@@ -29,14 +29,14 @@ def outcome(convert: t.Callable[[], Result]) -> Result | int:
 
 @given(results(), versions, versions)
 def test_a_detour_through_a_version_that_can_say_as_much_loses_nothing(
-    original: Result, between: str, wanted: str
+    original: Result, between: str, target: str
 ) -> None:
     """The law of all 7x7 conversions: r.to(u).to(w) == r.to(w) where u's form says all that r's or w's form says.
 
     With w the version of r it is the round trip; where r has no form in w, it has none after the detour.
     """
-    assume(form(between) >= min(form(original.version), form(wanted)))
-    assert outcome(lambda: original.to(between).to(wanted)) == outcome(lambda: original.to(wanted))
+    assume(form(between) >= min(form(original.version), form(target)))
+    assert outcome(lambda: original.to(between).to(target)) == outcome(lambda: original.to(target))
 
 
 @given(results(), versions, versions)
@@ -47,16 +47,16 @@ def test_conversion_to_an_older_form_loses_data_once(original: Result, older: st
 
 
 @given(results(), newest, newest)
-def test_between_1_0_and_1_1_only_the_version_changes(original: Result, one: str, other: str) -> None:
-    there = original.to(one)
-    assert there.to(other).keys == {**there.keys, "cniVersion": other}
+def test_between_1_0_and_1_1_only_the_version_changes(original: Result, first: str, second: str) -> None:
+    there = original.to(first)
+    assert there.to(second).keys == {**there.keys, "cniVersion": second}
 
 
 @given(results(), versions)
-def test_the_result_names_the_version_it_is_in(original: Result, wanted: str) -> None:
-    converted = outcome(lambda: original.to(wanted))
+def test_the_result_names_the_version_it_is_in(original: Result, target: str) -> None:
+    converted = outcome(lambda: original.to(target))
     assert converted == Code.INCOMPATIBLE_VERSION or (
-        isinstance(converted, Result) and converted.keys["cniVersion"] == wanted == converted.version
+        isinstance(converted, Result) and converted.keys["cniVersion"] == target == converted.version
     )
 
 
@@ -67,19 +67,19 @@ def test_only_a_result_without_an_address_has_no_form_in_the_first_versions(orig
 
 
 @given(results(), st.sampled_from(["0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"]))
-def test_addresses_interfaces_and_name_servers_survive_between_lists(original: Result, wanted: str) -> None:
+def test_addresses_interfaces_and_name_servers_survive_between_lists(original: Result, target: str) -> None:
     assume(form(original.version) > 0)
-    converted = original.to(wanted).keys
+    converted = original.to(target).keys
     assert [ip["address"] for ip in converted.get("ips", [])] == [ip["address"] for ip in original.keys.get("ips", [])]
-    assert [one["name"] for one in converted.get("interfaces", [])] == [
-        one["name"] for one in original.keys.get("interfaces", [])
+    assert [interface["name"] for interface in converted.get("interfaces", [])] == [
+        interface["name"] for interface in original.keys.get("interfaces", [])
     ]
     assert (converted.get("dns"), converted.get("routes")) == (original.keys.get("dns"), original.keys.get("routes"))
 
 
 @given(results(), st.sampled_from(["0.3.0", "0.3.1", "0.4.0"]))
-def test_addresses_name_their_family_from_0_3_0_to_0_4_0_only(original: Result, wanted: str) -> None:
-    numbered = original.to(wanted)
+def test_addresses_name_their_family_from_0_3_0_to_0_4_0_only(original: Result, target: str) -> None:
+    numbered = original.to(target)
     assert all(ip["version"] == ("6" if ":" in ip["address"] else "4") for ip in numbered.keys.get("ips", []))
     assert all("version" not in ip for ip in numbered.to("1.0.0").keys.get("ips", []))
 
@@ -100,13 +100,13 @@ def test_the_first_versions_have_the_first_address_of_each_family() -> None:
 
 
 def test_the_first_versions_have_neither_interfaces_nor_routes_without_an_address() -> None:
-    found = to_0_2_0(
+    keys = to_0_2_0(
         interfaces=[{"name": "eth0"}],
         ips=[{"address": "10.1.0.5/16", "gateway": "10.1.0.1", "interface": 0}],
         routes=[{"dst": "::/0", "gw": "2001:db8::1"}, {"dst": "0.0.0.0/0", "gw": "10.1.0.1", "mtu": 1400}],
         dns={"domain": "example.org"},
     )
-    assert found == {
+    assert keys == {
         "cniVersion": "0.2.0",
         "ip4": {"ip": "10.1.0.5/16", "gateway": "10.1.0.1", "routes": [{"dst": "0.0.0.0/0", "gw": "10.1.0.1"}]},
         "dns": {"domain": "example.org"},
@@ -139,8 +139,8 @@ def test_before_1_0_0_an_interface_has_no_mtu_socket_or_pci_device() -> None:
         "socketPath": "/s",
         "pciID": "0",
     }
-    found = Result("1.1.0", {"interfaces": [interface]}).to("0.4.0").keys["interfaces"]
-    assert found == [{"name": "eth0", "mac": "00:11:22:33:44:55", "sandbox": "/x"}]
+    interfaces = Result("1.1.0", {"interfaces": [interface]}).to("0.4.0").keys["interfaces"]
+    assert interfaces == [{"name": "eth0", "mac": "00:11:22:33:44:55", "sandbox": "/x"}]
 
 
 @pytest.mark.parametrize("version", ["0.2.0", "0.4.0", "1.0.0"])

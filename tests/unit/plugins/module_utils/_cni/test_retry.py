@@ -60,9 +60,9 @@ def test_an_add_that_goes_on_saying_so_fails_with_that_when_the_time_is_over(tmp
     error = error_of(node.runtime.add, network(), node.attachment)
     assert (error.code, error.msg) == (Code.TRY_AGAIN, "not now")
     assert "the pool is being rebuilt" in error.details
-    said = re.search(r"nothing is left behind\ntried ([23]) times in 0[.][0-9] s \(limit 0[.]5 s\)", error.details)
-    assert said is not None, error.details
-    assert node.executor.run() == UNDONE * int(said[1])
+    tries = re.search(r"nothing is left behind\ntried ([23]) times in 0[.][0-9] s \(limit 0[.]5 s\)", error.details)
+    assert tries is not None, error.details
+    assert node.executor.run() == UNDONE * int(tries[1])
     assert (node.record, node.intent) == (None, None)
 
 

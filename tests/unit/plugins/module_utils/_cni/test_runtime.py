@@ -29,7 +29,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
 
 
 def network(*types: str, **keys: object) -> NetworkConfiguration:
-    plugins = [{"type": one} for one in types or ("a", "b", "c")]
+    plugins = [{"type": plugin_type} for plugin_type in types or ("a", "b", "c")]
     return config.parse(encoded({"name": "net", "cniVersion": "1.1.0", "plugins": plugins, **keys}), "10-net.conflist")
 
 
@@ -232,7 +232,7 @@ def test_a_restoration_is_on_disk_at_every_moment(tmp_path: pathlib.Path) -> Non
     marks: list[bool] = []
 
     def looks(call: MemoryCall) -> None:
-        marks.append(any(one is not None and one.restoration == RESTORATION for one in (node.record, node.intent)))
+        marks.append(any(file is not None and file.restoration == RESTORATION for file in (node.record, node.intent)))
 
     node = AttachedRuntime(tmp_path, a=looks, c=looks)
     node.runtime.add(network(), node.attachment, RESTORATION)

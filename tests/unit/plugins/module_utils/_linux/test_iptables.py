@@ -49,7 +49,7 @@ def test_no_rule_is_lost_whatever_its_comment_says(rules: list[tuple[str, str, s
     table = iptables.parse("\n".join(["*nat", *lines]))["nat"]
     by_chain = [rule for chain in dict.fromkeys(chain for chain, dummy, dummy in rules) for rule in table.rules[chain]]
     assert sorted(by_chain) == sorted(lines)
-    assert {to: len(found) for to, found in table.jumps.items()} == {
+    assert {to: len(jumps) for to, jumps in table.jumps.items()} == {
         to: sum(other == to for dummy, dummy, other in rules) for dummy, dummy, to in rules
     }
 

@@ -27,12 +27,12 @@ def listening(kind: int, address: str, *, dual: bool = False) -> socket.socket:
     return made
 
 
-def find_socket(one: socket.socket) -> list[tuple[str, str]]:
+def find_socket(opened: socket.socket) -> list[tuple[str, str]]:
     """The protocol and the address under which the kernel shows a socket."""
-    inode = str(os.fstat(one.fileno()).st_ino)
-    found = [listener for listener in listeners.listeners() if listener.inode == inode]
-    assert {listener.port for listener in found} <= {one.getsockname()[1]}
-    return [(listener.protocol, str(listener.address)) for listener in found]
+    inode = str(os.fstat(opened.fileno()).st_ino)
+    matches = [listener for listener in listeners.listeners() if listener.inode == inode]
+    assert {listener.port for listener in matches} <= {opened.getsockname()[1]}
+    return [(listener.protocol, str(listener.address)) for listener in matches]
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def find_socket(one: socket.socket) -> list[tuple[str, str]]:
     ],
 )
 def test_a_socket_is_found_with_its_address(kind: int, address: str, expected: tuple[str, str]) -> None:
-    with listening(kind, address, dual="ffff" in address) as one:
-        assert find_socket(one) == [expected]
+    with listening(kind, address, dual="ffff" in address) as opened:
+        assert find_socket(opened) == [expected]
 
 
 def test_connected_sockets_are_no_listeners() -> None:
@@ -63,12 +63,12 @@ def test_connected_sockets_are_no_listeners() -> None:
 
 
 def test_the_process_that_has_a_socket_is_named() -> None:
-    with listening(socket.SOCK_STREAM, "127.0.0.1") as one:
-        inode = str(os.fstat(one.fileno()).st_ino)
-        found = listeners.Listener("tcp", ipaddress.ip_address("127.0.0.1"), one.getsockname()[1], inode)
+    with listening(socket.SOCK_STREAM, "127.0.0.1") as opened:
+        inode = str(os.fstat(opened.fileno()).st_ino)
+        listener = listeners.Listener("tcp", ipaddress.ip_address("127.0.0.1"), opened.getsockname()[1], inode)
         name = pathlib.Path("/proc/self/comm").read_text(encoding="utf-8").strip()
-        assert listeners.find_process(found) == f"{name} (process {os.getpid()})"
-    assert listeners.find_process(found._replace(inode="0")) == ""
+        assert listeners.find_process(listener) == f"{name} (process {os.getpid()})"
+    assert listeners.find_process(listener._replace(inode="0")) == ""
 
 
 def test_sockets_of_sctp_are_read_as_the_kernel_shows_them(
@@ -83,8 +83,10 @@ def test_sockets_of_sctp_are_read_as_the_kernel_shows_them(
         encoding="ascii",
     )
     monkeypatch.setattr(listeners, "_DIRECTORY", str(tmp_path))
-    found: list[t.Any] = [(one.protocol, str(one.address), one.port, one.inode) for one in listeners.listeners()]
-    assert found == [
+    sockets: list[t.Any] = [
+        (listener.protocol, str(listener.address), listener.port, listener.inode) for listener in listeners.listeners()
+    ]
+    assert sockets == [
         ("sctp", "::", 48995, "14593"),
         ("sctp", "10.0.0.1", 58750, "15524"),
         ("sctp", "127.0.0.1", 58750, "15524"),

@@ -34,10 +34,10 @@ def test_the_namespace_of_a_process_is_alive() -> None:
 def test_addresses_of_both_families_are_found_with_a_namespace_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_namespaces, "reachable_paths", lambda: {OWN: "/proc/self/ns/net"})
     monkeypatch.setattr(netns, "run_inside", lambda path, look: look())
-    found = live_namespaces.addresses().found
-    assert found["127.0.0.1"] == "/proc/self/ns/net"
+    paths_by_address = live_namespaces.addresses().found
+    assert paths_by_address["127.0.0.1"] == "/proc/self/ns/net"
     if "1" in pathlib.Path("/proc/net/if_inet6").read_text(encoding="ascii"):
-        assert found["::1"] == "/proc/self/ns/net"
+        assert paths_by_address["::1"] == "/proc/self/ns/net"
 
 
 class Paths:
@@ -97,9 +97,9 @@ def test_a_namespace_whose_process_ends_is_looked_into_by_another(paths: Paths) 
 
 
 def test_a_file_that_a_removed_namespace_left_is_no_namespace(paths: Paths) -> None:
-    left = paths.make("left")
-    paths.listings = [{inode(left) + 1: left}] * 2
-    paths.failures = {left: OSError(errno.EINVAL, "Invalid argument")}
+    leftover = paths.make("left")
+    paths.listings = [{inode(leftover) + 1: leftover}] * 2
+    paths.failures = {leftover: OSError(errno.EINVAL, "Invalid argument")}
     assert paths.look() == []
 
 

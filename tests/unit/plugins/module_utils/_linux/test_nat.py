@@ -108,8 +108,8 @@ COMMIT
 
 def test_the_ways_into_the_chains_of_containers_come_with_the_containers_address(tools: Tools) -> None:
     tools(saved=SAVED + MAPPED)
-    found = [(rule.chain, rule.target, rule.address, rule.comment) for rule in entrances()]
-    assert found == [
+    rules = [(rule.chain, rule.target, rule.address, rule.comment) for rule in entrances()]
+    assert rules == [
         ("POSTROUTING", CHAIN, "10.1.0.2", COMMENT),
         ("POSTROUTING", CHAIN, "10.1.0.3", COMMENT),
         ("CNI-HOSTPORT-DNAT", "CNI-DN-1", "10.1.0.9", 'dnat name: "net" id: "red"'),

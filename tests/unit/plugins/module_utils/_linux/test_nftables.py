@@ -51,8 +51,8 @@ def test_rules_with_comments_come_with_their_containers_addresses(prints: t.Call
     tables = _nft({"table": {"family": "ip", "name": "hosts"}}, {"table": {"family": "ip6", "name": "other"}})
     listed = _nft(rule(4, "blue", DAEMON, OUTSIDE, DNAT), rule(5))
     prints("nft", **{"-j_list_tables": tables, "-j_list_table_ip_hosts": listed})
-    (found,) = nftables.rules("hosts")
-    assert (found.handle, found.comment, found.addresses) == (4, "blue", ("10.1.0.2",))
+    (entry,) = nftables.rules("hosts")
+    assert (entry.handle, entry.comment, entry.addresses) == (4, "blue", ("10.1.0.2",))
     assert nftables.rules("none") == []
 
 

@@ -47,9 +47,9 @@ def start(tmp_path: pathlib.Path) -> t.Iterator[t.Callable[..., Sleeper]]:
         return started[-1]
 
     yield make
-    for one in started:
-        one.process.kill()
-        one.process.communicate()
+    for sleeper in started:
+        sleeper.process.kill()
+        sleeper.process.communicate()
 
 
 def test_a_process_that_does_not_end_is_killed_after_the_timeout(start: t.Callable[..., Sleeper]) -> None:

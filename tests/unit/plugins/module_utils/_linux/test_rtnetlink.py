@@ -48,8 +48,8 @@ class Socket:
         return PORT, 0
 
     def recvmsg(self, size: int) -> tuple[bytes, list[t.Any], int, tuple[int, int]]:
-        for one in self._datagrams:
-            return one.content[:size], [], one.flags, (one.sender, 0)
+        for datagram in self._datagrams:
+            return datagram.content[:size], [], datagram.flags, (datagram.sender, 0)
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
 
@@ -84,9 +84,9 @@ RIGHT = Datagram(link(b"eth0"))
     ],
 )
 def test_messages_from_other_senders_are_ignored(stray: Datagram) -> None:
-    found = ask_link(stray, RIGHT)
-    assert found is not None
-    assert found.name == "eth0"
+    answer = ask_link(stray, RIGHT)
+    assert answer is not None
+    assert answer.name == "eth0"
 
 
 BROKEN = {
@@ -104,11 +104,11 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize(("datagram", "said"), BROKEN.values(), ids=BROKEN)
-def test_an_incomplete_answer_is_an_error(datagram: Datagram, said: str) -> None:
+@pytest.mark.parametrize(("datagram", "message"), BROKEN.values(), ids=BROKEN)
+def test_an_incomplete_answer_is_an_error(datagram: Datagram, message: str) -> None:
     error = error_of(ask_link, datagram, RIGHT)
     assert (error.code, error.msg.startswith("cannot ask the kernel for the link eth0: ")) == (Code.IO_FAILURE, True)
-    assert said in error.msg
+    assert message in error.msg
 
 
 def test_a_kernel_that_does_not_answer_is_an_error() -> None:

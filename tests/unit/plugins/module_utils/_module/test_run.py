@@ -28,15 +28,15 @@ class Recorder:
     def __init__(self) -> None:
         self.argument_spec: JsonObject = {}
         self.params: JsonObject = {}
-        self.said: list[tuple[str, JsonObject]] = []
+        self.exits: list[tuple[str, JsonObject]] = []
         self.warnings: list[str] = []
 
     def exit_json(self, **result: t.Any) -> t.NoReturn:
-        self.said.append(("exit", result))
+        self.exits.append(("exit", result))
         raise Ended
 
     def fail_json(self, **result: t.Any) -> t.NoReturn:
-        self.said.append(("fail", result))
+        self.exits.append(("fail", result))
         raise Ended
 
     def warn(self, warning: str) -> None:
@@ -47,8 +47,8 @@ def _ran(operation: t.Callable[[AnsibleModule], JsonObject]) -> tuple[str, JsonO
     recorder = Recorder()
     with pytest.raises(Ended):
         run(t.cast("AnsibleModule", recorder), operation)
-    (said,) = recorder.said
-    return said
+    (exit_call,) = recorder.exits
+    return exit_call
 
 
 def test_actions_are_counted_in_the_order_of_their_names() -> None:
@@ -60,9 +60,9 @@ def test_what_nobody_has_foreseen_is_told_without_a_traceback() -> None:
     def operation(module: AnsibleModule) -> JsonObject:
         raise ValueError("no closing quotation")
 
-    end, said = _ran(operation)
-    assert (end, said["error"]["code"]) == ("fail", 999)
-    assert said["msg"].startswith("unexpected ValueError: no closing quotation; in operation, test_run.py:")
+    end, result = _ran(operation)
+    assert (end, result["error"]["code"]) == ("fail", 999)
+    assert result["msg"].startswith("unexpected ValueError: no closing quotation; in operation, test_run.py:")
 
 
 def test_a_result_is_returned() -> None:

@@ -85,11 +85,11 @@ class FakeNode:
         return Runtime(self.executor, str(self.cache_dir), timeout, paths=self.paths)
 
     def converge(
-        self, *wanted: DesiredAttachment, workers: int = 4, until: float = math.inf, **policy: t.Any
+        self, *desired: DesiredAttachment, workers: int = 4, until: float = math.inf, **policy: t.Any
     ) -> list[AttachmentResult]:
         self.executor.calls.clear()
-        reconciler = Reconciler(self.runtime(), conf_dir.load(str(self.conf_dir)), Policy(**policy), wanted)
-        return reconcile_all(reconciler, wanted, workers, until)
+        reconciler = Reconciler(self.runtime(), conf_dir.load(str(self.conf_dir)), Policy(**policy), desired)
+        return reconcile_all(reconciler, desired, workers, until)
 
     def ensure(self, attachment: Attachment, present: bool = True, **policy: t.Any) -> AttachmentResult:
         (outcome,) = self.converge(DesiredAttachment(attachment, present), **policy)
@@ -114,8 +114,8 @@ class FakeNode:
 
     def files(self) -> dict[str, bytes]:
         """Return every file of the cache directory without locks."""
-        found = {}
+        files = {}
         for directory, dummy, names in os.walk(self.cache_dir):
             if os.path.basename(directory) != "locks":
-                found.update({f"{directory}/{name}": pathlib.Path(directory, name).read_bytes() for name in names})
-        return found
+                files.update({f"{directory}/{name}": pathlib.Path(directory, name).read_bytes() for name in names})
+        return files

@@ -126,8 +126,12 @@ def record(result: t.Any, config: bytes, *, is_own: bool) -> JsonObject:
     }
 
 
-def errors(*found: Leak | AttachmentResult | Trial | CniError) -> list[CniError]:
-    return [one for one in (each if isinstance(each, CniError) else each.error for each in found) if one is not None]
+def errors(*outcomes: Leak | AttachmentResult | Trial | CniError) -> list[CniError]:
+    return [
+        error
+        for error in (each if isinstance(each, CniError) else each.error for each in outcomes)
+        if error is not None
+    ]
 
 
 def everything(gc: GcFixture) -> t.Iterator[CniError]:

@@ -46,7 +46,7 @@ OTHER_MEANINGS = {
 }
 
 
-def named_types(source: str) -> set[str]:
+def find_type_names(source: str) -> set[str]:
     """Return the plugin types that a file names as a whole text."""
     constants = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
     return {value for value in constants if isinstance(value, str) and value in CATALOGUE}
@@ -64,13 +64,13 @@ def test_only_the_catalogue_names_plugin_types() -> None:
     named = {
         str(path.relative_to(PLUGINS)): types
         for path in sorted(PLUGINS.rglob("*.py"))
-        if (types := named_types(path.read_text(encoding="utf-8"))) and path.name != "catalogue.py"
+        if (types := find_type_names(path.read_text(encoding="utf-8"))) and path.name != "catalogue.py"
     }
     assert named == {**OWN_MODULES, **OTHER_MEANINGS}
 
 
 def test_a_file_that_names_a_plugin_type_is_found() -> None:
-    assert named_types('if plugin.type == "portmap":\n    pass') == {"portmap"}
+    assert find_type_names('if plugin.type == "portmap":\n    pass') == {"portmap"}
 
 
 @pytest.mark.parametrize("row", CATALOGUE.values(), ids=list(CATALOGUE))

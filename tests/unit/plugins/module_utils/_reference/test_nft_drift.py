@@ -107,9 +107,9 @@ def without(family: str, chain: str, *words: str) -> list[JsonObject]:
             return all(word in json.dumps(rule["expr"]) for word in words)
         return not words and (whole.get("family"), whole.get("name")) == (family, chain)
 
-    left = [entry for entry in RULESET if not is_gone(entry)]
-    assert len(left) < len(RULESET)
-    return left
+    remaining = [entry for entry in RULESET if not is_gone(entry)]
+    assert len(remaining) < len(RULESET)
+    return remaining
 
 
 def jump(hook: str, family: str = "ip") -> str:
@@ -144,22 +144,22 @@ def test_what_the_plugins_make_is_not_missed(node: NftablesNode) -> None:
     assert node.lost(RULESET) == ()
 
 
-@pytest.mark.parametrize(("entries", "said"), UNRULED.values(), ids=UNRULED)
-def test_what_is_gone_is_named(node: NftablesNode, entries: list[JsonObject], said: tuple[str, ...]) -> None:
-    assert node.lost(entries) == said
+@pytest.mark.parametrize(("entries", "missing"), UNRULED.values(), ids=UNRULED)
+def test_what_is_gone_is_named(node: NftablesNode, entries: list[JsonObject], missing: tuple[str, ...]) -> None:
+    assert node.lost(entries) == missing
 
 
 def test_a_table_that_is_gone_is_named_by_its_rules(node: NftablesNode) -> None:
-    left = [
+    remaining = [
         entry for entry in RULESET if _place(entry)[0] != "bridge" and entry.get("table", {}).get("family") != "bridge"
     ]
-    assert node.lost(left) == (UNREACHED,)
+    assert node.lost(remaining) == (UNREACHED,)
 
 
 def test_jumps_may_lead_there_directly(node: NftablesNode) -> None:
     """As in plugins 1.6.0."""
-    left = json.loads(json.dumps(RULESET).replace('"target": "hostports_all"', '"target": "hostports"'))
-    assert node.lost(left) == ()
+    ruleset = json.loads(json.dumps(RULESET).replace('"target": "hostports_all"', '"target": "hostports"'))
+    assert node.lost(ruleset) == ()
 
 
 def test_without_snat_no_masquerading_is_missed(node: NftablesNode) -> None:

@@ -42,11 +42,11 @@ values = json_values | addresses | st.integers(-1, 70000) | st.sampled_from(["ho
 def words(schema: t.Any) -> list[str]:
     """Every key that a schema names, at any depth."""
     if isinstance(schema, list):
-        return [word for one in schema for word in words(one)]
+        return [word for part in schema for word in words(part)]
     if not isinstance(schema, dict):
         return []
     named = list(schema["properties"]) if isinstance(schema.get("properties"), dict) else []
-    return named + [word for one in schema.values() for word in words(one)]
+    return named + [word for part in schema.values() for word in words(part)]
 
 
 @st.composite
@@ -98,10 +98,10 @@ def is_refused(content: bytes) -> bool:
     return False
 
 
-def check(found: list[Finding], content: bytes) -> None:
+def check(findings: list[Finding], content: bytes) -> None:
     """The findings can be handed out, and each is about something that is there, or about what should be there."""
     lines = content.decode("utf-8", "replace").count("\n") + 1
-    for finding in found:
+    for finding in findings:
         json.dumps(finding.as_dict())
         assert str(finding).endswith(f"({finding.code})")
         assert finding.line is None or 1 <= finding.line <= lines
@@ -109,18 +109,22 @@ def check(found: list[Finding], content: bytes) -> None:
 
 @given(spoiled(LIST, *GOOD))
 def test_any_bytes_have_findings_and_no_traceback(content: bytes) -> None:
-    found = validate([Source("x", content)])
-    check(found, content)
-    assert not is_refused(content) or any(one.severity == ERROR or one.code == "no-inlined-plugins" for one in found)
+    findings = validate([Source("x", content)])
+    check(findings, content)
+    assert not is_refused(content) or any(
+        finding.severity == ERROR or finding.code == "no-inlined-plugins" for finding in findings
+    )
 
 
 @given(st.lists(networks, min_size=1, max_size=3), attachments)
 def test_any_values_of_known_keys_have_findings_and_no_traceback(several: list[JsonObject], items: list[t.Any]) -> None:
     contents = [text(network) for network in several]
-    found = validate([Source(f"{number}", content) for number, content in enumerate(contents)], attachments=items)
-    check(found, max(contents, key=lambda content: content.count(b"\n")))
+    findings = validate([Source(f"{number}", content) for number, content in enumerate(contents)], attachments=items)
+    check(findings, max(contents, key=lambda content: content.count(b"\n")))
     for number, content in enumerate(contents):
-        assert not is_refused(content) or any(one.severity == ERROR for one in found if one.file == f"{number}")
+        assert not is_refused(content) or any(
+            finding.severity == ERROR for finding in findings if finding.file == f"{number}"
+        )
 
 
 @given(st.sampled_from(GOOD), st.permutations(["schema", "specification", "consistency"]))
@@ -139,7 +143,7 @@ def test_what_is_not_given_to_the_library_is_what_it_would_let_pass(plugin: Json
     extend: t.Any = jsonschema.validators.extend
     keywords = {word: jsonschema.Draft202012Validator.VALIDATORS[word] for word in ("properties", "items")}
     plain = extend(type(own), keywords)(schemas.load(name), format_checker=own.format_checker)
-    found, expected = (sorted(map(str, map(violation, one.iter_errors(plugin)))) for one in (own, plain))
+    found, expected = (sorted(map(str, map(violation, validator.iter_errors(plugin)))) for validator in (own, plain))
     assert found == expected
 
 
@@ -151,6 +155,6 @@ def test_any_value_can_be_looked_at_as_a_result(value: t.Any) -> None:
 
 @given(results())
 def test_results_of_every_version_pass(result: t.Any) -> None:
-    found = schema_level.result_findings(dict(result.keys), "x")
+    findings = schema_level.result_findings(dict(result.keys), "x")
     # The strategy knows no bound of a routing table's number.
-    assert [finding for finding in found if not finding.path.endswith("/table")] == []
+    assert [finding for finding in findings if not finding.path.endswith("/table")] == []

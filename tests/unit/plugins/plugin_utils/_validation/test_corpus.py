@@ -38,14 +38,14 @@ def test_the_line_ends_of_windows_pass(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("case", BROKEN.values(), ids=BROKEN)
 def test_what_is_broken_has_exactly_these_findings(case: corpus.Case, tmp_path: pathlib.Path) -> None:
-    found = corpus.find_in(case, tmp_path)
-    assert sorted(f"{one.code} {one.path}".strip() for one in found) == sorted(case["findings"])
+    findings = corpus.find_in(case, tmp_path)
+    assert sorted(f"{finding.code} {finding.path}".strip() for finding in findings) == sorted(case["findings"])
     for key in ("message", "hint"):
-        assert any(case.get(key, "") in getattr(one, key) for one in found)
+        assert any(case.get(key, "") in getattr(finding, key) for finding in findings)
     if "line" in case:
-        assert case["line"] in [one.line for one in found]
-    for one in found:
-        assert json.loads(json.dumps(one.as_dict()))["message"]
+        assert case["line"] in [finding.line for finding in findings]
+    for finding in findings:
+        assert json.loads(json.dumps(finding.as_dict()))["message"]
 
 
 def test_each_code_is_found_in_five_ways() -> None:

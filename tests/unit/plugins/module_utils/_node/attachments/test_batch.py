@@ -76,9 +76,9 @@ def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_w
     node.write("other")
     (old,) = _desire(node, "one")
     node.converge(old, check="never")
-    wanted = [old._replace(present=False), DesiredAttachment(node.attachment("one", network="other"))]
-    left, failed = node.converge(*wanted, check="never")
-    assert (left.action, failed.action, failed.error and failed.error.code) == ("removed", "failed", 100)
+    desired = [old._replace(present=False), DesiredAttachment(node.attachment("one", network="other"))]
+    removed, failed = node.converge(*desired, check="never")
+    assert (removed.action, failed.action, failed.error and failed.error.code) == ("removed", "failed", 100)
     assert "could not be added again as it was before: unexpected ValueError: return; in works_once, " in str(
         failed.error
     )
@@ -129,17 +129,17 @@ def test_when_time_is_up_no_further_container_is_begun_and_the_first_always_is(n
         DesiredAttachment(node.attachment("one", ifname="eth1")),
         DesiredAttachment(node.attachment("two", ifname="eth1")),
     ]
-    wanted = [*_desire(node, *NAMES), *more]
-    outcomes = node.converge(*wanted, until=0)
-    assert [outcome.attachment.key for outcome in outcomes] == [wanted[0].attachment.key, more[0].attachment.key]
-    assert node.converge(*wanted, until=0, check="never")[0].action == "unchanged"
-    assert {outcome.action for outcome in node.converge(*wanted)} == {"checked", "added"}
+    desired = [*_desire(node, *NAMES), *more]
+    outcomes = node.converge(*desired, until=0)
+    assert [outcome.attachment.key for outcome in outcomes] == [desired[0].attachment.key, more[0].attachment.key]
+    assert node.converge(*desired, until=0, check="never")[0].action == "unchanged"
+    assert {outcome.action for outcome in node.converge(*desired)} == {"checked", "added"}
 
 
 def test_what_needs_no_work_is_done_whatever_the_time(node: FakeNode) -> None:
-    wanted = _desire(node, *NAMES)
-    node.converge(*wanted)
-    assert [outcome.action for outcome in node.converge(*wanted, until=0, check="never")] == ["unchanged"] * len(NAMES)
+    desired = _desire(node, *NAMES)
+    node.converge(*desired)
+    assert [outcome.action for outcome in node.converge(*desired, until=0, check="never")] == ["unchanged"] * len(NAMES)
 
 
 def test_nothing_wanted_is_nothing_done(node: FakeNode) -> None:
@@ -147,8 +147,8 @@ def test_nothing_wanted_is_nothing_done(node: FakeNode) -> None:
 
 
 def test_what_this_collection_made_and_nobody_wants_is_unwanted(node: FakeNode) -> None:
-    wanted = _desire(node, "kept", "dropped", "begun", "foreign")
-    node.converge(*wanted)
+    desired = _desire(node, "kept", "dropped", "begun", "foreign")
+    node.converge(*desired)
     records, intents = node.cache_dir / "results", node.intent_file().parent
     begun = json.loads((records / "net-begun-eth0").read_text(encoding="utf-8"))
     begun["cni.node"]["command"] = "ADD"
@@ -158,37 +158,37 @@ def test_what_this_collection_made_and_nobody_wants_is_unwanted(node: FakeNode) 
     del foreign["cni.node"]
     (records / "net-foreign-eth0").write_text(json.dumps(foreign), encoding="utf-8")
     (records / "net-broken-eth0").write_bytes(b"")
-    dropped, unknown = find_unlisted(node.runtime(), [wanted[0]])
-    assert sorted(one.attachment.container_id for one in dropped) == ["begun", "dropped"]
-    assert not any(one.present for one in dropped)
+    dropped, unknown = find_unlisted(node.runtime(), [desired[0]])
+    assert sorted(unlisted.attachment.container_id for unlisted in dropped) == ["begun", "dropped"]
+    assert not any(unlisted.present for unlisted in dropped)
     assert ["net-broken-eth0" in str(error) for error in unknown] == [True]
     assert {outcome.action for outcome in node.converge(*dropped)} == {"removed"}
-    assert find_unlisted(node.runtime(), [wanted[0]])[0] == []
+    assert find_unlisted(node.runtime(), [desired[0]])[0] == []
     assert (records / "net-foreign-eth0").exists()
 
 
 def test_what_is_as_wanted_is_not_waited_for(node: FakeNode) -> None:
-    wanted = _desire(node, *NAMES)
-    node.converge(*wanted)
+    desired = _desire(node, *NAMES)
+    node.converge(*desired)
     runtime = node.runtime()
-    with runtime.exclusion.lock_attachment(wanted[0].attachment):
-        outcomes = node.converge(*wanted, check="never")
+    with runtime.exclusion.lock_attachment(desired[0].attachment):
+        outcomes = node.converge(*desired, check="never")
     assert {outcome.action for outcome in outcomes} == {"unchanged"}
     assert outcomes[0].result is not None
 
 
 def test_what_another_run_has_begun_is_waited_for(node: FakeNode) -> None:
-    (one,) = _desire(node, "one")
-    node.converge(one)
+    (desired,) = _desire(node, "one")
+    node.converge(desired)
     runtime = node.runtime(lock_timeout=0.05)
-    record = runtime.records.read(one.attachment.key)
+    record = runtime.records.read(desired.attachment.key)
     assert record is not None
-    with node.runtime().exclusion.lock_attachment(one.attachment):
+    with node.runtime().exclusion.lock_attachment(desired.attachment):
         runtime.intents.write(dataclasses.replace(record, command="ADD"))
         reconciler = Reconciler(runtime, conf_dir.load(str(node.conf_dir)), Policy(check=Check.NEVER))
-        (outcome,) = reconcile_all(reconciler, [one], 1)
+        (outcome,) = reconcile_all(reconciler, [desired], 1)
         assert (outcome.action, outcome.error and outcome.error.code) == ("failed", Code.TRY_AGAIN)
-        assert runtime.intents.read(one.attachment.key) is not None
+        assert runtime.intents.read(desired.attachment.key) is not None
 
 
 RACES = {
@@ -200,11 +200,11 @@ RACES = {
 
 @pytest.mark.parametrize("plugin", RACES)
 def test_an_add_that_will_succeed_now_is_made_again(make_node: MakeNode, plugin: str) -> None:
-    left = [CniError(999, f"plugin {plugin} failed (ADD): {RACES[plugin]}")] * 2
+    failures = [CniError(999, f"plugin {plugin} failed (ADD): {RACES[plugin]}")] * 2
 
     def loses_twice(call: MemoryCall) -> JsonObject | None:
-        if call.command == "ADD" and left:
-            raise left.pop()
+        if call.command == "ADD" and failures:
+            raise failures.pop()
         return None
 
     node = make_node(b=loses_twice)

@@ -83,7 +83,7 @@ class Row(t.NamedTuple):
     action: str
     reason: str = ""
     commands: t.Sequence[str] = ANEW
-    wanted: JsonObject = ARGS
+    desired: JsonObject = ARGS
 
 
 CHECKED = ["CHECK"]
@@ -98,13 +98,13 @@ ROWS = {
         lambda node: node.make_namespace("red"),
         "recreated",
         "its network namespace has been replaced",
-        wanted={**ARGS, "netns": "red"},
+        desired={**ARGS, "netns": "red"},
     ),
     "the same namespace at another path": Row(
         lambda node: (node.netns / "blue").rename(node.netns / "red"),
         "recreated",
         "its network namespace has another path now",
-        wanted={**ARGS, "netns": "red"},
+        desired={**ARGS, "netns": "red"},
     ),
     "another configuration": Row(
         lambda node: node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}]),
@@ -113,20 +113,20 @@ ROWS = {
     ),
     "what plugins are not told": Row(lambda node: node.write(disableGC=True), "checked", commands=CHECKED),
     "other arguments": Row(
-        lambda node: None, "recreated", "its arguments have changed", wanted={**ARGS, "args": {"K": "W"}}
+        lambda node: None, "recreated", "its arguments have changed", desired={**ARGS, "args": {"K": "W"}}
     ),
-    "no arguments": Row(lambda node: None, "recreated", "its arguments have changed", wanted={**ARGS, "args": {}}),
+    "no arguments": Row(lambda node: None, "recreated", "its arguments have changed", desired={**ARGS, "args": {}}),
     "other capability arguments": Row(
-        lambda node: None, "recreated", "its capability arguments have changed", wanted={**ARGS, "capability_args": {}}
+        lambda node: None, "recreated", "its capability arguments have changed", desired={**ARGS, "capability_args": {}}
     ),
     "other arguments for args.cni": Row(
         lambda node: None,
         "recreated",
         "its arguments for args.cni have changed",
-        wanted={**ARGS, "config_args": {"ips": ["10.1.0.9"]}},
+        desired={**ARGS, "config_args": {"ips": ["10.1.0.9"]}},
     ),
     "no arguments for args.cni": Row(
-        lambda node: None, "recreated", "its arguments for args.cni have changed", wanted=WITHOUT
+        lambda node: None, "recreated", "its arguments for args.cni have changed", desired=WITHOUT
     ),
     "an empty record": Row(_recorded(b""), "recreated", "its record is broken: "),
     "a record cut off": Row(_recorded(b'{"kind": "cniCacheV1", "con'), "recreated", "its record is broken: "),
@@ -142,8 +142,8 @@ ROWS = {
     "power lost in DEL": Row(_intended(b""), "recreated", "an earlier run was interrupted at DEL"),
     "power lost in ADD": Row(_loses_power_in_add, "recreated", "its record is broken: "),
     # Only our own part of a record has arguments for args.cni.
-    "taken over by another runtime": Row(_of_another_runtime(), "checked", commands=CHECKED, wanted=WITHOUT),
-    "taken over by libcni before 1.2": Row(_of_another_runtime("netns"), "checked", commands=CHECKED, wanted=WITHOUT),
+    "taken over by another runtime": Row(_of_another_runtime(), "checked", commands=CHECKED, desired=WITHOUT),
+    "taken over by libcni before 1.2": Row(_of_another_runtime("netns"), "checked", commands=CHECKED, desired=WITHOUT),
 }
 
 
@@ -156,18 +156,18 @@ def _desire(node: FakeNode, keys: JsonObject) -> t.Any:
 def test_facts_decide_and_check_mode_foretells_it(node: FakeNode, row: Row) -> None:
     _attached(node)
     row.since(node)
-    before, wanted = node.files(), _desire(node, row.wanted)
-    predicted = node.ensure(wanted, dry_run=True)
+    before, desired = node.files(), _desire(node, row.desired)
+    predicted = node.ensure(desired, dry_run=True)
     assert set(node.commands()) <= {"CHECK"}
     assert node.files() == before
-    done = node.ensure(wanted)
+    done = node.ensure(desired)
     assert (done.error, done.action, done.changed) == (None, row.action, row.action != "checked")
     assert done.reason.startswith(row.reason)
     assert bool(done.reason) == bool(row.reason)
     assert (predicted.action, predicted.reason, predicted.changed) == (done.action, done.reason, done.changed)
     assert node.commands() == list(row.commands)
     assert node.intent() is None or row.action == "checked"
-    assert node.ensure(wanted).action == "checked"
+    assert node.ensure(desired).action == "checked"
 
 
 ABSENT = {
@@ -187,15 +187,15 @@ ABSENT = {
 def test_absence_needs_the_record_alone(node: FakeNode, since: Spoil, action: str) -> None:
     _attached(node)
     since(node)
-    before, wanted = node.files(), node.attachment()
-    predicted = node.ensure(wanted, present=False, dry_run=True)
+    before, attachment = node.files(), node.attachment()
+    predicted = node.ensure(attachment, present=False, dry_run=True)
     assert (node.commands(), node.files()) == ([], before)
-    done = node.ensure(wanted, present=False)
+    done = node.ensure(attachment, present=False)
     assert (done.action, done.changed, done.error) == (action, action == "removed", None)
     assert (predicted.action, predicted.reason) == (done.action, done.reason)
     assert node.commands() == (["DEL"] if action == "removed" else [])
     assert (node.record(), node.intent()) == (None, None)
-    assert node.ensure(wanted, present=False).action == "unchanged"
+    assert node.ensure(attachment, present=False).action == "unchanged"
 
 
 def test_del_is_run_as_the_attachment_was_made(node: FakeNode) -> None:
@@ -219,8 +219,8 @@ def test_del_of_what_has_another_path_by_now_finds_it_there(node: FakeNode) -> N
     _attached(node)
     (node.netns / "blue").rename(node.netns / "red")
     assert node.ensure(node.attachment(netns=str(node.netns / "red")), present=False).action == "removed"
-    told = [call.attachment.netns for call in node.executor.calls if call.attachment and call.command == "DEL"]
-    assert told == [str(node.netns / "red")] * 2
+    paths = [call.attachment.netns for call in node.executor.calls if call.attachment and call.command == "DEL"]
+    assert paths == [str(node.netns / "red")] * 2
 
 
 def test_a_broken_record_of_an_unknown_network_is_left_for_a_person(node: FakeNode) -> None:

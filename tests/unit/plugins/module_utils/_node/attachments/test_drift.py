@@ -111,10 +111,10 @@ INSIDE_DRIFT = {
 }
 
 
-@pytest.mark.parametrize(("inside", "said"), INSIDE_DRIFT.values(), ids=INSIDE_DRIFT)
-def test_what_is_missing_or_changed_inside_is_named(kernel: DriftedKernel, inside: View, said: str) -> None:
+@pytest.mark.parametrize(("inside", "message"), INSIDE_DRIFT.values(), ids=INSIDE_DRIFT)
+def test_what_is_missing_or_changed_inside_is_named(kernel: DriftedKernel, inside: View, message: str) -> None:
     kernel.inside = inside
-    assert kernel.find_drift() == (said,)
+    assert kernel.find_drift() == (message,)
 
 
 NODE_DRIFT = {
@@ -128,12 +128,12 @@ NODE_DRIFT = {
 }
 
 
-@pytest.mark.parametrize(("node", "said"), NODE_DRIFT.values(), ids=NODE_DRIFT)
+@pytest.mark.parametrize(("node", "message"), NODE_DRIFT.values(), ids=NODE_DRIFT)
 def test_what_is_missing_or_changed_on_the_node_is_named(
-    kernel: DriftedKernel, node: dict[str, Link], said: str
+    kernel: DriftedKernel, node: dict[str, Link], message: str
 ) -> None:
     kernel.node = node
-    assert kernel.find_drift() == (said,)
+    assert kernel.find_drift() == (message,)
 
 
 # What bridge makes for a VLAN with a gateway: a veth pair, both ends on the node, one of them a port of the bridge.
@@ -158,12 +158,12 @@ VLAN_DRIFT: dict[str, tuple[list[Link], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("links", "said"), VLAN_DRIFT.values(), ids=VLAN_DRIFT)
+@pytest.mark.parametrize(("links", "messages"), VLAN_DRIFT.values(), ids=VLAN_DRIFT)
 def test_the_link_of_a_vlan_is_paired_with_a_port_of_the_bridge(
-    kernel: DriftedKernel, links: list[Link], said: list[str]
+    kernel: DriftedKernel, links: list[Link], messages: list[str]
 ) -> None:
     kernel.node.update({link.name: link for link in links})
-    assert kernel.find_drift(VLAN_RESULT, {"type": "bridge", "vlan": 100, "isGateway": True}) == tuple(said)
+    assert kernel.find_drift(VLAN_RESULT, {"type": "bridge", "vlan": 100, "isGateway": True}) == tuple(messages)
 
 
 def test_all_that_has_drifted_is_named_at_once(kernel: DriftedKernel) -> None:
@@ -290,15 +290,15 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(("found", "said"), PLACES.values(), ids=PLACES)
+@pytest.mark.parametrize(("drift", "details"), PLACES.values(), ids=PLACES)
 def test_the_place_of_what_is_missing_is_named(
-    drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, found: interface_drift.LinkDrift, said: str
+    drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, drift: interface_drift.LinkDrift, details: str
 ) -> None:
-    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network: found)
+    monkeypatch.setattr(interface_drift, "find_drift", lambda record, network: drift)
     outcome = drifted.ensure(drifted.attachment(), on_drift="fail")
     netns = drifted.attachment().netns
     assert outcome.error is not None
-    assert outcome.error.details == said.format(netns=netns)
+    assert outcome.error.details == details.format(netns=netns)
 
 
 @pytest.mark.parametrize("check", ["changed", "never"])

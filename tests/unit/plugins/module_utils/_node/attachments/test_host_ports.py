@@ -217,16 +217,16 @@ def test_records_are_read_once_for_all(mapping: FakeNode, monkeypatch: pytest.Mo
     names = [f"c{number}" for number in range(20)]
     for name in names:
         mapping.make_namespace(name)
-    wanted = [
+    desired = [
         DesiredAttachment(mapped(mapping, name, {**PORT, "hostPort": 9000 + at})) for at, name in enumerate(names)
     ]
-    assert {outcome.action for outcome in mapping.converge(*wanted, **ALLOWED)} == {"added"}
+    assert {outcome.action for outcome in mapping.converge(*desired, **ALLOWED)} == {"added"}
     assert len(made) == 1
 
 
 def test_a_text_of_records_is_looked_for_in_files_only(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     mapping.ensure(mapping.attachment("red"))
-    found, broken = mapping.runtime().records.read_containing('"portMappings"')
-    assert ([record.attachment.container_id for record in found], broken) == (["blue"], {})
+    records, broken = mapping.runtime().records.read_containing('"portMappings"')
+    assert ([record.attachment.container_id for record in records], broken) == (["blue"], {})
     assert pathlib.Path(mapping.cache_dir, "results", "net-red-eth0").exists()

@@ -44,13 +44,13 @@ def tool(program_dir: pathlib.Path) -> t.Callable[..., pathlib.Path]:
     """Make a program that keeps what it is told in a file, and prints lines."""
 
     def make(name: str, *lines: str, status: int = 0) -> pathlib.Path:
-        path, told = program_dir / name, program_dir / f"{name}.told"
+        path, stdin = program_dir / name, program_dir / f"{name}.told"
         printed = "\n".join(lines)
         path.write_text(
-            f"#!/bin/sh\n/bin/cat >{told}\n/bin/cat <<'END'\n{printed}\nEND\nexit {status}\n", encoding="utf-8"
+            f"#!/bin/sh\n/bin/cat >{stdin}\n/bin/cat <<'END'\n{printed}\nEND\nexit {status}\n", encoding="utf-8"
         )
         path.chmod(0o755)
-        return told
+        return stdin
 
     return make
 

@@ -100,8 +100,8 @@ def test_a_container_leaves_networks_before_it_joins_others(node: FakeNode, old_
     node.make_namespace()
     node.ensure(node.attachment())
     node.write("other")
-    wanted = [DesiredAttachment(node.attachment(), present=False), DesiredAttachment(node.attachment(network="other"))]
-    outcomes = node.converge(*(wanted if old_is_first else reversed(wanted)), check="never")
+    desired = [DesiredAttachment(node.attachment(), present=False), DesiredAttachment(node.attachment(network="other"))]
+    outcomes = node.converge(*(desired if old_is_first else reversed(desired)), check="never")
     assert sorted(outcome.action for outcome in outcomes) == ["added", "removed"]
     assert node.commands() == ["DEL", "ADD"]
 
@@ -120,28 +120,33 @@ def _renamed(node: FakeNode, **policy: t.Any) -> list[AttachmentResult]:
 
 def test_a_container_returns_to_the_network_that_it_left_for_one_it_cannot_join(make_node: MakeNode) -> None:
     node = make_node(new=fails_at("ADD"))
-    joined, left = _renamed(node)
-    assert (joined.action, left.action, left.changed, left.after) == ("failed", "recreated", True, AttachmentState())
+    joined, former = _renamed(node)
+    assert (joined.action, former.action, former.changed, former.after) == (
+        "failed",
+        "recreated",
+        True,
+        AttachmentState(),
+    )
     assert "to network net has been added again as it was before" in str(joined.error)
-    assert left.reason == "its replacement, the attachment of blue (eth0) to network other, could not be added"
+    assert former.reason == "its replacement, the attachment of blue (eth0) to network other, could not be added"
     record = node.record()
     assert record is not None
     assert (record.attachment.args, node.intent()) == ({"K": "V"}, None)
 
 
 def test_a_network_is_not_left_for_one_whose_plugin_is_missing(node: FakeNode) -> None:
-    joined, left = _renamed(node)
-    assert (joined.action, left.action, left.changed, node.commands()) == ("failed", "failed", False, [])
+    joined, former = _renamed(node)
+    assert (joined.action, former.action, former.changed, node.commands()) == ("failed", "failed", False, [])
     assert "kept because its replacement, the attachment of blue (eth0) to network other, cannot be added" in str(
-        left.error
+        former.error
     )
     assert node.record() is not None
 
 
 def test_a_container_that_can_join_the_other_network_has_left(make_node: MakeNode) -> None:
     node = make_node(new=succeeds)
-    joined, left = _renamed(node, check="never")
-    assert (joined.action, left.action, node.record(), node.commands()) == ("added", "removed", None, ["DEL", "ADD"])
+    joined, former = _renamed(node, check="never")
+    assert (joined.action, former.action, node.record(), node.commands()) == ("added", "removed", None, ["DEL", "ADD"])
 
 
 def test_another_interface_of_the_container_is_nobody_s_place(make_node: MakeNode) -> None:
@@ -149,11 +154,11 @@ def test_another_interface_of_the_container_is_nobody_s_place(make_node: MakeNod
     node.make_namespace()
     node.ensure(node.attachment(), check="never")
     node.write("other", plugins=NEW)
-    joined, left = node.converge(
+    joined, former = node.converge(
         DesiredAttachment(node.attachment(network="other", ifname="eth1")),
         DesiredAttachment(node.attachment(), present=False),
     )
-    assert (joined.action, left.action, node.record()) == ("failed", "removed", None)
+    assert (joined.action, former.action, node.record()) == ("failed", "removed", None)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
@@ -167,12 +172,12 @@ def test_a_network_is_not_left_for_what_is_asked_for_wrongly(
     node.make_namespace()
     node.ensure(node.attachment(), check="never")
     node.write("other", plugins=NEW)
-    joined, left = node.converge(
+    joined, former = node.converge(
         DesiredAttachment(node.attachment(network="other", **wrong)),
         DesiredAttachment(node.attachment(), present=False),
         dry_run=dry_run,
     )
-    assert (joined.action, left.action, left.changed, node.commands()) == ("failed", "failed", False, [])
+    assert (joined.action, former.action, former.changed, node.commands()) == ("failed", "failed", False, [])
     assert "kept because its replacement, the attachment of blue (eth0) to network other, cannot be added" in str(
-        left.error
+        former.error
     )

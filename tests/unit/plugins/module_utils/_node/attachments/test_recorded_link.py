@@ -73,10 +73,10 @@ class RenamedLinkKernel:
     ) -> JsonObject:
         """Return the changes that were made."""
         record = self.record(plugin, result)
-        found = prepare(record, is_name_needed=is_name_needed)
-        links = (("renamed", found.renamed), ("removed", found.removed), ("host_end", found.removed_host_end))
+        link = prepare(record, is_name_needed=is_name_needed)
+        links = (("renamed", link.renamed), ("removed", link.removed), ("host_end", link.removed_host_end))
         named = {key: link.name for key, link in links if link is not None}
-        return {**named, **({} if found.record.attachment.netns else {"without": "netns"})}
+        return {**named, **({} if link.record.attachment.netns else {"without": "netns"})}
 
 
 @pytest.fixture

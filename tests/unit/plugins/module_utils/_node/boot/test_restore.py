@@ -72,7 +72,7 @@ def test_what_is_there_is_left_alone_and_what_is_not_is_made_with_what_is_record
 
 def test_what_another_run_has_changed_since_it_was_looked_up_is_left_to_that(node: FakeNode) -> None:
     old = attach(node)
-    wanted = DesiredAttachment(old.attachment, restoration=MEANS)
+    desired = DesiredAttachment(old.attachment, restoration=MEANS)
     for present in (True, False):
         node.converge(
             DesiredAttachment(node.attachment(args={"K": "W"}), present, restoration=MEANS if present else None)
@@ -81,7 +81,7 @@ def test_what_another_run_has_changed_since_it_was_looked_up_is_left_to_that(nod
         node.make_namespace()
         node.executor.calls.clear()
         stale = boot_restore.RecordReconciler(node.runtime(), {old.attachment.key: old})
-        (outcome,) = reconcile_all(stale, [wanted], 1)
+        (outcome,) = reconcile_all(stale, [desired], 1)
         assert (outcome.action, outcome.reason) == ("unchanged", "another run has changed it in the meantime")
         assert (node.commands(), node.files()) == ([], before)
 

@@ -15,7 +15,11 @@ from ansible_collections.cni.node.plugins.module_utils._base.finding import Find
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._node.plugins import access as plugin_access
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_conflists import network
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import FILE, Said, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import (
+    FILE,
+    ExpectedFinding,
+    expect,
+)
 
 FIRST, SECOND = "opt/bin", "lib/bin"
 CONTENT: t.Final = network("net", {"type": "lab", "ipam": {"type": "delegated"}})
@@ -23,7 +27,7 @@ CONTENT: t.Final = network("net", {"type": "lab", "ipam": {"type": "delegated"}}
 
 @dataclasses.dataclass(frozen=True)
 class AccessCase:
-    """Two plugin directories with a plugin each, what their modes are, and what is said of them.
+    """Two plugin directories with a plugin each, what their modes are, and the expected findings.
 
     Attributes:
         modes: By path below the root; 0755 for all others.
@@ -31,7 +35,7 @@ class AccessCase:
     """
 
     modes: t.Mapping[str, int]
-    said: t.Sequence[Said] = ()
+    expected: t.Sequence[ExpectedFinding] = ()
     links: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
     allowed: bool = False
 
@@ -46,18 +50,20 @@ class AccessCase:
             (path / name).chmod(self.modes.get(name, 0o755))
         networks = [config.parse(CONTENT, FILE)]
         directories = [str(path / FIRST), str(path / SECOND), str(path / "missing")]
-        found = plugin_access.network_findings(networks, directories, allow_world_writable=self.allowed)
-        return [one for one in found if one.file.startswith(f"{path}/")]
+        findings = plugin_access.network_findings(networks, directories, allow_world_writable=self.allowed)
+        return [finding for finding in findings if finding.file.startswith(f"{path}/")]
 
 
 def unsafe(path: str, mode: int = 0o777, **links: str) -> AccessCase:
     return AccessCase(
-        {path: mode}, [said("unsafe-plugin", "", "every user", f"{mode:04o}", file=os.path.basename(path))], links
+        {path: mode}, [expect("unsafe-plugin", "", "every user", f"{mode:04o}", file=os.path.basename(path))], links
     )
 
 
 def writable(path: str, mode: int, *words: str, allowed: bool = False) -> AccessCase:
-    return AccessCase({path: mode}, [said("writable-plugin", "", *words, file=os.path.basename(path))], allowed=allowed)
+    return AccessCase(
+        {path: mode}, [expect("writable-plugin", "", *words, file=os.path.basename(path))], allowed=allowed
+    )
 
 
 BROKEN: t.Final[t.Mapping[str, t.Mapping[str, AccessCase]]] = {

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     PLAIN,
     example_node,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Corpus, on, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Corpus, expect, on
 
 RANGE: t.Final = "/plugins/0/ipam/ranges/0/0"
 SECOND: t.Final = "/plugins/0/ipam/ranges/1/0"
@@ -47,42 +47,45 @@ BROKEN: t.Final[Corpus] = {
         "the whole LAN is given out": on(
             PLAIN,
             on_lan(host_local("192.168.1.0/24")),
-            said=[said("address-taken", RANGE, "192.168.1.9 is", "own address on eth0", "exclude it")],
+            expected=[expect("address-taken", RANGE, "192.168.1.9 is", "own address on eth0", "exclude it")],
         ),
         "of both families": on(
             DUAL_STACK,
             on_lan(host_local("192.168.1.0/24", "2001:db8:1::/64"), "ipvlan"),
-            said=[said("address-taken", RANGE, "192.168.1.9 is"), said("address-taken", SECOND, "2001:db8:1::9 is")],
+            expected=[
+                expect("address-taken", RANGE, "192.168.1.9 is"),
+                expect("address-taken", SECOND, "2001:db8:1::9 is"),
+            ],
         ),
         "given to one container": on(
             PLAIN,
             on_lan(static("192.168.1.8/24", "192.168.1.9/24")),
-            said=[said("address-taken", "/plugins/0/ipam/addresses/1", "192.168.1.9 is", "eth0")],
+            expected=[expect("address-taken", "/plugins/0/ipam/addresses/1", "192.168.1.9 is", "eth0")],
         ),
         "in the node's VLAN": on(
             CORPORATE,
             on_lan(host_local("192.168.100.0/24"), "vlan", vlanId=100),
-            said=[said("address-taken", RANGE, "192.168.100.5 is", "eth0.100")],
+            expected=[expect("address-taken", RANGE, "192.168.100.5 is", "eth0.100")],
         ),
         "on a bridge into the LAN": on(
             HYPERVISOR,
             bridge("192.168.1.0/24", "br0", isGateway=False),
-            said=[said("address-taken", RANGE, "192.168.1.9 is", "br0")],
+            expected=[expect("address-taken", RANGE, "192.168.1.9 is", "br0")],
         ),
         "the address that floats": on(
             FLOATING,
             on_lan(host_local("192.168.1.0/24", rangeStart="192.168.1.192", rangeEnd="192.168.1.223")),
-            said=[said("address-taken", RANGE, "192.168.1.200 is", "eth0")],
+            expected=[expect("address-taken", RANGE, "192.168.1.200 is", "eth0")],
         ),
         "a service's address on the loopback": on(
-            ANYCAST, bridge("10.1.0.0/16"), said=[said("address-taken", RANGE, "10.1.0.53 is", "lo")]
+            ANYCAST, bridge("10.1.0.0/16"), expected=[expect("address-taken", RANGE, "10.1.0.53 is", "lo")]
         ),
         "of two in the cloud's subnets": on(
             CLOUD,
             on_lan(host_local("172.31.0.0/16"), "ipvlan", "ens5"),
-            said=[
-                said("address-taken", RANGE, "172.31.16.5 is", "ens5"),
-                said("address-taken", RANGE, "172.31.48.7 is", "ens6"),
+            expected=[
+                expect("address-taken", RANGE, "172.31.16.5 is", "ens5"),
+                expect("address-taken", RANGE, "172.31.48.7 is", "ens6"),
             ],
         ),
     },
@@ -90,37 +93,37 @@ BROKEN: t.Final[Corpus] = {
         "podman's": on(
             PLAIN,
             bridge("10.88.0.0/16"),
-            said=[said("overlaps-network", RANGE, "10.88.0.0/16 overlaps", "'podman'", "87-podman.conflist")],
+            expected=[expect("overlaps-network", RANGE, "10.88.0.0/16 overlaps", "'podman'", "87-podman.conflist")],
             files={"87-podman.conflist": PODMAN},
         ),
         "a part of CRI-O's": on(
             PLAIN,
             ptp("10.85.7.0/24"),
-            said=[said("overlaps-network", RANGE, "10.85.7.0/24 overlaps with 10.85.0.0/16", "'crio'")],
+            expected=[expect("overlaps-network", RANGE, "10.85.7.0/24 overlaps with 10.85.0.0/16", "'crio'")],
             files={"100-crio-bridge.conflist": network("crio", bridge("10.85.0.0/16"))},
         ),
         "one bridge, on which each gives out addresses by itself": on(
             PLAIN,
             bridge("10.1.0.0/16", isGateway=False),
-            said=[said("overlaps-network", RANGE, "'lab'", "its own addresses")],
+            expected=[expect("overlaps-network", RANGE, "'lab'", "its own addresses")],
             files={"20-lab.conflist": network("lab", bridge("10.1.0.0/16", isGateway=False))},
         ),
         "one master": on(
             PLAIN,
             on_lan(host_local("192.168.1.0/24", rangeStart="192.168.1.64", rangeEnd="192.168.1.127")),
-            said=[said("overlaps-network", RANGE, "'printer'", "20-printer.conflist")],
+            expected=[expect("overlaps-network", RANGE, "'printer'", "20-printer.conflist")],
             files={"20-printer.conflist": network("printer", on_lan(static("192.168.1.77/24"), "ipvlan"))},
         ),
         "one VLAN": on(
             PLAIN,
             on_lan(host_local("10.30.0.0/24"), "vlan", vlanId=30),
-            said=[said("overlaps-network", RANGE, "'old'")],
+            expected=[expect("overlaps-network", RANGE, "'old'")],
             files={"30-old.conflist": network("old", on_lan(host_local("10.30.0.0/16"), "vlan", vlanId=30))},
         ),
         "of the second family": on(
             PLAIN,
             bridge("", ipam=host_local("10.1.0.0/16", "fd00:1::/64")),
-            said=[said("overlaps-network", SECOND, "fd00:1::/64 overlaps with fd00::/16")],
+            expected=[expect("overlaps-network", SECOND, "fd00:1::/64 overlaps with fd00::/16")],
             files={
                 "20-lab.conflist": network("lab", bridge("", "br-lab", ipam=host_local("10.2.0.0/16", "fd00::/16")))
             },
@@ -128,13 +131,13 @@ BROKEN: t.Final[Corpus] = {
         "what Multus runs in the other file": on(
             PLAIN,
             bridge("10.1.0.0/16"),
-            said=[said("overlaps-network", RANGE, "'multus'", "00-multus.conf")],
+            expected=[expect("overlaps-network", RANGE, "'multus'", "00-multus.conf")],
             files={"00-multus.conf": network("multus", {"type": "multus", "delegates": [ptp("10.0.0.0/8")]})},
         ),
         "two others": on(
             PLAIN,
             bridge("10.88.0.0/15"),
-            said=[said("overlaps-network", RANGE, "'podman'"), said("overlaps-network", RANGE, "'lab'")],
+            expected=[expect("overlaps-network", RANGE, "'podman'"), expect("overlaps-network", RANGE, "'lab'")],
             files={"87-podman.conflist": PODMAN, "90-lab.conflist": network("lab", ptp("10.89.0.0/24"))},
         ),
     },

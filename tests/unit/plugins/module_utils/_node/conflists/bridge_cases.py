@@ -18,7 +18,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     PLAIN,
     example_node,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Corpus, on, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Corpus, expect, on
 
 RANGE: t.Final = "/plugins/0/ipam/ranges/0/0"
 SECOND: t.Final = "/plugins/0/ipam/ranges/1/0"
@@ -38,55 +38,57 @@ BROKEN: t.Final[Corpus] = {
         "another subnet": on(
             OLD,
             bridge("10.9.0.0/16"),
-            said=[said(DIFFERS, RANGE, "cni0 has the address 10.1.0.1/16", "10.9.0.1/16", '"forceAddress": true')],
+            expected=[
+                expect(DIFFERS, RANGE, "cni0 has the address 10.1.0.1/16", "10.9.0.1/16", '"forceAddress": true')
+            ],
         ),
-        "a wider subnet": on(OLD, bridge("10.0.0.0/8"), said=[said(DIFFERS, RANGE, "the gateway 10.0.0.1/8")]),
+        "a wider subnet": on(OLD, bridge("10.0.0.0/8"), expected=[expect(DIFFERS, RANGE, "the gateway 10.0.0.1/8")]),
         "the same gateway, and another length": on(
-            OLD, bridge("10.1.0.0/24"), said=[said(DIFFERS, RANGE, "the gateway 10.1.0.1/24")]
+            OLD, bridge("10.1.0.0/24"), expected=[expect(DIFFERS, RANGE, "the gateway 10.1.0.1/24")]
         ),
         "another gateway of the same subnet": on(
             OLD_WITHOUT_PORTS,
             bridge("", ipam=host_local("10.1.0.0/16", gateway="10.1.0.254")),
-            said=[said(DIFFERS, RANGE, "the gateway 10.1.0.254/16")],
+            expected=[expect(DIFFERS, RANGE, "the gateway 10.1.0.254/16")],
         ),
         "on the network's VLAN": on(
-            OLD_VLAN, bridge("10.9.0.0/16", vlan=5), said=[said(DIFFERS, RANGE, "cni0.5 has the address")]
+            OLD_VLAN, bridge("10.9.0.0/16", vlan=5), expected=[expect(DIFFERS, RANGE, "cni0.5 has the address")]
         ),
         "a part of an IPv6 subnet": on(
             OLD_IPV6,
             bridge("", ipam=host_local("10.9.0.0/16", "fd00:1:0:9::/64")),
-            said=[said(DIFFERS, SECOND, "fd00:1::1/48", "the gateway fd00:1:0:9::1/64")],
+            expected=[expect(DIFFERS, SECOND, "fd00:1::1/48", "the gateway fd00:1:0:9::1/64")],
         ),
         "given to one container": on(
             OLD,
             bridge("", ipam=static("10.9.0.7/16")),
-            said=[said(DIFFERS, "/plugins/0/ipam/addresses/0", "the gateway 10.9.0.1/16")],
+            expected=[expect(DIFFERS, "/plugins/0/ipam/addresses/0", "the gateway 10.9.0.1/16")],
         ),
         "beside its own, which comes later": on(
-            BOTH, bridge("10.9.0.0/16"), said=[said(DIFFERS, RANGE, "cni0 has the address 10.1.0.1/16,")]
+            BOTH, bridge("10.9.0.0/16"), expected=[expect(DIFFERS, RANGE, "cni0 has the address 10.1.0.1/16,")]
         ),
     },
     REPLACED: {
         "another subnet": on(
             OLD,
             bridge("10.9.0.0/16", forceAddress=True),
-            said=[said(REPLACED, RANGE, "10.9.0.1/16 replaces 10.1.0.1/16 on cni0", "2 ports", "cut off")],
+            expected=[expect(REPLACED, RANGE, "10.9.0.1/16 replaces 10.1.0.1/16 on cni0", "2 ports", "cut off")],
         ),
         "a wider subnet": on(
-            OLD, bridge("10.0.0.0/8", forceAddress=True), said=[said(REPLACED, RANGE, "10.0.0.1/8 replaces")]
+            OLD, bridge("10.0.0.0/8", forceAddress=True), expected=[expect(REPLACED, RANGE, "10.0.0.1/8 replaces")]
         ),
         "as the default gateway": on(
             OLD,
             bridge("10.9.0.0/16", forceAddress=True, isDefaultGateway=True, isGateway=False),
-            said=[said(REPLACED, RANGE, "10.9.0.1/16")],
+            expected=[expect(REPLACED, RANGE, "10.9.0.1/16")],
         ),
         "of IPv6": on(
             OLD_IPV6,
             bridge("", ipam=host_local("fd00:1:0:9::/64"), forceAddress=True),
-            said=[said(REPLACED, RANGE, "fd00:1:0:9::1/64", "fd00:1::1/48")],
+            expected=[expect(REPLACED, RANGE, "fd00:1:0:9::1/64", "fd00:1::1/48")],
         ),
         "on the network's VLAN": on(
-            OLD_VLAN, bridge("10.9.0.0/16", vlan=5, forceAddress=True), said=[said(REPLACED, RANGE, "on cni0.5")]
+            OLD_VLAN, bridge("10.9.0.0/16", vlan=5, forceAddress=True), expected=[expect(REPLACED, RANGE, "on cni0.5")]
         ),
     },
 }

@@ -18,7 +18,7 @@ def network(name: str, *plugins: JsonObject, version: str = "1.0.0") -> bytes:
 
 def host_local(subnet: str, *more: str, **keys: str) -> JsonObject:
     """A range set for each subnet; the keys are the first one's."""
-    return {"type": "host-local", "ranges": [[{"subnet": subnet, **keys}], *([{"subnet": one}] for one in more)]}
+    return {"type": "host-local", "ranges": [[{"subnet": subnet, **keys}], *([{"subnet": other}] for other in more)]}
 
 
 def static(*addresses: str) -> JsonObject:

@@ -14,15 +14,15 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
     absent,
+    present,
     single,
     text,
-    wanted,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import (
     Corpus,
     NodeCase,
     among,
-    said,
+    expect,
 )
 
 LOOPBACK: t.Final = network("loopback", {"type": "loopback"})
@@ -31,20 +31,22 @@ YOUNG: t.Final = 5
 
 
 def shadowed(name: str, content: bytes, *words: str) -> NodeCase:
-    return among({name: content}, said=[said("shadowed-network", "/name", name, "define network net", *words)])
+    return among({name: content}, expected=[expect("shadowed-network", "/name", name, "define network net", *words)])
 
 
 def first(name: str, network_name: str, content: bytes, priority: int = 10) -> NodeCase:
-    expected = [said("other-file-first", "/name", f"the network {network_name} for pods", "lower priority", file=name)]
-    return among({name: content}, wanted("net", priority=priority), said=expected)
+    expected = [
+        expect("other-file-first", "/name", f"the network {network_name} for pods", "lower priority", file=name)
+    ]
+    return among({name: content}, present("net", priority=priority), expected=expected)
 
 
 def broken(name: str, content: bytes | str, *words: str) -> NodeCase:
-    return among({name: content}, said=[said("broken-file", "", *words, file=name)])
+    return among({name: content}, expected=[expect("broken-file", "", *words, file=name)])
 
 
 def leftover(name: str, *words: str, content: bytes = b"", age: float = 3600) -> NodeCase:
-    return among({name: content}, said=[said("leftover-file", "", *words, file=name)], age=age)
+    return among({name: content}, expected=[expect("leftover-file", "", *words, file=name)], age=age)
 
 
 BROKEN: t.Final[Corpus] = {
@@ -58,27 +60,29 @@ BROKEN: t.Final[Corpus] = {
         "with the ending .json": shadowed("50-net.json", single("net"), "rename one of the networks"),
         "podman's, of the same name": among(
             {"87-podman.conflist": text("podman")},
-            wanted("podman"),
-            said=[said("shadowed-network", "/name", "define network podman", file="10-podman.conflist")],
+            present("podman"),
+            expected=[expect("shadowed-network", "/name", "define network podman", file="10-podman.conflist")],
         ),
         "by two": among(
             {"20-net.conflist": text("net"), "30-net.conflist": text("net")},
-            said=[
-                said("shadowed-network", "/name", "10-net.conflist, ", "20-net.conflist and ", "30-net.conflist define")
+            expected=[
+                expect(
+                    "shadowed-network", "/name", "10-net.conflist, ", "20-net.conflist and ", "30-net.conflist define"
+                )
             ],
         ),
         "of the same subnet, which is no second finding": among(
             {"20-net.conflist": network("net", bridge("10.1.0.0/16", "cni1"))},
-            wanted("net", network("net", bridge("10.1.0.0/16"))),
-            said=[said("shadowed-network", "/name", "20-net.conflist")],
+            present("net", network("net", bridge("10.1.0.0/16"))),
+            expected=[expect("shadowed-network", "/name", "20-net.conflist")],
         ),
         "two networks, each by its own": among(
             {"60-a.conflist": text("a"), "60-b.conflist": text("b")},
-            wanted("a"),
-            wanted("b"),
-            said=[
-                said("shadowed-network", "/name", "60-a.conflist", file="10-a.conflist"),
-                said("shadowed-network", "/name", "60-b.conflist", file="10-b.conflist"),
+            present("a"),
+            present("b"),
+            expected=[
+                expect("shadowed-network", "/name", "60-a.conflist", file="10-a.conflist"),
+                expect("shadowed-network", "/name", "60-b.conflist", file="10-b.conflist"),
             ],
         ),
     },
@@ -90,9 +94,9 @@ BROKEN: t.Final[Corpus] = {
         "podman's": first("87-podman.conflist", "podman", text("podman"), 90),
         "behind one that is to be gone": among(
             {"00-old.conflist": text("old"), "05-cilium.conflist": text("cilium")},
-            wanted("net"),
+            present("net"),
             absent("old"),
-            said=[said("other-file-first", "/name", "the network cilium", file="05-cilium.conflist")],
+            expected=[expect("other-file-first", "/name", "the network cilium", file="05-cilium.conflist")],
         ),
         "a single plugin's": first("00-bridge.conf", "bridge", single("bridge")),
         "with the ending .json": first("01-bridge.json", "bridge", single("bridge")),
@@ -139,30 +143,30 @@ FINE: t.Final[Corpus] = {
     "shadowed-network": {
         "another network of the same plugins": among({"20-lab.conflist": text("lab")}),
         "a file that is to be gone": among(
-            {"20-net.conflist": text("net")}, wanted("net"), absent(filename="20-net.conflist")
+            {"20-net.conflist": text("net")}, present("net"), absent(filename="20-net.conflist")
         ),
-        "the network's file under its old priority": among({}, wanted("net"), ours=[wanted("net", priority=20)]),
+        "the network's file under its old priority": among({}, present("net"), ours=[present("net", priority=20)]),
         "a copy under another ending": among({"20-net.conflist.bak": text("net"), "20-net.conflist~": text("net")}),
         "the file that is replaced": among({"10-net.conflist": text("net")}),
     },
     "other-file-first": {
         "Multus, which runs the others": among({"00-multus.conf": MULTUS}),
         "Multus' newer plugin": among({"00-multus.conf": MULTUS.replace(b'"multus"', b'"multus-shim"')}),
-        "one that this collection has written": among({}, ours=[wanted("first", priority=5)]),
+        "one that this collection has written": among({}, ours=[present("first", priority=5)]),
         "CRI-O's, by the order of letters": among(
             {"100-crio-bridge.conflist": text("crio"), "200-loopback.conflist": LOOPBACK}
         ),
         "podman's, behind ours": among({"87-podman.conflist": text("podman")}),
-        "one that is to be gone": among({"05-cilium.conflist": text("cilium")}, wanted("net"), absent("cilium")),
-        "nothing is wanted": among({"05-cilium.conflist": text("cilium")}, absent("lab")),
-        "another wanted one is before it": among({"05-cilium.conflist": text("cilium")}, wanted("net", priority=1)),
+        "one that is to be gone": among({"05-cilium.conflist": text("cilium")}, present("net"), absent("cilium")),
+        "no desired network": among({"05-cilium.conflist": text("cilium")}, absent("lab")),
+        "another file of the task is before it": among({"05-cilium.conflist": text("cilium")}, present("net", priority=1)),
     },
     "broken-file": {
         "what is no network": among({"calico-kubeconfig": b"apiVersion: v1\n", "README": b"", "multus.d": None}),
         "a directory with such a name": among({"lab.conflist": None}),
         "set aside by Cilium": among({"10-flannel.conflist.cilium_bak": b"{"}),
         "to be written anew": among({"10-net.conflist": b"{"}),
-        "to be removed": among({"20-lab.conf": b"{"}, wanted("net"), absent(filename="20-lab.conf")),
+        "to be removed": among({"20-lab.conf": b"{"}, present("net"), absent(filename="20-lab.conf")),
         "a link to a right one": among({"20-lab.conflist": "lab.json.orig", "lab.json.orig": text("lab")}),
     },
     "leftover-file": {

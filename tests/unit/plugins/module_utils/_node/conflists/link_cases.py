@@ -21,12 +21,12 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     VPN,
     example_node,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import present
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import (
     Corpus,
     NodeCase,
+    expect,
     on,
-    said,
 )
 
 NO_MAIN_WAY: t.Final = example_node(
@@ -39,84 +39,86 @@ BROKEN: t.Final[Corpus] = {
         "named as on another distribution": on(
             CLOUD,
             {"type": "macvlan", "master": "eth0"},
-            said=[said("missing-link", "/plugins/0/master", "no link 'eth0'", "its links are ens5, ens6")],
+            expected=[expect("missing-link", "/plugins/0/master", "no link 'eth0'", "its links are ens5, ens6")],
         ),
         "a VLAN that nobody has made": on(
             PLAIN,
             {"type": "ipvlan", "master": "eth0.100"},
-            said=[said("missing-link", "/plugins/0/master", "'eth0.100'", "its links are eth0")],
+            expected=[expect("missing-link", "/plugins/0/master", "'eth0.100'", "its links are eth0")],
         ),
         "a bond that nobody has made": on(
             PLAIN,
             {"type": "vlan", "master": "bond0", "vlanId": 100},
-            said=[said("missing-link", "/plugins/0/master", "'bond0'")],
+            expected=[expect("missing-link", "/plugins/0/master", "'bond0'")],
         ),
         "no default route to take a master from": on(
             NO_WAY_OUT,
             {"type": "macvlan"},
-            said=[
-                said("missing-link", "/plugins/0", "macvlan has no master", "no default route", "set master to a link")
+            expected=[
+                expect(
+                    "missing-link", "/plugins/0", "macvlan has no master", "no default route", "set master to a link"
+                )
             ],
         ),
         "a default route in the table of a VPN only": on(
-            NO_MAIN_WAY, {"type": "ipvlan"}, said=[said("missing-link", "/plugins/0", "ipvlan has no master")]
+            NO_MAIN_WAY, {"type": "ipvlan"}, expected=[expect("missing-link", "/plugins/0", "ipvlan has no master")]
         ),
         "of what Multus runs": on(
             PLAIN,
             {"type": "multus", "delegates": [bridge("10.1.0.0/16"), {"type": "macvlan", "master": "eth1"}]},
-            said=[said("missing-link", "/plugins/0/delegates/1/master", "'eth1'")],
+            expected=[expect("missing-link", "/plugins/0/delegates/1/master", "'eth1'")],
         ),
         "two masters": on(
             PLAIN,
             {"type": "multus", "delegates": [{"type": "macvlan", "master": one} for one in ("eth1", "eth2")]},
-            said=[
-                said("missing-link", "/plugins/0/delegates/0/master", "'eth1'"),
-                said("missing-link", "/plugins/0/delegates/1/master", "'eth2'"),
+            expected=[
+                expect("missing-link", "/plugins/0/delegates/0/master", "'eth1'"),
+                expect("missing-link", "/plugins/0/delegates/1/master", "'eth2'"),
             ],
         ),
         "of a single plugin's configuration": NodeCase(
-            [wanted("net", b'{"cniVersion": "0.4.0", "name": "net", "type": "macvlan", "master": "em1"}')],
-            [said("missing-link", "/master", "'em1'", file="10-net.conf")],
+            [present("net", b'{"cniVersion": "0.4.0", "name": "net", "type": "macvlan", "master": "em1"}')],
+            [expect("missing-link", "/master", "'em1'", file="10-net.conf")],
         ),
     },
     "missing-device": {
         "a virtual function that is gone": on(
-            PLAIN, DEVICE, said=[said("missing-device", "/plugins/0/device", "'ens6f0v3'", "inside a container")]
+            PLAIN, DEVICE, expected=[expect("missing-device", "/plugins/0/device", "'ens6f0v3'", "inside a container")]
         ),
         "a card that was replaced": on(
             CLOUD,
             {"type": "host-device", "hwaddr": "3c:fd:fe:9e:10:42"},
-            said=[said("missing-device", "/plugins/0/hwaddr", "3c:fd:fe:9e:10:42")],
+            expected=[expect("missing-device", "/plugins/0/hwaddr", "3c:fd:fe:9e:10:42")],
         ),
         "a slot that is empty": on(
             PLAIN,
             {"type": "host-device", "kernelpath": "/sys/devices/pci0000:00/0000:00:1f.9/net/ens99"},
-            said=[said("missing-device", "/plugins/0/kernelpath", "0000:00:1f.9/net/ens99")],
+            expected=[expect("missing-device", "/plugins/0/kernelpath", "0000:00:1f.9/net/ens99")],
         ),
         "an address on PCI where nothing is": on(
             PLAIN,
             {"type": "host-device", "pciBusID": "ffff:ff:1f.7"},
-            said=[said("missing-device", "/plugins/0/pciBusID", "ffff:ff:1f.7")],
+            expected=[expect("missing-device", "/plugins/0/pciBusID", "ffff:ff:1f.7")],
         ),
         "another device than until now": on(
             PLAIN,
             {**DEVICE, "device": "ens6f0v4"},
             {"type": "tuning"},
-            said=[said("missing-device", "/plugins/0/device", "'ens6f0v4'")],
+            expected=[expect("missing-device", "/plugins/0/device", "'ens6f0v4'")],
             files={"10-net.conflist": network("net", DEVICE, {"type": "tuning"})},
         ),
         "of what Multus runs": on(
             PLAIN,
             {"type": "multus", "delegates": [{"name": "sriov", "plugins": [DEVICE]}]},
-            said=[said("missing-device", "/plugins/0/delegates/0/plugins/0/device", "'ens6f0v3'")],
+            expected=[expect("missing-device", "/plugins/0/delegates/0/plugins/0/device", "'ens6f0v3'")],
         ),
     },
     "mtu-above-master": {
         "jumbo frames on a usual link": on(
             PLAIN,
             {"type": "macvlan", "master": "eth0", "mtu": 9000},
-            said=[
-                said(
+            expected=[
+                expect(
                     "mtu-above-master", "/plugins/0/mtu", "MTU of 9000", "1500 bytes of the master eth0", "at most 1500"
                 )
             ],
@@ -124,23 +126,23 @@ BROKEN: t.Final[Corpus] = {
         "one byte too many": on(
             CORPORATE,
             {"type": "vlan", "master": "eth0", "vlanId": 7, "mtu": 1501},
-            said=[said("mtu-above-master", "/plugins/0/mtu", "1501", "1500 bytes of the master eth0")],
+            expected=[expect("mtu-above-master", "/plugins/0/mtu", "1501", "1500 bytes of the master eth0")],
         ),
         "more than a cloud's jumbo frames": on(
             CLOUD,
             {"type": "ipvlan", "master": "ens5", "mtu": 9216},
-            said=[said("mtu-above-master", "/plugins/0/mtu", "9216", "9001 bytes of the master ens5")],
+            expected=[expect("mtu-above-master", "/plugins/0/mtu", "9216", "9001 bytes of the master ens5")],
         ),
         "by the alternative name": on(
             CLOUD,
             {"type": "macvlan", "master": "enp0s6", "mtu": 9216},
-            said=[said("mtu-above-master", "/plugins/0/mtu", "9216", "9001 bytes of the master ens6")],
+            expected=[expect("mtu-above-master", "/plugins/0/mtu", "9216", "9001 bytes of the master ens6")],
         ),
         "in a tunnel": on(
             VPN,
             {"type": "ipvlan", "master": "wg0", "mtu": 1500},
-            said=[
-                said(
+            expected=[
+                expect(
                     "mtu-above-master",
                     "/plugins/0/mtu",
                     "1500",
@@ -152,12 +154,12 @@ BROKEN: t.Final[Corpus] = {
         "of the link of the default route": on(
             VPN,
             {"type": "macvlan", "mtu": 1600},
-            said=[said("mtu-above-master", "/plugins/0/mtu", "1600", "1500 bytes of the master eth0")],
+            expected=[expect("mtu-above-master", "/plugins/0/mtu", "1600", "1500 bytes of the master eth0")],
         ),
         "of what flannel runs": on(
             PLAIN,
             {"type": "flannel", "delegate": {"type": "macvlan", "master": "eth0", "mtu": 8951}},
-            said=[said("mtu-above-master", "/plugins/0/delegate/mtu", "8951", "1500 bytes of the master eth0")],
+            expected=[expect("mtu-above-master", "/plugins/0/delegate/mtu", "8951", "1500 bytes of the master eth0")],
         ),
     },
 }

@@ -27,7 +27,7 @@ def single(name: str) -> bytes:
     return json.dumps({"cniVersion": "0.4.0", "name": name, "type": "a"}).encode()
 
 
-def wanted(name: str, content: bytes | None = None, **keys: t.Any) -> DesiredConflist:
+def present(name: str, content: bytes | None = None, **keys: t.Any) -> DesiredConflist:
     return DesiredConflist(f"item {name}", content or text(name), **keys)
 
 

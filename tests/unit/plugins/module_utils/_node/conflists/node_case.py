@@ -24,13 +24,13 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     PLAIN,
     ExampleNode,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, present
 
 FILE: t.Final = "10-net.conflist"
 DAY: t.Final = 24 * 3600
 
 
-class Said(t.NamedTuple):
+class ExpectedFinding(t.NamedTuple):
     """A finding that is expected: its code, its place, and parts of its message or hint."""
 
     code: str
@@ -44,14 +44,13 @@ class NodeCase:
     """Desired networks of a node, and the expected findings.
 
     Attributes:
-        files: What others have put into the directory, by name: content, a symbolic link's target, or None for a
-            directory.
-        age: Seconds for which they have been there.
-        ours: What an earlier run has written.
+        files: Files of other owners, by name: content, a symbolic link's target, or None for a directory.
+        age: Age of these files in seconds.
+        ours: Networks that an earlier run has written.
     """
 
-    wanted: t.Sequence[DesiredConflist]
-    said: t.Sequence[Said] = ()
+    items: t.Sequence[DesiredConflist]
+    expected: t.Sequence[ExpectedFinding] = ()
     node: ExampleNode = PLAIN
     files: t.Mapping[str, bytes | str | None] = dataclasses.field(default_factory=dict)
     age: float = DAY
@@ -64,41 +63,44 @@ class NodeCase:
             _put(net_d, name, content, time.time() - self.age)
         monkeypatch.setattr(rtnetlink, "snapshot", lambda: self.node.view)
         monkeypatch.setattr(rtnetlink, "link", self.node.link)
-        return conflist_checks.findings(net_d.planned(*self.wanted), tolerate_missing=False)
+        return conflist_checks.findings(net_d.planned(*self.items), tolerate_missing=False)
 
 
 # By code, and by what the case is about.
 Corpus = t.Mapping[str, t.Mapping[str, NodeCase]]
 
 
-def said(code: str, path: str, *words: str, file: str = FILE) -> Said:
-    return Said(code, file, path, words)
+def expect(code: str, path: str, *words: str, file: str = FILE) -> ExpectedFinding:
+    return ExpectedFinding(code, file, path, words)
 
 
-def on(node: ExampleNode, *plugins: JsonObject, said: t.Sequence[Said] = (), **keys: t.Any) -> NodeCase:
-    """Plugins of a network that is wanted on a node."""
-    return NodeCase([wanted("net", network("net", *plugins))], said, node, **keys)
+def on(node: ExampleNode, *plugins: JsonObject, expected: t.Sequence[ExpectedFinding] = (), **keys: t.Any) -> NodeCase:
+    """Return the case of a network with these plugins on a node."""
+    return NodeCase([present("net", network("net", *plugins))], expected, node, **keys)
 
 
 def among(
-    files: t.Mapping[str, bytes | str | None], *items: DesiredConflist, said: t.Sequence[Said] = (), **keys: t.Any
+    files: t.Mapping[str, bytes | str | None],
+    *items: DesiredConflist,
+    expected: t.Sequence[ExpectedFinding] = (),
+    **keys: t.Any,
 ) -> NodeCase:
-    """Networks that are wanted beside files of others; without any, one that nothing is wrong with."""
-    return NodeCase(items or [wanted("net")], said, files=files, **keys)
+    """Return the case of networks beside files of other owners; without any, of one without a fault."""
+    return NodeCase(items or [present("net")], expected, files=files, **keys)
 
 
-def check(found: t.Iterable[Finding], expected: t.Iterable[Said]) -> None:
-    """Compare what was found with what is expected, in any order.
+def check(found: t.Iterable[Finding], expected: t.Iterable[ExpectedFinding]) -> None:
+    """Compare the findings with the expected ones, in any order.
 
     Raises:
-        AssertionError: One is missing, or is one too many, or says something else.
+        AssertionError: A finding is missing, unexpected, or has another message.
     """
     places: dict[tuple[str, str, str], list[str]] = {}
-    for one in found:
-        key = (one.code, os.path.basename(one.file), one.path)
-        places.setdefault(key, []).append(f"{one.message}; {one.hint}")
-    told = [key for key, texts in places.items() for dummy in texts]
-    assert sorted(told) == sorted(one[:3] for one in expected)
+    for finding in found:
+        key = (finding.code, os.path.basename(finding.file), finding.path)
+        places.setdefault(key, []).append(f"{finding.message}; {finding.hint}")
+    keys = [key for key, texts in places.items() for dummy in texts]
+    assert sorted(keys) == sorted(finding[:3] for finding in expected)
     for code, file, path, words in expected:
         texts = places[code, file, path]
         assert any(all(word in text for word in words) for text in texts), (words, texts)

@@ -21,18 +21,22 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     network,
     ptp,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import FILE, Said, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import (
+    FILE,
+    ExpectedFinding,
+    expect,
+)
 
 Install = t.Callable[[ScriptedPlugins, str], object]
 
 
 @dataclasses.dataclass(frozen=True)
 class PluginCase:
-    """A network, the plugins that are installed for it, by name, and what is said of them."""
+    """A network, the plugins that are installed for it, by name, and the expected findings."""
 
     plugins: t.Mapping[str, Install]
     content: bytes
-    said: t.Sequence[Said] = ()
+    expected: t.Sequence[ExpectedFinding] = ()
 
     def findings(self, path: pathlib.Path) -> list[Finding]:
         first, second = ScriptedPlugins(path / "first"), ScriptedPlugins(path / "second")
@@ -63,13 +67,13 @@ def link(target: str) -> Install:
 
 
 def case(
-    plugins: t.Mapping[str, Install], *configured: JsonObject, expected: t.Sequence[Said] = (), **keys: str
+    plugins: t.Mapping[str, Install], *configured: JsonObject, expected: t.Sequence[ExpectedFinding] = (), **keys: str
 ) -> PluginCase:
     return PluginCase(plugins, network("net", *configured, **keys), expected)
 
 
-def missing(path: str, *words: str) -> list[Said]:
-    return [said("missing-plugin", path, *words)]
+def missing(path: str, *words: str) -> list[ExpectedFinding]:
+    return [expect("missing-plugin", path, *words)]
 
 
 # By the versions that releases of the reference plugins speak.
@@ -84,7 +88,7 @@ OF_VERSIONS: t.Final = b'{"cniVersions": ["0.4.0", "1.1.0"], "name": "net", "plu
 
 
 def broken(install: Install, *words: str) -> PluginCase:
-    return case({"lab": install}, {"type": "lab"}, expected=[said("broken-plugin", TYPE, *words)])
+    return case({"lab": install}, {"type": "lab"}, expected=[expect("broken-plugin", TYPE, *words)])
 
 
 BROKEN: t.Final[t.Mapping[str, t.Mapping[str, PluginCase]]] = {
@@ -144,57 +148,57 @@ BROKEN: t.Final[t.Mapping[str, t.Mapping[str, PluginCase]]] = {
         "an IPAM plugin": case(
             {"bridge": V1_1, "host-local": file(b"")},
             LIST,
-            expected=[said("broken-plugin", "/plugins/0/ipam/type", "host-local")],
+            expected=[expect("broken-plugin", "/plugins/0/ipam/type", "host-local")],
         ),
     },
     "incompatible-plugin": {
         "a distribution's old release": case(
             {"lab": V0_9},
             {"type": "lab"},
-            expected=[said("incompatible-plugin", TYPE, "0.4.0, but not 1.0.0", "install")],
+            expected=[expect("incompatible-plugin", TYPE, "0.4.0, but not 1.0.0", "install")],
         ),
         "a newer version than any plugin's": case(
             USUAL,
             LIST,
             expected=[
-                said("incompatible-plugin", TYPE, "bridge supports", "but not 1.1.0"),
-                said("incompatible-plugin", "/plugins/0/ipam/type", "host-local supports", "but not 1.1.0"),
+                expect("incompatible-plugin", TYPE, "bridge supports", "but not 1.1.0"),
+                expect("incompatible-plugin", "/plugins/0/ipam/type", "host-local supports", "but not 1.1.0"),
             ],
             version="1.1.0",
         ),
         "an older version than a plugin's": case(
             {"lab": supports("1.0.0", "1.1.0")},
             {"type": "lab"},
-            expected=[said("incompatible-plugin", TYPE, "lab supports 1.0.0, 1.1.0, but not 0.3.1")],
+            expected=[expect("incompatible-plugin", TYPE, "lab supports 1.0.0, 1.1.0, but not 0.3.1")],
             version="0.3.1",
         ),
         "one of the chain": case(
             {**USUAL, "portmap": V0_6},
             LIST,
             {"type": "portmap"},
-            expected=[said("incompatible-plugin", "/plugins/1/type", "portmap supports", "0.3.1, but not 1.0.0")],
+            expected=[expect("incompatible-plugin", "/plugins/1/type", "portmap supports", "0.3.1, but not 1.0.0")],
         ),
         "the IPAM plugin": case(
             {"bridge": NEWEST, "host-local": V0_9},
             LIST,
-            expected=[said("incompatible-plugin", "/plugins/0/ipam/type", "host-local supports")],
+            expected=[expect("incompatible-plugin", "/plugins/0/ipam/type", "host-local supports")],
         ),
         "one from before VERSION": case(
             {"lab": answers('{"cniVersion": "0.1.0", "code": 100, "msg": "unknown CNI_COMMAND: VERSION"}', exit=1)},
             {"type": "lab"},
-            expected=[said("incompatible-plugin", TYPE, "lab supports 0.1.0, but not 0.4.0")],
+            expected=[expect("incompatible-plugin", TYPE, "lab supports 0.1.0, but not 0.4.0")],
             version="0.4.0",
         ),
         "what Multus runs, by its own version": case(
             {"multus": V1_1, "lab": V0_9},
             {"type": "multus", "delegates": [{"cniVersion": "1.0.0", "type": "lab"}]},
-            expected=[said("incompatible-plugin", "/plugins/0/delegates/0/type", "but not 1.0.0")],
+            expected=[expect("incompatible-plugin", "/plugins/0/delegates/0/type", "but not 1.0.0")],
             version="0.4.0",
         ),
         "no version in common": PluginCase(
             {"a": supports("0.4.0"), "b": supports("1.1.0")},
             OF_VERSIONS,
-            [said("incompatible-plugin", "/cniVersions", "no version of 0.4.0, 1.1.0", "b supports 1.1.0")],
+            [expect("incompatible-plugin", "/cniVersions", "no version of 0.4.0, 1.1.0", "b supports 1.1.0")],
         ),
     },
 }

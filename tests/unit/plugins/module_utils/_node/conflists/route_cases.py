@@ -27,7 +27,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     VPN,
     example_node,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Corpus, on, said
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.node_case import Corpus, expect, on
 
 RANGE: t.Final = "/plugins/0/ipam/ranges/0/0"
 SECOND: t.Final = "/plugins/0/ipam/ranges/1/0"
@@ -45,7 +45,7 @@ BEHIND_ROUTER: t.Final = example_node(["eth0"], ["192.168.1.9/24 dev eth0"], ["1
 
 
 def idle(path: str, *words: str) -> list[t.Any]:
-    return [said("idle-bridge", path, "which has no ports", *words)]
+    return [expect("idle-bridge", path, "which has no ports", *words)]
 
 
 BROKEN: t.Final[Corpus] = {
@@ -53,118 +53,124 @@ BROKEN: t.Final[Corpus] = {
         "Docker's bridge": on(
             DOCKER,
             bridge("172.17.0.0/16"),
-            said=[said("overlaps-route", RANGE, "172.17.0.0/16", "to docker0", "choose another subnet")],
+            expected=[expect("overlaps-route", RANGE, "172.17.0.0/16", "to docker0", "choose another subnet")],
         ),
         "Docker's IPv6": on(
             DOCKER,
             bridge("", ipam=host_local("10.1.0.0/16", "fd00:d::/64")),
-            said=[said("overlaps-route", SECOND, "fd00:d::/64", "to docker0")],
+            expected=[expect("overlaps-route", SECOND, "fd00:d::/64", "to docker0")],
         ),
         "flannel's pods, here and on other nodes": on(
             K3S,
             bridge("10.42.0.0/16", "br-pods"),
-            said=[
-                said("overlaps-route", RANGE, "10.42.0.0/24", "to cni0"),
-                said("overlaps-route", RANGE, "10.42.0.0/32", "to flannel.1"),
+            expected=[
+                expect("overlaps-route", RANGE, "10.42.0.0/24", "to cni0"),
+                expect("overlaps-route", RANGE, "10.42.0.0/32", "to flannel.1"),
             ],
         ),
         "flannel's pods of another node": on(
-            K3S, ptp("10.42.1.0/24"), said=[said("overlaps-route", RANGE, "10.42.1.0/24", "to flannel.1")]
+            K3S, ptp("10.42.1.0/24"), expected=[expect("overlaps-route", RANGE, "10.42.1.0/24", "to flannel.1")]
         ),
         "Calico's pods, here and on other nodes": on(
             CALICO,
             bridge("10.244.0.0/16"),
-            said=[
-                said("overlaps-route", RANGE, "10.244.0.5/32", "to cali12ab"),
-                said("overlaps-route", RANGE, "10.244.0.1/32", "to tunl0"),
+            expected=[
+                expect("overlaps-route", RANGE, "10.244.0.5/32", "to cali12ab"),
+                expect("overlaps-route", RANGE, "10.244.0.1/32", "to tunl0"),
             ],
         ),
         "a VPN": on(
             VPN,
             bridge("10.20.0.0/16"),
-            said=[said("overlaps-route", RANGE, "10.20.0.0/16", "to wg0", "remove the route on wg0")],
+            expected=[expect("overlaps-route", RANGE, "10.20.0.0/16", "to wg0", "remove the route on wg0")],
         ),
         "the VPN's own subnet": on(
             VPN,
             ptp("10.8.0.0/24"),
-            said=[said("overlaps-route", RANGE, "to wg0"), said("address-taken", RANGE, "10.8.0.2 is", "wg0")],
+            expected=[expect("overlaps-route", RANGE, "to wg0"), expect("address-taken", RANGE, "10.8.0.2 is", "wg0")],
         ),
         "a route of the cloud": on(
             CLOUD,
             bridge("10.1.0.0/16"),
-            said=[said("overlaps-route", RANGE, "10.1.7.0/24, a part of the subnet 10.1.0.0/16")],
+            expected=[expect("overlaps-route", RANGE, "10.1.7.0/24, a part of the subnet 10.1.0.0/16")],
         ),
         "a route with several ways": on(
-            CLOUD, bridge("10.60.0.0/16"), said=[said("overlaps-route", RANGE, "10.60.0.0/16", "to several links")]
+            CLOUD,
+            bridge("10.60.0.0/16"),
+            expected=[expect("overlaps-route", RANGE, "10.60.0.0/16", "to several links")],
         ),
         "the LAN": on(
             PLAIN,
             bridge("192.168.0.0/16"),
-            said=[
-                said("overlaps-route", RANGE, "192.168.1.0/24", "to eth0"),
-                said("address-taken", RANGE, "192.168.1.9 is"),
+            expected=[
+                expect("overlaps-route", RANGE, "192.168.1.0/24", "to eth0"),
+                expect("address-taken", RANGE, "192.168.1.9 is"),
             ],
         ),
         "of what Multus runs": on(
             VPN,
             {"type": "multus", "delegates": [{"name": "lab", "plugins": [bridge("10.20.0.0/16"), {"type": "tuning"}]}]},
-            said=[said("overlaps-route", "/plugins/0/delegates/0/plugins/0/ipam/ranges/0/0", "10.20.0.0/16", "wg0")],
+            expected=[
+                expect("overlaps-route", "/plugins/0/delegates/0/plugins/0/ipam/ranges/0/0", "10.20.0.0/16", "wg0")
+            ],
         ),
     },
     "inside-route": {
         "of a company's network": on(
             CORPORATE,
             bridge("10.1.0.0/16"),
-            said=[said("inside-route", RANGE, "10.1.0.0/16 is a part of 10.0.0.0/8", "on eth0", "cannot reach")],
+            expected=[expect("inside-route", RANGE, "10.1.0.0/16 is a part of 10.0.0.0/8", "on eth0", "cannot reach")],
         ),
         "of its IPv6": on(
-            CORPORATE, ptp("2001:db8:1:42::/64"), said=[said("inside-route", RANGE, "a part of 2001:db8:1::/48")]
+            CORPORATE, ptp("2001:db8:1:42::/64"), expected=[expect("inside-route", RANGE, "a part of 2001:db8:1::/48")]
         ),
         "of a VLAN": on(
             CORPORATE,
             bridge("192.168.100.128/25"),
-            said=[said("inside-route", RANGE, "a part of 192.168.100.0/24", "eth0.100")],
+            expected=[expect("inside-route", RANGE, "a part of 192.168.100.0/24", "eth0.100")],
         ),
-        "of a VPN": on(VPN, bridge("172.30.0.0/24"), said=[said("inside-route", RANGE, "172.16.0.0/12", "tun0")]),
+        "of a VPN": on(VPN, bridge("172.30.0.0/24"), expected=[expect("inside-route", RANGE, "172.16.0.0/12", "tun0")]),
         "of a VPN's IPv6": on(
             VPN,
             bridge("", ipam=host_local("10.1.0.0/16", "fd00:20:0:7::/64")),
-            said=[said("inside-route", SECOND, "fd00:20::/48", "wg0")],
+            expected=[expect("inside-route", SECOND, "fd00:20::/48", "wg0")],
         ),
         "of Docker's": on(
-            DOCKER, bridge("172.17.200.0/24"), said=[said("inside-route", RANGE, "a part of 172.17.0.0/16", "docker0")]
+            DOCKER,
+            bridge("172.17.200.0/24"),
+            expected=[expect("inside-route", RANGE, "a part of 172.17.0.0/16", "docker0")],
         ),
         "of addresses without a server": on(
             CORPORATE,
             bridge("169.254.77.0/24"),
-            said=[said("inside-route", RANGE, "a part of 169.254.0.0/16", "eth0")],
+            expected=[expect("inside-route", RANGE, "a part of 169.254.0.0/16", "eth0")],
         ),
         "of what is here on the LAN": on(
             PLAIN,
             ptp("192.168.1.64/26"),
-            said=[said("inside-route", RANGE, "192.168.1.64/26", "192.168.1.0/24", "eth0")],
+            expected=[expect("inside-route", RANGE, "192.168.1.64/26", "192.168.1.0/24", "eth0")],
         ),
     },
     "idle-bridge": {
         "Docker without containers": on(
             IDLE_BRIDGES,
             bridge("172.17.0.0/16", "br-pods"),
-            said=idle(RANGE, "docker0", "172.17.0.0/16", "remove the bridge"),
+            expected=idle(RANGE, "docker0", "172.17.0.0/16", "remove the bridge"),
         ),
-        "a part of Docker's": on(IDLE_BRIDGES, ptp("172.17.9.0/24"), said=idle(RANGE, "docker0", "172.17.0.0/16")),
+        "a part of Docker's": on(IDLE_BRIDGES, ptp("172.17.9.0/24"), expected=idle(RANGE, "docker0", "172.17.0.0/16")),
         "libvirt without machines": on(
-            IDLE_BRIDGES, bridge("192.168.122.0/24", "br-pods"), said=idle(RANGE, "virbr0", "192.168.122.0/24")
+            IDLE_BRIDGES, bridge("192.168.122.0/24", "br-pods"), expected=idle(RANGE, "virbr0", "192.168.122.0/24")
         ),
         "what k3s has left": on(
-            IDLE_BRIDGES, bridge("10.42.0.0/16", "br-pods"), said=idle(RANGE, "cni0", "10.42.0.0/")
+            IDLE_BRIDGES, bridge("10.42.0.0/16", "br-pods"), expected=idle(RANGE, "cni0", "10.42.0.0/")
         ),
         "what k3s has left of IPv6": on(
             IDLE_BRIDGES,
             bridge("", "br-pods", ipam=host_local("10.1.0.0/16", "fd00:42::/64")),
-            said=idle(SECOND, "cni0", "fd00:42::"),
+            expected=idle(SECOND, "cni0", "fd00:42::"),
         ),
         "a network of docker compose": on(
-            DOCKER, bridge("172.18.0.0/16"), said=idle(RANGE, "br-4f2a7c", "172.18.0.0/16")
+            DOCKER, bridge("172.18.0.0/16"), expected=idle(RANGE, "br-4f2a7c", "172.18.0.0/16")
         ),
     },
 }

@@ -23,7 +23,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflist
     static,
 )
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.example_nodes import example_node
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, wanted
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import NetD, present
 
 DEFAULT_ROUTE: t.Final = "0.0.0.0/0 via 192.168.1.1 dev eth0"
 
@@ -45,7 +45,7 @@ class Lab:
         self._monkeypatch.setattr(rtnetlink, "snapshot", lambda: seen)
 
     def find_codes(self, *plugins: JsonObject, check_mode: bool = False) -> list[str]:
-        planned = self.net_d.planned(wanted("net", network("net", *plugins)))
+        planned = self.net_d.planned(present("net", network("net", *plugins)))
         findings = conflist_checks.findings(planned, tolerate_missing=check_mode)
         return [f"{finding.severity} {finding.code} {finding.path}" for finding in findings]
 
@@ -228,7 +228,7 @@ def test_another_address_of_a_bridge_stops_only_what_is_written(lab: Lab) -> Non
     plugin = bridge("10.1.0.0/16")
     lab.has(view(["10.9.0.1/16 dev cni0"]))
     assert lab.find_codes(plugin) == ["error bridge-address-differs /plugins/0/ipam/ranges/0/0"]
-    lab.net_d.ensure(wanted("net", network("net", plugin)))
+    lab.net_d.ensure(present("net", network("net", plugin)))
     assert lab.find_codes(plugin) == ["warning bridge-address-differs /plugins/0/ipam/ranges/0/0"]
     assert lab.find_codes({**plugin, "mtu": 1400}) == ["error bridge-address-differs /plugins/0/ipam/ranges/0/0"]
 
@@ -269,16 +269,16 @@ BESIDE: t.Final[dict[str, tuple[JsonObject, JsonObject, bool]]] = {
 }
 
 
-@pytest.mark.parametrize(("one", "other", "collide"), BESIDE.values(), ids=BESIDE)
-def test_a_subnet_is_no_other_files_either(lab: Lab, one: JsonObject, other: JsonObject, collide: bool) -> None:
-    lab.net_d.put("20-other.conflist", network("other", other))
-    assert lab.find_codes(one) == ([f"error overlaps-network {RANGE}"] if collide else [])
+@pytest.mark.parametrize(("document", "beside", "collide"), BESIDE.values(), ids=BESIDE)
+def test_a_subnet_is_no_other_files_either(lab: Lab, document: JsonObject, beside: JsonObject, collide: bool) -> None:
+    lab.net_d.put("20-other.conflist", network("other", beside))
+    assert lab.find_codes(document) == ([f"error overlaps-network {RANGE}"] if collide else [])
 
 
 def test_what_is_to_be_removed_collides_with_nothing(lab: Lab) -> None:
     lab.net_d.put("20-other.conflist", network("net", bridge("10.1.0.0/16", "cni1")))
-    lab.net_d.ensure(wanted("gone", network("gone", bridge("10.1.0.0/16", "cni2"))))
-    planned = lab.net_d.planned(wanted("net", network("net", bridge("10.1.0.0/16"))), purge=True)
+    lab.net_d.ensure(present("gone", network("gone", bridge("10.1.0.0/16", "cni2"))))
+    planned = lab.net_d.planned(present("net", network("net", bridge("10.1.0.0/16"))), purge=True)
     assert [finding.code for finding in conflist_checks.findings(planned, tolerate_missing=False)] == [
         "shadowed-network"
     ]

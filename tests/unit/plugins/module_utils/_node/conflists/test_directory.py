@@ -19,9 +19,9 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
     NetD,
     absent,
+    present,
     single,
     text,
-    wanted,
 )
 
 OWNED = ".cni.node.owned"
@@ -33,18 +33,18 @@ def net_d(tmp_path: pathlib.Path) -> NetD:
 
 
 def test_a_plan_touches_nothing(net_d: NetD) -> None:
-    changes = net_d.plan(wanted("a"), absent("b"), purge=True).changes
+    changes = net_d.plan(present("a"), absent("b"), purge=True).changes
     assert [(change.action, change.before, change.after) for change in changes] == [("created", None, text("a"))]
     assert not net_d.path.parent.exists()
 
 
 def test_names_follow_from_priority_network_and_form(net_d: NetD) -> None:
     items = [
-        wanted("a"),
-        wanted("b", priority=5),
-        wanted("c", filename="C+c@1.conflist", priority=99),
-        wanted("d", single("d")),
-        wanted("e", single("e"), filename="e.json"),
+        present("a"),
+        present("b", priority=5),
+        present("c", filename="C+c@1.conflist", priority=99),
+        present("d", single("d")),
+        present("e", single("e"), filename="e.json"),
     ]
     names = ["10-a.conflist", "05-b.conflist", "C+c@1.conflist", "10-d.conf", "e.json"]
     assert net_d.ensure(*items) == dict.fromkeys(names, "created")
@@ -57,7 +57,7 @@ def test_names_follow_from_priority_network_and_form(net_d: NetD) -> None:
     ["a.txt", ".conflist", ".a.conf", "a/b.conf", "../a.conf", "a b.conf", "é.conf", "-a.conf", "a.conf\n", ".."],
 )
 def test_a_filename_is_one_that_runtimes_read(net_d: NetD, filename: str) -> None:
-    for item in (wanted("a", filename=filename), absent(filename=filename)):
+    for item in (present("a", filename=filename), absent(filename=filename)):
         error = error_of(net_d.plan, item)
         assert (error.code, f"{filename!r} is not a valid file name for a network configuration" in error.msg) == (
             Code.INVALID_CONFIG,
@@ -78,7 +78,7 @@ def test_a_filename_is_one_that_runtimes_read(net_d: NetD, filename: str) -> Non
 def test_a_filename_ends_as_runtimes_expect_it_of_a_list_or_of_a_single_plugin(
     net_d: NetD, content: bytes, filename: str, what: str, endings: str
 ) -> None:
-    assert str(error_of(net_d.ensure, wanted("a", content, filename=filename))) == (
+    assert str(error_of(net_d.ensure, present("a", content, filename=filename))) == (
         f"item a: the file name {filename!r} does not fit {what};"
         f" expected: a name that ends with {endings}; or leave out filename"
     )
@@ -87,14 +87,14 @@ def test_a_filename_ends_as_runtimes_expect_it_of_a_list_or_of_a_single_plugin(
 
 
 REFUSED: dict[str, tuple[list[DesiredConflist], str]] = {
-    "not JSON": ([wanted("a", b"{")], "item a is not valid JSON"),
-    "another name": ([wanted("a", network="b")], "item a: the name is 'b', but the configuration defines 'a'"),
-    "a network twice": ([wanted("a"), wanted("a", priority=20)], "item a: network 'a' is given twice"),
+    "not JSON": ([present("a", b"{")], "item a is not valid JSON"),
+    "another name": ([present("a", network="b")], "item a: the name is 'b', but the configuration defines 'a'"),
+    "a network twice": ([present("a"), present("a", priority=20)], "item a: network 'a' is given twice"),
     "a file twice": (
-        [wanted("a", filename="x.conflist"), wanted("b", filename="x.conflist")],
+        [present("a", filename="x.conflist"), present("b", filename="x.conflist")],
         "item b: another item writes ",
     ),
-    "no plugin": ([wanted("a", text("a", plugins=[]))], "item a: /plugins: the network has no plugin"),
+    "no plugin": ([present("a", text("a", plugins=[]))], "item a: /plugins: the network has no plugin"),
 }
 
 
@@ -102,7 +102,7 @@ REFUSED: dict[str, tuple[list[DesiredConflist], str]] = {
 def test_what_is_wrong_is_found_before_anything_is_written(
     net_d: NetD, items: list[DesiredConflist], message: str
 ) -> None:
-    assert error_of(net_d.ensure, wanted("good"), *items).msg.startswith(message)
+    assert error_of(net_d.ensure, present("good"), *items).msg.startswith(message)
     assert not net_d.path.exists()
 
 
@@ -111,35 +111,35 @@ def test_the_directory_has_to_be_absolute() -> None:
 
 
 def test_content_and_mode_are_kept_right(net_d: NetD) -> None:
-    net_d.ensure(wanted("a"))
-    assert net_d.ensure(wanted("a", text("a", disableGC=True))) == {"10-a.conflist": "changed"}
+    net_d.ensure(present("a"))
+    assert net_d.ensure(present("a", text("a", disableGC=True))) == {"10-a.conflist": "changed"}
     (net_d.path / "10-a.conflist").chmod(0o666)
-    (change,) = net_d.plan(wanted("a", text("a", disableGC=True)), mode=0o600).changes
+    (change,) = net_d.plan(present("a", text("a", disableGC=True)), mode=0o600).changes
     assert (change.action, change.before_mode, change.after_mode) == ("changed", 0o666, 0o600)
-    assert net_d.ensure(wanted("a", text("a", disableGC=True)), mode=0o600) == {"10-a.conflist": "changed"}
+    assert net_d.ensure(present("a", text("a", disableGC=True)), mode=0o600) == {"10-a.conflist": "changed"}
     assert net_d.modes() == {0o600}
 
 
 def test_a_network_of_another_file_name_moves(net_d: NetD) -> None:
-    net_d.ensure(wanted("a"), wanted("b"))
-    moved = wanted("a", priority=20)
-    assert net_d.ensure(moved, wanted("b")) == {
+    net_d.ensure(present("a"), present("b"))
+    moved = present("a", priority=20)
+    assert net_d.ensure(moved, present("b")) == {
         "20-a.conflist": "created",
         "10-b.conflist": "unchanged",
         "10-a.conflist": "removed",
     }
-    assert net_d.ensure(moved, wanted("b")) == {"20-a.conflist": "unchanged", "10-b.conflist": "unchanged"}
+    assert net_d.ensure(moved, present("b")) == {"20-a.conflist": "unchanged", "10-b.conflist": "unchanged"}
 
 
 def test_two_networks_change_places(net_d: NetD) -> None:
-    net_d.ensure(wanted("a", filename="1.conflist"), wanted("b", filename="2.conflist"))
+    net_d.ensure(present("a", filename="1.conflist"), present("b", filename="2.conflist"))
     changed = dict.fromkeys(("1.conflist", "2.conflist"), "changed")
-    assert net_d.ensure(wanted("b", filename="1.conflist"), wanted("a", filename="2.conflist")) == changed
+    assert net_d.ensure(present("b", filename="1.conflist"), present("a", filename="2.conflist")) == changed
     assert net_d.files() == {"1.conflist": text("b"), "2.conflist": text("a")}
 
 
 def test_a_file_of_another_network_than_the_one_named_is_not_removed(net_d: NetD) -> None:
-    net_d.ensure(wanted("a"), wanted("b"))
+    net_d.ensure(present("a"), present("b"))
     error = error_of(net_d.ensure, absent("a", "10-b.conflist"))
     assert (error.code, error.msg) == (
         Code.INVALID_CONFIG,
@@ -151,7 +151,7 @@ def test_a_file_of_another_network_than_the_one_named_is_not_removed(net_d: NetD
 
 
 def test_the_one_file_that_is_named_with_its_network_is_removed(net_d: NetD) -> None:
-    net_d.ensure(wanted("a"))
+    net_d.ensure(present("a"))
     net_d.put("20-a.conflist", text("a"))
     net_d.put("broken.conf", b"{")
     removed = dict.fromkeys(("20-a.conflist", "broken.conf"), "removed")
@@ -161,13 +161,13 @@ def test_the_one_file_that_is_named_with_its_network_is_removed(net_d: NetD) -> 
 
 
 def test_a_file_that_another_network_takes_over_stays_however_often_it_is_asked_for(net_d: NetD) -> None:
-    net_d.ensure(wanted("a", filename="1.conflist"))
+    net_d.ensure(present("a", filename="1.conflist"))
     for action in ("changed", "unchanged"):
-        assert net_d.ensure(absent("a", "1.conflist"), wanted("b", filename="1.conflist")) == {"1.conflist": action}
+        assert net_d.ensure(absent("a", "1.conflist"), present("b", filename="1.conflist")) == {"1.conflist": action}
 
 
 def test_absent_removes_every_file_of_a_network_whoever_wrote_it(net_d: NetD) -> None:
-    net_d.ensure(wanted("a"), wanted("b"))
+    net_d.ensure(present("a"), present("b"))
     net_d.put("20-a.conflist", text("a"))
     net_d.put("a.conf", single("a"))
     net_d.put("broken.conf", b"{")
@@ -177,8 +177,8 @@ def test_absent_removes_every_file_of_a_network_whoever_wrote_it(net_d: NetD) ->
 
 
 def test_absent_leaves_what_the_same_run_writes(net_d: NetD) -> None:
-    net_d.ensure(wanted("a"))
-    assert net_d.ensure(absent("a"), wanted("a", priority=20)) == {
+    net_d.ensure(present("a"))
+    assert net_d.ensure(absent("a"), present("a", priority=20)) == {
         "20-a.conflist": "created",
         "10-a.conflist": "removed",
     }
@@ -188,7 +188,7 @@ Spoil = t.Callable[[pathlib.Path], object]
 
 
 @pytest.mark.parametrize(
-    ("spoil", "left"),
+    ("spoil", "remaining"),
     [
         (lambda path: None, []),
         (lambda path: path.chmod(0o600), []),
@@ -198,45 +198,45 @@ Spoil = t.Callable[[pathlib.Path], object]
     ],
     ids=["untouched", "its mode changed", "edited", "emptied", "gone"],
 )
-def test_purge_removes_what_we_wrote_and_nobody_changed(net_d: NetD, spoil: Spoil, left: list[str]) -> None:
+def test_purge_removes_what_we_wrote_and_nobody_changed(net_d: NetD, spoil: Spoil, remaining: list[str]) -> None:
     foreign = net_d.put("00-foreign.conflist", text("foreign"))
     same = net_d.put("10-same.conflist", text("same"))
-    net_d.ensure(wanted("a"), wanted("same"))
+    net_d.ensure(present("a"), present("same"))
     spoil(net_d.path / "10-a.conflist")
     net_d.ensure(purge=True)
-    assert sorted(net_d.files()) == sorted([foreign.name, same.name, *left])
+    assert sorted(net_d.files()) == sorted([foreign.name, same.name, *remaining])
     assert net_d.ensure(purge=True) == {}
 
 
 def test_a_foreign_file_of_the_same_content_stays_foreign_until_it_is_changed(net_d: NetD) -> None:
     net_d.put("10-a.conflist", text("a"))
-    net_d.ensure(wanted("a"))
+    net_d.ensure(present("a"))
     net_d.ensure(purge=True)
     assert net_d.files() == {"10-a.conflist": text("a")}
-    net_d.ensure(wanted("a", text("a", disableGC=True)))
+    net_d.ensure(present("a", text("a", disableGC=True)))
     assert net_d.ensure(purge=True) == {"10-a.conflist": "removed"}
 
 
 def test_what_somebody_changed_is_ours_again_once_we_have_written_it(net_d: NetD) -> None:
-    net_d.ensure(wanted("a"))
+    net_d.ensure(present("a"))
     net_d.put("10-a.conflist", text("a", disableGC=True))
-    assert net_d.ensure(wanted("a")) == {"10-a.conflist": "changed"}
+    assert net_d.ensure(present("a")) == {"10-a.conflist": "changed"}
     assert net_d.ensure(purge=True) == {"10-a.conflist": "removed"}
     assert net_d.hidden() == []
 
 
 def test_a_moved_network_leaves_a_file_that_somebody_changed(net_d: NetD) -> None:
-    net_d.ensure(wanted("a"))
+    net_d.ensure(present("a"))
     net_d.put("10-a.conflist", text("a", disableGC=True))
-    assert net_d.ensure(wanted("a", priority=20)) == {"20-a.conflist": "created"}
+    assert net_d.ensure(present("a", priority=20)) == {"20-a.conflist": "created"}
     assert sorted(net_d.files()) == ["10-a.conflist", "20-a.conflist"]
 
 
 def test_what_is_not_a_file_stops_nothing_but_itself(net_d: NetD) -> None:
     (net_d.path / "10-a.conflist").mkdir(parents=True)
     os.symlink("nowhere", net_d.path / "10-b.conflist")
-    assert error_of(net_d.ensure, wanted("a")).code == Code.IO_FAILURE
-    assert net_d.ensure(wanted("b")) == {"10-b.conflist": "created"}
+    assert error_of(net_d.ensure, present("a")).code == Code.IO_FAILURE
+    assert net_d.ensure(present("b")) == {"10-b.conflist": "created"}
     assert not (net_d.path / "10-b.conflist").is_symlink()
 
 

@@ -16,11 +16,11 @@ from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
     NetD,
     absent,
+    present,
     text,
-    wanted,
 )
 
-NEW = [wanted("a", text("a", disableGC=True)), wanted("b", priority=20), wanted("new"), absent("c")]
+NEW = [present("a", text("a", disableGC=True)), present("b", priority=20), present("new"), absent("c")]
 BEFORE = {"10-a.conflist": text("a"), "10-b.conflist": text("b"), "10-c.conflist": text("c")}
 AFTER = {"10-a.conflist": text("a", disableGC=True), "10-new.conflist": text("new"), "20-b.conflist": text("b")}
 
@@ -31,11 +31,11 @@ class Killed(BaseException):
 
 def _kill_before(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """End the run right before the given one of its changes to the directory."""
-    left = iter(range(step))
+    steps = iter(range(step))
 
     def mortal(operation: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
         def run(*arguments: t.Any, **keywords: t.Any) -> t.Any:
-            if next(left, None) is None:
+            if next(steps, None) is None:
                 raise Killed
             return operation(*arguments, **keywords)
 
@@ -54,7 +54,7 @@ def test_the_next_run_finishes_it_and_a_purge_removes_it(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     net_d = NetD(tmp_path / "net.d")
-    net_d.ensure(*(wanted(name) for name in "abc"))
+    net_d.ensure(*(present(name) for name in "abc"))
     foreign = net_d.put("00-foreign.conflist", text("foreign")).read_bytes()
     with monkeypatch.context() as mortal:
         _kill_before(step, mortal)
@@ -77,7 +77,7 @@ def test_the_next_run_finishes_it_and_a_purge_removes_it(
 
 def test_there_are_no_more_steps_than_these(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     net_d = NetD(tmp_path / "net.d")
-    net_d.ensure(*(wanted(name) for name in "abc"))
+    net_d.ensure(*(present(name) for name in "abc"))
     _kill_before(STEPS, monkeypatch)
     net_d.ensure(*NEW)
     assert net_d.files() == AFTER
@@ -86,7 +86,7 @@ def test_there_are_no_more_steps_than_these(tmp_path: pathlib.Path, monkeypatch:
 @pytest.mark.parametrize("name", [".cni.node-x.tmp", ".cni.node.owned"])
 def test_no_runtime_takes_what_is_ours_for_a_configuration(tmp_path: pathlib.Path, name: str) -> None:
     net_d = NetD(tmp_path / "net.d")
-    net_d.ensure(wanted("a"))
+    net_d.ensure(present("a"))
     if not (net_d.path / name).exists():
         net_d.put(name, b"{")
-    assert net_d.ensure(wanted("a")) == {"10-a.conflist": "unchanged"}
+    assert net_d.ensure(present("a")) == {"10-a.conflist": "unchanged"}

@@ -18,9 +18,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.conflists.desired i
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.conflists.net_d import (
     NetD,
     absent,
+    present,
     single,
     text,
-    wanted,
 )
 
 YESTERDAY = time.time() - 24 * 3600
@@ -32,26 +32,26 @@ def net_d(tmp_path: pathlib.Path) -> NetD:
 
 
 def find_messages(net_d: NetD, *items: DesiredConflist) -> dict[str, str]:
-    """By code and file, what is said."""
+    """Return the messages by code and file."""
     findings = list(file_checks.findings(net_d.planned(*items)))
     assert {finding.severity for finding in findings} <= {WARNING}
     return {f"{finding.code} {os.path.basename(finding.file)}": str(finding) for finding in findings}
 
 
 def test_nothing_is_said_of_a_directory_that_is_as_it_should_be(net_d: NetD) -> None:
-    assert find_messages(net_d, wanted("a")) == {}
-    net_d.ensure(wanted("a"), wanted("b"))
+    assert find_messages(net_d, present("a")) == {}
+    net_d.ensure(present("a"), present("b"))
     net_d.put("README", b"")
     net_d.put("99-other.conflist", text("other"))
     net_d.put("10-a.conflist.1234.2026-11-21@15:00:00~", b"a backup is no leftover")
-    assert find_messages(net_d, wanted("a"), wanted("b"), absent("c")) == {}
+    assert find_messages(net_d, present("a"), present("b"), absent("c")) == {}
 
 
 def test_of_the_files_of_one_network_it_says_which_wins(net_d: NetD) -> None:
     net_d.put("20-a.conflist", text("a"))
-    (told,) = find_messages(net_d, wanted("a")).values()
+    (message,) = find_messages(net_d, present("a")).values()
     first, second = net_d.path / "10-a.conflist", net_d.path / "20-a.conflist"
-    assert f"{first} and {second} define network a; runtimes use the first one; remove {second}, " in told
+    assert f"{first} and {second} define network a; runtimes use the first one; remove {second}, " in message
 
 
 def test_lists_shadow_single_plugins_but_not_for_those_that_go_by_the_name(net_d: NetD) -> None:
@@ -59,46 +59,46 @@ def test_lists_shadow_single_plugins_but_not_for_those_that_go_by_the_name(net_d
     net_d.put("99-a.conflist", text("a"))
     net_d.put("00-b.conf", single("b"))
     files = [net_d.path / name for name in ("10-a.conflist", "99-a.conflist", "00-a.conf")]
-    said = find_messages(net_d, wanted("a"), absent("b"))
-    assert list(said) == ["shadowed-network 10-a.conflist"]
-    told = said["shadowed-network 10-a.conflist"]
-    assert f"{files[0]}, {files[1]} and {files[2]} define network a; runtimes use the first one, " in told
-    assert f"but containerd and CRI-O use {files[2]}" in told
+    messages = find_messages(net_d, present("a"), absent("b"))
+    assert list(messages) == ["shadowed-network 10-a.conflist"]
+    message = messages["shadowed-network 10-a.conflist"]
+    assert f"{files[0]}, {files[1]} and {files[2]} define network a; runtimes use the first one, " in message
+    assert f"but containerd and CRI-O use {files[2]}" in message
 
 
 def test_a_network_whose_other_files_go_is_not_shadowed(net_d: NetD) -> None:
-    net_d.ensure(wanted("a"))
-    assert find_messages(net_d, wanted("a", priority=20)) == {}
+    net_d.ensure(present("a"))
+    assert find_messages(net_d, present("a", priority=20)) == {}
 
 
 def test_a_file_of_somebody_that_comes_first_is_what_pods_get(net_d: NetD) -> None:
     net_d.put("05-cilium.conflist", text("cilium"))
-    assert list(find_messages(net_d, wanted("a"))) == ["other-file-first 05-cilium.conflist"]
-    assert find_messages(net_d, wanted("a", priority=1)) == {}
+    assert list(find_messages(net_d, present("a"))) == ["other-file-first 05-cilium.conflist"]
+    assert find_messages(net_d, present("a", priority=1)) == {}
     assert find_messages(net_d, absent("x")) == {}
     net_d.put("00-old.conflist", text("old"))
-    assert list(find_messages(net_d, wanted("a"), absent("old"))) == ["other-file-first 05-cilium.conflist"]
+    assert list(find_messages(net_d, present("a"), absent("old"))) == ["other-file-first 05-cilium.conflist"]
 
 
 @pytest.mark.parametrize("priority", [0, 9])
 def test_one_of_ours_may_come_first(net_d: NetD, priority: int) -> None:
-    net_d.ensure(wanted("first", priority=priority))
-    assert find_messages(net_d, wanted("a")) == {}
+    net_d.ensure(present("first", priority=priority))
+    assert find_messages(net_d, present("a")) == {}
 
 
 def test_what_runs_the_others_is_to_come_first(net_d: NetD) -> None:
     net_d.put("00-multus.conf", single("multus").replace(b'"type": "a"', b'"type": "multus"'))
-    assert find_messages(net_d, wanted("a")) == {}
+    assert find_messages(net_d, present("a")) == {}
 
 
 def test_a_file_that_nobody_can_read_is_told_and_that_it_comes_first(net_d: NetD) -> None:
     net_d.put("00-broken.conflist", b"{")
     net_d.put("50-broken.conf", b"")
-    said = find_messages(net_d, wanted("a"))
-    assert list(said) == ["broken-file 00-broken.conflist", "broken-file 50-broken.conf"]
-    assert "containerd has no network while it sorts first" in said["broken-file 00-broken.conflist"]
-    assert "fix or remove it" in said["broken-file 50-broken.conf"]
-    assert find_messages(net_d, wanted("a", filename="00-broken.conflist"), absent(filename="50-broken.conf")) == {}
+    messages = find_messages(net_d, present("a"))
+    assert list(messages) == ["broken-file 00-broken.conflist", "broken-file 50-broken.conf"]
+    assert "containerd has no network while it sorts first" in messages["broken-file 00-broken.conflist"]
+    assert "fix or remove it" in messages["broken-file 50-broken.conf"]
+    assert find_messages(net_d, present("a", filename="00-broken.conflist"), absent(filename="50-broken.conf")) == {}
 
 
 @pytest.mark.parametrize(
@@ -118,4 +118,4 @@ def test_a_directory_of_plugins_is_no_file(net_d: NetD) -> None:
     (net_d.path / "10-a.conflist.tmp").mkdir(parents=True)
     (net_d.path / ".a.conflist").mkdir()
     os.utime(net_d.path / "10-a.conflist.tmp", (YESTERDAY, YESTERDAY))
-    assert find_messages(net_d, wanted("b")) == {}
+    assert find_messages(net_d, present("b")) == {}

@@ -32,14 +32,14 @@ FINE: t.Final = {code: cases for table in OF_NODES for code, cases in table.FINE
 
 
 def name_cases(tables: t.Mapping[str, t.Mapping[str, C]]) -> list[t.Any]:
-    return [pytest.param(one, id=f"{code}: {name}") for code, cases in tables.items() for name, one in cases.items()]
+    return [pytest.param(case, id=f"{code}: {name}") for code, cases in tables.items() for name, case in cases.items()]
 
 
 @pytest.mark.parametrize("case", name_cases(BROKEN))
 def test_what_is_wrong_on_a_node_has_exactly_these_findings(
     case: NodeCase, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check(case.findings(tmp_path / "net.d", monkeypatch), case.said)
+    check(case.findings(tmp_path / "net.d", monkeypatch), case.expected)
 
 
 @pytest.mark.parametrize("case", name_cases(FINE))
@@ -53,7 +53,7 @@ def test_what_only_looks_wrong_has_none(
 def test_plugins_that_are_of_no_use_have_exactly_these_findings(
     case: PluginCase | AccessCase, tmp_path: pathlib.Path
 ) -> None:
-    check(case.findings(tmp_path), case.said)
+    check(case.findings(tmp_path), case.expected)
 
 
 @pytest.mark.parametrize("case", name_cases({**plugin_cases.FINE, **access_cases.FINE}))
@@ -74,7 +74,9 @@ def test_each_code_is_found_in_five_ways_and_two_only_look_like_it() -> None:
     }
     own = {code for code, (level, dummy) in CODES.items() if level == NODE}
     for code in own:
-        wrong = {repr(one) for one in broken.get(code, {}).values() if code in {told.code for told in one.said}}
+        wrong = {
+            repr(case) for case in broken.get(code, {}).values() if code in {finding.code for finding in case.expected}
+        }
         assert len(wrong) >= 5, code
         assert len(fine.get(code, {})) >= 2, code
     assert set(broken) == set(fine) == own

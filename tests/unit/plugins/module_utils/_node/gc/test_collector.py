@@ -44,13 +44,13 @@ def test_a_locked_network_fails_and_the_others_are_collected(gc: GcFixture) -> N
     gc.lease("10.1.9.1", "lost\r\neth0")
     gc.lease("10.1.9.2", "lost\r\neth0", network="other")
     with gc.node.runtime().exclusion.lock_attachment(gc.node.attachment("blue")):
-        found = gc.collect()
-    assert {(leak.kind, leak.network): leak.action for leak in found} == {
+        leaks = gc.collect()
+    assert {(leak.kind, leak.network): leak.action for leak in leaks} == {
         ("network", "net"): "failed",
         ("lease", "other"): "removed",
         ("lease directory", "other"): "kept",
     }
-    assert "network net is in use by another process" in str(found[0].error)
+    assert "network net is in use by another process" in str(leaks[0].error)
     assert gc.collect_as_predicted()["lease 10.1.9.1"] == "removed"
 
 
@@ -108,8 +108,8 @@ def test_an_unreadable_record_keeps_the_leases_of_its_network(gc: GcFixture) -> 
     gc.lease("10.1.9.2", "lost\r\neth0", network="other")
     gc.attach("blue")
     gc.node.record_file().with_name("net-red-eth0").write_bytes(b"")
-    found = gc.collect_as_predicted()
-    assert (found["record net-red-eth0"], found["lease 10.1.9.1"], found["lease 10.1.9.2"]) == (
+    actions = gc.collect_as_predicted()
+    assert (actions["record net-red-eth0"], actions["lease 10.1.9.1"], actions["lease 10.1.9.2"]) == (
         "kept",
         "kept",
         "removed",
@@ -299,8 +299,8 @@ def test_a_lease_directory_may_be_below_a_symbolic_link_but_not_be_one(
     else:
         data_dir.mkdir()
         (data_dir / "net").symlink_to(gc.leases / "net")
-    with lease_directory.opened(str(data_dir / "net")) as found:
-        assert [lease.container_id for lease in found.leases()] == ["lost"] if found else not above
+    with lease_directory.opened(str(data_dir / "net")) as directory:
+        assert [lease.container_id for lease in directory.leases()] == ["lost"] if directory else not above
     assert lease.exists()
 
 

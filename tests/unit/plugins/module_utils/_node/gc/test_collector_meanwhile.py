@@ -97,9 +97,9 @@ def collect(finder: Finder[t.Any], owners: Owners = NO_OWNERS) -> list[Leak]:
 
 
 def subjects(leaks: t.Iterable[Leak]) -> list[str]:
-    found = list(leaks)
-    assert {leak.action for leak in found} <= {REMOVED}
-    return [leak.subject for leak in found]
+    collected = list(leaks)
+    assert {leak.action for leak in collected} <= {REMOVED}
+    return [leak.subject for leak in collected]
 
 
 def masqueraded(container: str, address: str) -> str:

@@ -45,9 +45,9 @@ def breaks_at(number: int, method: t.Callable[..., t.Any]) -> t.Callable[..., t.
 
 def failures(leaks: t.Iterable[Leak]) -> dict[str, str]:
     """Return the messages of errors by subject."""
-    found = {leak.subject: leak.error for leak in leaks if leak.error is not None}
-    assert {error.code for error in found.values()} <= {Code.INTERNAL}
-    return {subject: error.msg for subject, error in found.items()}
+    errors = {leak.subject: leak.error for leak in leaks if leak.error is not None}
+    assert {error.code for error in errors.values()} <= {Code.INTERNAL}
+    return {subject: error.msg for subject, error in errors.items()}
 
 
 UNEXPECTED = "unexpected RuntimeError: nothing is prepared for this"

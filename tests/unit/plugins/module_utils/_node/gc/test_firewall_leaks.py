@@ -115,8 +115,8 @@ def test_a_comment_names_the_network_of_a_chain_only_if_the_chains_name_proves_i
     true = f"-A {LOST} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
     lie = f"-A {liar} -d 10.1.0.0/16 {comment.format('net', 'lost')} -j ACCEPT"
     tools.print_table("nat", true, lie)
-    found = collect(OrphanChainFinder(ONE_NETWORK), owners())
-    assert [(leak.network, leak.subject) for leak in found] == [("net", f"iptables nat {LOST}")]
+    leaks = collect(OrphanChainFinder(ONE_NETWORK), owners())
+    assert [(leak.network, leak.subject) for leak in leaks] == [("net", f"iptables nat {LOST}")]
 
 
 def test_a_foreign_rule_in_a_chain_does_not_hide_its_owner(tools: PrintingTools) -> None:
@@ -204,8 +204,10 @@ def links(tools: PrintingTools, monkeypatch: pytest.MonkeyPatch) -> Links:
 
     def make(*names: str) -> None:
         monkeypatch.setattr(socket, "if_nameindex", lambda: list(enumerate(names, 1)))
-        found = tuple(rtnetlink.Link(number, name, "", 1500, True, 0, 0, "ifb") for number, name in enumerate(names, 1))
-        monkeypatch.setattr(rtnetlink, "links", lambda: found)
+        ifb_links = tuple(
+            rtnetlink.Link(number, name, "", 1500, True, 0, 0, "ifb") for number, name in enumerate(names, 1)
+        )
+        monkeypatch.setattr(rtnetlink, "links", lambda: ifb_links)
 
     return make
 

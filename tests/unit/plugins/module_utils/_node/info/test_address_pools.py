@@ -84,10 +84,10 @@ def test_what_runs_out_is_said(place: LeaseDirectory, taken: int, words: str) ->
 def test_what_is_full_comes_first(place: LeaseDirectory) -> None:
     place.give("10.1.0.2", 250)
     place.give("10.3.0.2", 5)
-    found = place.pools(
+    pools = place.pools(
         ranges=[[{"subnet": f"10.{number}.0.0/{bits}"}] for number, bits in ((1, 24), (2, 24), (3, 29))]
     )
-    assert [(pool.text.partition("-")[0], pool.free) for pool in found] == [
+    assert [(pool.text.partition("-")[0], pool.free) for pool in pools] == [
         ("10.3.0.1", 0),
         ("10.1.0.1", 3),
         ("10.2.0.1", 253),

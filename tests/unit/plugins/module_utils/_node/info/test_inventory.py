@@ -61,8 +61,8 @@ def test_networks_come_by_path_whether_they_win_lose_or_break(tmp_path: pathlib.
 
 
 def _read_attachments(node: FakeNode) -> dict[str, dict[str, object]]:
-    found = inventory.attachments(str(node.cache_dir), str(node.conf_dir))
-    return {str(one.get("container_id", one.get("path"))): one for one in found}
+    facts = inventory.attachments(str(node.cache_dir), str(node.conf_dir))
+    return {str(attachment.get("container_id", attachment.get("path"))): attachment for attachment in facts}
 
 
 def test_attachments_say_what_has_become_of_namespace_and_network(node: FakeNode) -> None:
@@ -71,16 +71,16 @@ def test_attachments_say_what_has_become_of_namespace_and_network(node: FakeNode
         assert node.ensure(node.attachment(name)).action == "added"
     node.make_namespace("moved")
     node.drop_namespace("dropped")
-    assert {name: one["netns_state"] for name, one in _read_attachments(node).items()} == {
+    assert {name: attachment["netns_state"] for name, attachment in _read_attachments(node).items()} == {
         "same": "present",
         "moved": "replaced",
         "dropped": "gone",
     }
-    assert {one["network_state"] for one in _read_attachments(node).values()} == {"same"}
+    assert {attachment["network_state"] for attachment in _read_attachments(node).values()} == {"same"}
     node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
-    assert {one["network_state"] for one in _read_attachments(node).values()} == {"changed"}
+    assert {attachment["network_state"] for attachment in _read_attachments(node).values()} == {"changed"}
     (node.conf_dir / "10-net.conflist").unlink()
-    assert {one["network_state"] for one in _read_attachments(node).values()} == {"gone"}
+    assert {attachment["network_state"] for attachment in _read_attachments(node).values()} == {"gone"}
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_what_was_begun_and_not_finished_is_there_once(
     node.intent_file().write_text(json.dumps(intent), encoding="utf-8")
     if not recorded:
         node.record_file().unlink()
-    (one,) = _read_attachments(node).values()
-    assert (one["interrupted"], one["own"], one["error"]) == (expected, True, None)
+    (attachment,) = _read_attachments(node).values()
+    assert (attachment["interrupted"], attachment["own"], attachment["error"]) == (expected, True, None)
 
 
 def test_foreign_and_broken_records_are_there_too(node: FakeNode) -> None:
@@ -111,10 +111,10 @@ def test_foreign_and_broken_records_are_there_too(node: FakeNode) -> None:
     broken = [node.record_file().with_name("net-red-eth0"), node.intent_file().with_name("net-green-eth0")]
     for path in broken:
         path.write_bytes(b"")
-    found = _read_attachments(node)
-    assert (found["blue"]["own"], found["blue"]["network_state"]) == (False, "unknown")
-    assert set(found) == {"blue", *map(str, broken)}
-    assert all(found[str(path)].keys() == {"path", "error"} for path in broken)
+    attachments = _read_attachments(node)
+    assert (attachments["blue"]["own"], attachments["blue"]["network_state"]) == (False, "unknown")
+    assert set(attachments) == {"blue", *map(str, broken)}
+    assert all(attachments[str(path)].keys() == {"path", "error"} for path in broken)
 
 
 def test_a_record_that_tells_no_namespace_says_nothing_of_its_fate(node: FakeNode) -> None:
@@ -124,8 +124,8 @@ def test_a_record_that_tells_no_namespace_says_nothing_of_its_fate(node: FakeNod
     foreign = json.loads(node.record_file().read_text(encoding="utf-8"))
     del foreign["cni.node"], foreign["netns"]
     node.record_file().write_text(json.dumps(foreign), encoding="utf-8")
-    (one,) = _read_attachments(node).values()
-    assert (one["own"], one["netns"], one["netns_state"]) == (False, "", "unknown")
+    (attachment,) = _read_attachments(node).values()
+    assert (attachment["own"], attachment["netns"], attachment["netns_state"]) == (False, "", "unknown")
 
 
 def test_namespaces_come_sorted_and_files_that_are_none_do_not(

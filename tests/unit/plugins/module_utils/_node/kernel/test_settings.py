@@ -43,15 +43,15 @@ class KernelSettingsNode:
         self.modules_file = root / "modules-load.d" / "x.conf"
         self.settings_file = root / "sysctl.d" / "x.conf"
 
-    def plan(self, wanted: Needs, *, persist: bool = True) -> Plan:
-        return KernelSettings(str(self.cache)).plan(wanted, persist=persist)
+    def plan(self, required: Needs, *, persist: bool = True) -> Plan:
+        return KernelSettings(str(self.cache)).plan(required, persist=persist)
 
-    def ensure(self, wanted: Needs, *, persist: bool = True) -> Plan:
+    def ensure(self, required: Needs, *, persist: bool = True) -> Plan:
         """Return the prediction and the change; a second run changes nothing."""
-        predicted = self.plan(wanted, persist=persist)
-        plan = KernelSettings(str(self.cache)).ensure(wanted, persist=persist)
+        predicted = self.plan(required, persist=persist)
+        plan = KernelSettings(str(self.cache)).ensure(required, persist=persist)
         assert plan == predicted
-        assert not self.plan(wanted, persist=persist).changed
+        assert not self.plan(required, persist=persist).changed
         return plan
 
     def files(self) -> list[pathlib.Path]:
@@ -88,9 +88,9 @@ def test_modules_and_settings_are_there_now_and_after_the_next_boot(node: Kernel
     node.kernel.has_built_in("veth")
     node.kernel.write("sys/module/bridge/initstate", "live\n")
     node.kernel.has_settings(ipv4__ip_forward="0", core__somaxconn="4096")
-    wanted = needs("veth", "ifb", "bridge", net__ipv4__ip_forward="1", net__core__somaxconn="4096")
-    wanted.modules["ifb"].append("again")
-    plan = node.ensure(wanted)
+    required = needs("veth", "ifb", "bridge", net__ipv4__ip_forward="1", net__core__somaxconn="4096")
+    required.modules["ifb"].append("again")
+    plan = node.ensure(required)
     assert actions(plan) == {
         "bridge": "present",
         "ifb": "loaded",
@@ -151,16 +151,16 @@ def test_what_the_kernel_does_not_take_as_it_is_leaves_settings_as_they_were_and
 
 def test_drift_is_repaired_and_what_was_at_first_is_remembered(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0", core__a="5")
-    wanted = needs(net__ipv4__ip_forward="1", net__core__a="6")
-    node.ensure(wanted)
+    required = needs(net__ipv4__ip_forward="1", net__core__a="6")
+    node.ensure(required)
     node.kernel.has_settings(ipv4__ip_forward="2")
     node.settings_file.write_text("net.core.a = 7\n")
     node.settings_file.chmod(0o600)
-    plan = node.ensure(wanted)
+    plan = node.ensure(required)
     assert actions(plan) == {FORWARD: "set", "net.core.a": "unchanged"}
     assert [change.action for change in plan.files] == ["unchanged", "changed"]
     node.settings_file.chmod(0o666)
-    assert [change.action for change in node.ensure(wanted).files] == ["unchanged", "changed"]
+    assert [change.action for change in node.ensure(required).files] == ["unchanged", "changed"]
     node.ensure(Needs())
     assert (node.kernel.setting("net/ipv4/ip_forward"), node.kernel.setting("net/core/a")) == ("0", "5")
 
@@ -212,9 +212,9 @@ def test_what_somebody_else_has_changed_since_stays(node: KernelSettingsNode) ->
 def test_without_files_only_the_running_kernel_is_changed_and_can_be_put_back(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(core__a="5")
-    wanted = needs("ifb", net__core__a="6")
-    node.ensure(wanted)
-    plan = node.ensure(wanted, persist=False)
+    required = needs("ifb", net__core__a="6")
+    node.ensure(required)
+    plan = node.ensure(required, persist=False)
     assert [change.action for change in plan.files] == ["removed", "removed"]
     assert (node.kernel.loaded(), node.kernel.setting("net/core/a")) == (["ifb"], "6")
     node.ensure(Needs(), persist=False)
@@ -224,8 +224,8 @@ def test_without_files_only_the_running_kernel_is_changed_and_can_be_put_back(no
 def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(ipv4__ip_forward="0")
-    wanted = needs("ifb", "ipvlan", "vrf", net__ipv4__ip_forward="1", net__ipv4__ip_forwrd="1")
-    error = error_of(node.plan, wanted)
+    required = needs("ifb", "ipvlan", "vrf", net__ipv4__ip_forward="1", net__ipv4__ip_forwrd="1")
+    error = error_of(node.plan, required)
     assert (error.code, error.msg) == (
         Code.NOT_AVAILABLE,
         "the kernel does not meet 3 requirements; nothing was changed",
@@ -260,24 +260,24 @@ PORTS = "net.ipv4.ip_local_port_range"
 
 
 @pytest.mark.parametrize(
-    ("name", "now", "wanted", "expected"),
+    ("name", "now", "required", "expected"),
     [
         (FORWARD, "0", "yes", f"kernel setting {FORWARD}: 'yes' is not a number; expected: an integer, such as the current value: 0 (s)"),
         (PORTS, "32768\t60999", "all of them", "expected: integers, such as the current value: 32768 60999 (s)"),
     ],
 )  # fmt: skip
 def test_a_word_for_a_number_is_refused_before_anything_is_done(
-    node: KernelSettingsNode, name: str, now: str, wanted: str, expected: str
+    node: KernelSettingsNode, name: str, now: str, required: str, expected: str
 ) -> None:
     node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
-    error = error_of(lambda: node.plan(needs(**{name.replace(".", "__"): wanted})))
+    error = error_of(lambda: node.plan(needs(**{name.replace(".", "__"): required})))
     assert error.code == Code.NOT_AVAILABLE
     assert error.msg.endswith(expected)
     assert error.details == "nothing was changed"
 
 
 @pytest.mark.parametrize(
-    ("name", "now", "wanted"),
+    ("name", "now", "required"),
     [
         ("kernel.hostname", "7", "node"),
         ("net.ipv4.tcp_congestion_control", "cubic", "reno"),
@@ -286,30 +286,30 @@ def test_a_word_for_a_number_is_refused_before_anything_is_done(
     ],
 )
 def test_where_a_word_may_be_right_the_kernel_is_to_say(
-    node: KernelSettingsNode, name: str, now: str, wanted: str
+    node: KernelSettingsNode, name: str, now: str, required: str
 ) -> None:
     node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
-    assert actions(node.plan(needs(**{name.replace(".", "__"): wanted}))) == {name: "set"}
+    assert actions(node.plan(needs(**{name.replace(".", "__"): required}))) == {name: "set"}
 
 
 def test_conntrack_brings_settings_where_there_are_some_before(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(netfilter__nf_hooks="0")
-    wanted = needs(net__netfilter__nf_conntrack_max="5")
-    assert "does not have it" in error_of(node.plan, wanted).msg
+    required = needs(net__netfilter__nf_conntrack_max="5")
+    assert "does not have it" in error_of(node.plan, required).msg
     node.kernel.has_on_disk("nf_conntrack")
     node.kernel.brings("nf_conntrack", "net/netfilter/nf_conntrack_max", "9")
-    wanted.modules["nf_conntrack"] = ["m"]
-    assert actions(node.ensure(wanted))["net.netfilter.nf_conntrack_max"] == "set"
+    required.modules["nf_conntrack"] = ["m"]
+    assert actions(node.ensure(required))["net.netfilter.nf_conntrack_max"] == "set"
     assert node.kernel.setting("net/netfilter/nf_conntrack_max") == "5"
 
 
 def test_routing_comes_first_for_the_kernel_resets_other_settings_with_it(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__conf__all__x="0", ipv4__ip_forward="0", ipv6__conf__all__forwarding="0", core__a="0")
-    wanted = needs(
+    required = needs(
         net__core__a="1", net__ipv4__conf__all__x="1", net__ipv4__ip_forward="1", net__ipv6__conf__all__forwarding="1"
     )
     order = [FORWARD, "net.ipv6.conf.all.forwarding", "net.core.a", "net.ipv4.conf.all.x"]
-    assert [change.name for change in node.ensure(wanted).settings] == order
+    assert [change.name for change in node.ensure(required).settings] == order
     lines = [line.split()[0] for line in node.settings_file.read_text().splitlines() if " = " in line]
     assert lines == order
 
@@ -405,8 +405,8 @@ def test_where_the_kernel_refuses_a_value_what_it_has_reset_is_as_it_was_too(
 ) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects, zone="1")
     settings = KernelSettings(str(routing.cache))
-    wanted = needs(net__ipv4__conf__all__accept_redirects=asked, net__zone="2  3", **ROUTES)
-    plan = settings.plan(wanted, persist=True)
+    required = needs(net__ipv4__conf__all__accept_redirects=asked, net__zone="2  3", **ROUTES)
+    plan = settings.plan(required, persist=True)
     assert "; no setting was changed" in error_of(settings.apply, plan).details
     assert values(FORWARD, REDIRECTS, "net.zone") == ["0", redirects, "1"]
 

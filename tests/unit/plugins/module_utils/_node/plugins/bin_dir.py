@@ -78,14 +78,14 @@ class BinDir:
         )
 
     def present(
-        self, wanted: Release, only: list[str] | None = None, *, has_source: bool = True, **options: t.Any
+        self, release: Release, only: list[str] | None = None, *, has_source: bool = True, **options: t.Any
     ) -> InstallResult:
         def fetch() -> Source:
             if not has_source:
                 raise NotKept
-            return wanted.source
+            return release.source
 
-        return self.installation(**options).present(wanted.source.digests[0], wanted.version, only, fetch)
+        return self.installation(**options).present(release.source.digests[0], release.version, only, fetch)
 
     def roll_back(self, **options: t.Any) -> InstallResult:
         return self.installation(**options).roll_back()

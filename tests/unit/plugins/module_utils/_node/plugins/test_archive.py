@@ -42,8 +42,8 @@ def member(name: str, content: bytes = b"#!/bin/sh\n", mode: int = 0o755, **keys
 def packed(*members: Member) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for one in members:
-            info, content = one if isinstance(one, tuple) else (one, b"")
+        for member in members:
+            info, content = member if isinstance(member, tuple) else (member, b"")
             archive.addfile(info, io.BytesIO(content))
     return buffer.getvalue()
 

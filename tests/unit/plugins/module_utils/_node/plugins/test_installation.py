@@ -120,19 +120,19 @@ def test_a_damaged_copy_is_not_rolled_back_to(bin_dir: BinDir) -> None:
 
 def test_drift_is_repaired_from_what_is_kept(bin_dir: BinDir) -> None:
     names = ("altered", "removed", "open", "linked", "fine")
-    wanted = release("1", *names)
-    bin_dir.present(wanted)
+    installed = release("1", *names)
+    bin_dir.present(installed)
     (bin_dir.path / "altered").write_bytes(b"altered of 0")
     (bin_dir.path / "removed").unlink()
     (bin_dir.path / "open").chmod(0o777)
     (bin_dir.path / "linked").unlink()
     (bin_dir.path / "linked").symlink_to("/bin/true")
-    predicted, mended = (bin_dir.present(wanted, has_source=False, dry_run=dry) for dry in (True, False))
+    predicted, mended = (bin_dir.present(installed, has_source=False, dry_run=dry) for dry in (True, False))
     assert predicted == mended
     assert actions(mended) == {**dict.fromkeys(names, "repaired"), "fine": "unchanged"}
-    assert bin_dir.files() == wanted.files
+    assert bin_dir.files() == installed.files
     assert {stat.S_IMODE(path.lstat().st_mode) for path in bin_dir.path.iterdir()} == {0o755}
-    assert not bin_dir.present(wanted, has_source=False).changed
+    assert not bin_dir.present(installed, has_source=False).changed
 
 
 def test_only_some_are_installed_and_the_others_pruned(bin_dir: BinDir) -> None:
@@ -146,8 +146,8 @@ def test_only_some_are_installed_and_the_others_pruned(bin_dir: BinDir) -> None:
 
 def identities(bin_dir: BinDir) -> dict[str, tuple[int, int, int]]:
     """Return the inode, mode and change time of each file."""
-    found = {path.name: path.stat() for path in bin_dir.path.iterdir()}
-    return {name: (status.st_ino, status.st_mode, status.st_mtime_ns) for name, status in found.items()}
+    statuses = {path.name: path.stat() for path in bin_dir.path.iterdir()}
+    return {name: (status.st_ino, status.st_mode, status.st_mtime_ns) for name, status in statuses.items()}
 
 
 def test_a_file_of_somebody_else_is_in_the_way(bin_dir: BinDir) -> None:
@@ -236,9 +236,9 @@ def test_what_was_set_aside_is_kept_as_long_as_another_file_has_its_place(
     bin_dir.put("bridge", b"from a package")
     aside = pathlib.Path(bin_dir.store.set_aside("bridge"))
     for changed in (True, False):
-        predicted, left = (leave(bin_dir, dry_run=dry) for dry in (True, False))
-        assert predicted == left
-        assert (left.left, left.set_aside, left.changed) == (["bridge"], {"bridge": str(aside)}, changed)
+        predicted, removal = (leave(bin_dir, dry_run=dry) for dry in (True, False))
+        assert predicted == removal
+        assert (removal.left, removal.set_aside, removal.changed) == (["bridge"], {"bridge": str(aside)}, changed)
         assert (foreign.read_bytes(), aside.read_bytes()) == (b"from a package", b"foreign")
     assert bin_dir.list_left_over() == []
     foreign.unlink()

@@ -28,11 +28,11 @@ def killed_before(step: int, run: t.Callable[[], object]) -> bool:
     """Return whether a run was killed before its n-th change of a file; False if it made fewer changes."""
     pid = os.fork()
     if pid == 0:
-        left = iter(range(step))
+        steps = iter(range(step))
 
         def mortal(event: str, arguments: tuple[t.Any, ...]) -> None:
             is_change = event in CHANGES and (event != "open" or (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR))
-            if is_change and next(left, None) is None:
+            if is_change and next(steps, None) is None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(mortal)

@@ -33,16 +33,16 @@ TEXT: t.Final = """{
 def pointers(value: t.Any, path: str = "") -> t.Iterator[str]:
     yield path
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in inside:
-        yield from pointers(one, join(path, key))
+    for key, child in inside:
+        yield from pointers(child, join(path, key))
 
 
 @given(json_values)
 def test_every_place_of_a_text_has_a_line(value: t.Any) -> None:
     for indent in (None, 1):
-        found = scan(json.dumps(value, indent=indent))
-        assert set(found.lines) == set(pointers(value))
-        assert found.twice == []
+        positions = scan(json.dumps(value, indent=indent))
+        assert set(positions.lines) == set(pointers(value))
+        assert positions.twice == []
 
 
 def test_lines_are_those_where_keys_and_entries_begin() -> None:
@@ -52,11 +52,11 @@ def test_lines_are_those_where_keys_and_entries_begin() -> None:
 
 
 def test_what_is_not_there_is_where_it_should_be() -> None:
-    found = scan(TEXT)
-    assert found.line("/plugins/0/ipam/subnet") == 7
-    assert found.line("/nowhere") == 1
+    positions = scan(TEXT)
+    assert positions.line("/plugins/0/ipam/subnet") == 7
+    assert positions.line("/nowhere") == 1
 
 
 def test_both_places_of_a_key_given_twice_are_told() -> None:
-    (one,) = scan('{"a": {"b": 1,\n"c": 2,\n"b": 3}}').twice
-    assert (one.path, one.first, one.second) == ("/a/b", 1, 3)
+    (repeated,) = scan('{"a": {"b": 1,\n"c": 2,\n"b": 3}}').twice
+    assert (repeated.path, repeated.first, repeated.second) == ("/a/b", 1, 3)

@@ -27,7 +27,7 @@ def network(subnet: str, name: str = "pods", **keys: t.Any) -> Document:
 
 
 def find_codes(**nodes: Document | list[Document]) -> list[tuple[str, str, str]]:
-    listed = {node: one if isinstance(one, list) else [one] for node, one in nodes.items()}
+    listed = {node: documents if isinstance(documents, list) else [documents] for node, documents in nodes.items()}
     return [(finding.code, finding.file, finding.path) for finding in fleet_networks.findings(listed)]
 
 
@@ -52,9 +52,9 @@ def test_on_one_link_the_same_range_on_two_nodes_gives_out_addresses_twice(share
 
 
 def test_one_name_for_two_networks_is_seen() -> None:
-    (one,) = fleet_networks.findings({"a": [network("10.1.0.0/24")], "b": [network("10.1.0.0/24", mtu=1400)]})
-    assert (one.code, one.level, one.file) == ("network-differs", "fleet", "b: 10-pods.conflist")
-    assert one.message == "the network 'pods' on b differs from the one on a (10-pods.conflist)"
+    (finding,) = fleet_networks.findings({"a": [network("10.1.0.0/24")], "b": [network("10.1.0.0/24", mtu=1400)]})
+    assert (finding.code, finding.level, finding.file) == ("network-differs", "fleet", "b: 10-pods.conflist")
+    assert finding.message == "the network 'pods' on b differs from the one on a (10-pods.conflist)"
 
 
 def test_networks_of_other_names_are_not_compared() -> None:
@@ -90,15 +90,15 @@ DIFFERING: dict[str, tuple[JsonObject, JsonObject]] = {
 }
 
 
-@pytest.mark.parametrize(("one", "other"), COLLIDING.values(), ids=COLLIDING)
-def test_addresses_that_two_nodes_give_out_collide(one: Document, other: Document) -> None:
-    assert [code for code, *dummy in find_codes(a=one, b=other)] == ["node-subnets-collide"]
+@pytest.mark.parametrize(("first", "second"), COLLIDING.values(), ids=COLLIDING)
+def test_addresses_that_two_nodes_give_out_collide(first: Document, second: Document) -> None:
+    assert [code for code, *dummy in find_codes(a=first, b=second)] == ["node-subnets-collide"]
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERING.values(), ids=DIFFERING)
-def test_a_network_defined_in_another_way_differs(one: JsonObject, other: JsonObject) -> None:
+@pytest.mark.parametrize(("first", "second"), DIFFERING.values(), ids=DIFFERING)
+def test_a_network_defined_in_another_way_differs(first: JsonObject, second: JsonObject) -> None:
     assert [
-        code for code, *dummy in find_codes(a=network("10.1.0.0/24", **one), b=network("10.1.1.0/24", **other))
+        code for code, *dummy in find_codes(a=network("10.1.0.0/24", **first), b=network("10.1.1.0/24", **second))
     ] == ["network-differs"]
 
 
@@ -157,14 +157,14 @@ SAME_PLUGINS: dict[str, tuple[JsonObject, JsonObject]] = {
 }
 
 
-@pytest.mark.parametrize(("one", "other", "said"), OTHER_PLUGINS.values(), ids=OTHER_PLUGINS)
-def test_other_plugins_on_another_node_are_seen(one: JsonObject, other: JsonObject, said: str) -> None:
-    (finding,) = fleet_plugins.findings({"a": one, "b": other})
+@pytest.mark.parametrize(("first", "second", "message"), OTHER_PLUGINS.values(), ids=OTHER_PLUGINS)
+def test_other_plugins_on_another_node_are_seen(first: JsonObject, second: JsonObject, message: str) -> None:
+    (finding,) = fleet_plugins.findings({"a": first, "b": second})
     assert (finding.code, finding.level, finding.severity) == ("plugin-differs", "fleet", "warning")
     assert finding.file.startswith("b: /")
-    assert said in finding.message
+    assert message in finding.message
 
 
-@pytest.mark.parametrize(("one", "other"), SAME_PLUGINS.values(), ids=SAME_PLUGINS)
-def test_plugins_that_do_the_same_are_no_finding(one: JsonObject, other: JsonObject) -> None:
-    assert list(fleet_plugins.findings({"a": one, "b": other})) == []
+@pytest.mark.parametrize(("first", "second"), SAME_PLUGINS.values(), ids=SAME_PLUGINS)
+def test_plugins_that_do_the_same_are_no_finding(first: JsonObject, second: JsonObject) -> None:
+    assert list(fleet_plugins.findings({"a": first, "b": second})) == []

@@ -45,5 +45,5 @@ OTHERS = (
 def test_a_plugin_of_others_is_no_misspelled_one(plugin_type: str) -> None:
     for plugin in ({"type": plugin_type}, {"type": "bridge", "ipam": {"type": plugin_type}}):
         network = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
-        found = validate([Source("net", json.dumps(network).encode())], ["schema"])
-        assert "misspelled-plugin" not in [one.code for one in found]
+        findings = validate([Source("net", json.dumps(network).encode())], ["schema"])
+        assert "misspelled-plugin" not in [finding.code for finding in findings]

@@ -56,9 +56,9 @@ def test_every_reference_plugin_has_one_that_knows_all_its_keys() -> None:
 
 
 def test_a_release_is_told_as_such() -> None:
-    told = [part["x-since"] for name in NAMES for part in parts(schemas.load(name)) if "x-since" in part]
-    assert told
-    assert all(re.fullmatch(r"\d+\.\d+\.\d+", release) for release in told)
+    releases = [part["x-since"] for name in NAMES for part in parts(schemas.load(name)) if "x-since" in part]
+    assert releases
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", release) for release in releases)
 
 
 @pytest.mark.parametrize(

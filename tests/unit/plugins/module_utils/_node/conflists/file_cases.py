@@ -159,7 +159,9 @@ FINE: t.Final[Corpus] = {
         "podman's, behind ours": among({"87-podman.conflist": text("podman")}),
         "one that is to be gone": among({"05-cilium.conflist": text("cilium")}, present("net"), absent("cilium")),
         "no desired network": among({"05-cilium.conflist": text("cilium")}, absent("lab")),
-        "another file of the task is before it": among({"05-cilium.conflist": text("cilium")}, present("net", priority=1)),
+        "another file of the task is before it": among(
+            {"05-cilium.conflist": text("cilium")}, present("net", priority=1)
+        ),
     },
     "broken-file": {
         "what is no network": among({"calico-kubeconfig": b"apiVersion: v1\n", "README": b"", "multus.d": None}),

@@ -20,7 +20,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.execute import (
     Parameters,
     ProcessExecutor,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 _NO_INTERFACE: t.Final = re.compile(r"failed to find .*Link not found")
 
@@ -55,12 +54,16 @@ class DefectTolerance:
         return self._executor.require(plugin_type)
 
     def execute(self, plugin_type: str, request: bytes, parameters: Parameters) -> bytes:
-        attachment = parameters.attachment if parameters.command == "DEL" else None
-        known = catalogue.row(plugin_type)
-        if attachment is not None and known.del_needs_netns and not attachment.netns:
+        if parameters.attachment is None or parameters.command != "DEL":
+            return self._executor.execute(plugin_type, request, parameters)
+        # Most runs delete nothing, and do not need the catalogue.
+        from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+
+        row, netns = catalogue.row(plugin_type), parameters.attachment.netns
+        if row.del_needs_netns and not netns:
             return b""  # the kernel removed its rules with the namespace
-        if attachment is not None and known.del_skips_ipam:
-            return self._return_device(plugin_type, request, parameters, attachment.netns)
+        if row.del_skips_ipam:
+            return self._return_device(plugin_type, request, parameters, netns)
         return self._executor.execute(plugin_type, request, parameters)
 
     def _return_device(self, plugin_type: str, request: bytes, parameters: Parameters, netns: str) -> bytes:

@@ -16,7 +16,6 @@ from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.decision import CheckReport
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import Check, OnDrift, Policy
-from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
 
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import RuleDrift
@@ -95,6 +94,9 @@ class Checker:
     def _check(self, record: Record, compared: bool) -> CheckReport:
         if self._policy.check == Check.DRIFT:
             return CheckReport(compared)
+        # Only a run that calls plugins needs what is known of them.
+        from ansible_collections.cni.node.plugins.module_utils._reference.quirks import is_false_alarm
+
         checked = self._runtime.check(record, is_false_alarm)
         return CheckReport(compared or checked.asked, false_alarms=checked.excused)
 

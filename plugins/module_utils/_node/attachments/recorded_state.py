@@ -18,7 +18,6 @@ from ansible_collections.cni.node.plugins.module_utils._node.attachments.decisio
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 
 
-@dataclasses.dataclass(frozen=True)
 class RecordedState:
     """Reads the records and intents of attachments, and compares them with the network namespaces.
 
@@ -26,9 +25,10 @@ class RecordedState:
         removed: Attachments that a dry run would have removed by now.
     """
 
-    runtime: Runtime
-    conf_dir: ConfDir
-    removed: set[Key] = dataclasses.field(default_factory=set)
+    def __init__(self, runtime: Runtime, conf_dir: ConfDir) -> None:
+        self.runtime = runtime
+        self.conf_dir = conf_dir
+        self.removed: set[Key] = set()
 
     def read(self, desired: DesiredAttachment, *, locked: bool) -> Recorded:
         """Return the recorded facts about an attachment.

@@ -13,7 +13,6 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._node.plugins.checksums import PINNED
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
 _RELEASE: t.Final = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 # The plugins of this release and later ones support this version of the specification. Those of earlier ones do not.
@@ -48,6 +47,10 @@ def require_agreeing(version: str, name: str, content: bytes) -> None:
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
+    from ansible_collections.cni.node.plugins.module_utils._reference import (
+        catalogue,
+    )  # only a node with SELinux needs it
+
     if not catalogue.row(name).is_reference:
         return
     about = _about(content)

@@ -241,10 +241,10 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS
 from ansible_collections.cni.node.plugins.module_utils._module.kernel import ensure
-from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 
 
-def main() -> t.NoReturn:
+def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
             **CONFLISTS,
@@ -256,7 +256,7 @@ def main() -> t.NoReturn:
         },
         supports_check_mode=True,
     )
-    run(module, ensure)
+    run(module, lambda module: ensure(module, paths))
 
 
 if __name__ == "__main__":

@@ -17,11 +17,17 @@ class NodePaths(t.NamedTuple):
         netns_dir: Named network namespaces; ``ip netns`` looks for them here.
         netns_lock: Held while a namespace is created or removed: a second mount on a file would hide the first one.
         netns_etc: ``ip netns exec`` mounts the files of a network namespace's directory below over those of /etc.
+        modules_file: Lists the kernel modules that the next boot loads.
+        sysctl_file: Has the kernel settings that the next boot makes.
+        kernel_lock: Held while kernel modules, settings, these files or the saved values change.
     """
 
     netns_dir: str = "/run/netns"
     netns_lock: str = "/run/cni-node-netns.lock"
     netns_etc: str = "/etc/netns"
+    modules_file: str = "/etc/modules-load.d/cni.node.conf"
+    sysctl_file: str = "/etc/sysctl.d/90-cni.node.conf"
+    kernel_lock: str = "/run/cni-node-kernel.lock"
 
     @classmethod
     def below(cls, root: str) -> NodePaths:

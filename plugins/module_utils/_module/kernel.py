@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, program, sysctl
@@ -25,11 +26,11 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-def ensure(module: AnsibleModule) -> dict[str, t.Any]:
+def ensure(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     """Run the module `kernel` and return its result."""
     params = module.params
     needs = _collect_needs(params) if params["state"] == "present" else Needs()
-    settings = KernelSettings(params["cache_dir"])
+    settings = KernelSettings(params["cache_dir"], paths)
     plan = (settings.plan if module.check_mode else settings.ensure)(needs, persist=params["persist"])
     return _report(module, plan, [_describe_program(name, reasons) for name, reasons in sorted(needs.programs.items())])
 

@@ -9,20 +9,16 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import FileChange, plan_change
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Reasons
-
-MODULES = "/etc/modules-load.d/cni.node.conf"
-SETTINGS = "/etc/sysctl.d/90-cni.node.conf"
-# Held while modules, settings, these files or the saved values change.
-LOCK = "/run/cni-node-kernel.lock"
 
 _BANNER: t.Final = (
     "# {} for container networks, written by the module cni.node.kernel. Changes to this file are overwritten.\n"
 )
 
 
-def plan_files(modules: Reasons, settings: Reasons, values: t.Mapping[str, str]) -> list[FileChange]:
+def plan_files(paths: NodePaths, modules: Reasons, settings: Reasons, values: t.Mapping[str, str]) -> list[FileChange]:
     """Plan the files from which the next boot loads modules and sets settings.
 
     Args:
@@ -30,8 +26,8 @@ def plan_files(modules: Reasons, settings: Reasons, values: t.Mapping[str, str])
     """
     lines = {name: f"{name} = {values[name]}" for name in settings}
     return [
-        plan_change(MODULES, _text("Kernel modules", modules, {name: name for name in modules})),
-        plan_change(SETTINGS, _text("Kernel settings", settings, lines)),
+        plan_change(paths.modules_file, _text("Kernel modules", modules, {name: name for name in modules})),
+        plan_change(paths.sysctl_file, _text("Kernel settings", settings, lines)),
     ]
 
 
@@ -40,4 +36,4 @@ def _text(what: str, reasons: Reasons, lines: t.Mapping[str, str]) -> bytes | No
     return "\n".join([_BANNER.format(what), *entries]).encode() if entries else None
 
 
-__all__ = ("LOCK", "MODULES", "SETTINGS", "plan_files")
+__all__ = "plan_files"

@@ -12,6 +12,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import kernel_module, sysctl
 from ansible_collections.cni.node.plugins.module_utils._node.files.change import apply
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
@@ -37,7 +38,8 @@ LOCK_TIMEOUT: t.Final = 60.0
 class KernelSettings:
     """The kernel modules and settings that this collection manages on a node."""
 
-    def __init__(self, cache_dir: str) -> None:
+    def __init__(self, cache_dir: str, paths: NodePaths) -> None:
+        self._paths = paths
         self._cache_dir = cache_dir
         self._saved = SavedValues(cache_dir)
 
@@ -49,11 +51,15 @@ class KernelSettings:
         """
         plan = self.plan(needs, persist=persist)
         if plan.changed or not needs.settings.keys() >= self._saved.settings.keys():
-            with hold_lock(boot_files.LOCK, exclusive=True, timeout=LOCK_TIMEOUT, what="the kernel configuration"):
+            with self._hold_lock():
                 self._saved = SavedValues(self._cache_dir)
                 plan = self.plan(needs, persist=persist)
                 self.apply(plan)
         return plan
+
+    def _hold_lock(self) -> t.ContextManager[None]:
+        lock, what = self._paths.kernel_lock, "the kernel configuration"
+        return hold_lock(lock, exclusive=True, timeout=LOCK_TIMEOUT, what=what)
 
     def plan(self, needs: Needs, *, persist: bool) -> Plan:
         """Plan all changes before the first one.
@@ -70,7 +76,10 @@ class KernelSettings:
             raise unmet_error(problems)
         loadable = {change.name: needs.modules[change.name] for change in modules if change.action != "built_in"}
         files = boot_files.plan_files(
-            loadable if persist else {}, {name: needs.settings[name] for name in names} if persist else {}, needs.values
+            self._paths,
+            loadable if persist else {},
+            {name: needs.settings[name] for name in names} if persist else {},
+            needs.values,
         )
         return Plan(modules, settings, files)
 

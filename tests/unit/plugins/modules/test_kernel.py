@@ -14,7 +14,6 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
-from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleExit, ModuleRunner, outcome
@@ -33,10 +32,7 @@ MODULES = ["nf_conntrack", "nf_nat", "nf_tables", "nft_chain_nat", "nft_masq", "
 
 
 @pytest.fixture
-def ensure(kernel: ToyKernel, run: ModuleRunner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Ensure:
-    monkeypatch.setattr(boot_files, "MODULES", str(tmp_path / "modules.conf"))
-    monkeypatch.setattr(boot_files, "SETTINGS", str(tmp_path / "sysctl.conf"))
-    monkeypatch.setattr(boot_files, "LOCK", str(tmp_path / "run" / "kernel.lock"))
+def ensure(kernel: ToyKernel, run: ModuleRunner, tmp_path: pathlib.Path) -> Ensure:
     kernel.has_settings(ipv4__ip_forward="0")
     for name in MODULES:
         kernel.has_on_disk(name)
@@ -44,7 +40,7 @@ def ensure(kernel: ToyKernel, run: ModuleRunner, tmp_path: pathlib.Path, monkeyp
 
 
 def test_a_run_matches_its_prediction_and_absent_restores_everything(
-    kernel: ToyKernel, ensure: Ensure, tmp_path: pathlib.Path
+    kernel: ToyKernel, run: ModuleRunner, ensure: Ensure
 ) -> None:
     items = [{"config": CONFIG}, {"name": "gone", "state": "absent"}]
     predicted = ensure(conflists=items, check_mode=True).ok()
@@ -67,7 +63,7 @@ def test_a_run_matches_its_prediction_and_absent_restores_everything(
         "before": {"modules": [], "sysctls": {FORWARD: "0"}},
         "after": {"modules": MODULES, "sysctls": {FORWARD: "1"}},
     }
-    assert modules_diff["after_header"] == str(tmp_path / "modules.conf")
+    assert modules_diff["after_header"] == run.paths.modules_file
     assert f"{FORWARD} = 1\n" in settings_diff["after"]
     again = ensure(conflists=items).ok()
     assert (again["changed"], again["diff"]) == (False, [])
@@ -138,9 +134,11 @@ def test_absent_ignores_all_other_options(ensure: Ensure) -> None:
     )
 
 
-def test_a_changing_run_waits_for_the_lock(kernel: ToyKernel, ensure: Ensure, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changing_run_waits_for_the_lock(
+    kernel: ToyKernel, run: ModuleRunner, ensure: Ensure, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(kernel_settings, "LOCK_TIMEOUT", 0.1)
-    with hold_lock(boot_files.LOCK, exclusive=True, timeout=0, what="all"):
+    with hold_lock(run.paths.kernel_lock, exclusive=True, timeout=0, what="all"):
         message = ensure(sysctls={FORWARD: 1}).require_refusal()
         assert message.startswith("the kernel configuration is in use by another process for longer than 0.1 s")
         assert ensure(sysctls={FORWARD: 1}, check_mode=True).ok()["changed"] is True

@@ -14,8 +14,8 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._linux import sysctl
-from ansible_collections.cni.node.plugins.module_utils._node.kernel import boot_files
 from ansible_collections.cni.node.plugins.module_utils._node.kernel import settings as kernel_settings
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.plan import Plan
 from ansible_collections.cni.node.plugins.module_utils._node.kernel.requirements import Needs
@@ -40,16 +40,17 @@ class KernelSettingsNode:
     def __init__(self, kernel: ToyKernel, root: pathlib.Path) -> None:
         self.kernel = kernel
         self.cache = root / "cache"
-        self.modules_file = root / "modules-load.d" / "x.conf"
-        self.settings_file = root / "sysctl.d" / "x.conf"
+        self.paths = NodePaths.below(str(root))
+        self.modules_file = pathlib.Path(self.paths.modules_file)
+        self.settings_file = pathlib.Path(self.paths.sysctl_file)
 
     def plan(self, required: Needs, *, persist: bool = True) -> Plan:
-        return KernelSettings(str(self.cache)).plan(required, persist=persist)
+        return KernelSettings(str(self.cache), self.paths).plan(required, persist=persist)
 
     def ensure(self, required: Needs, *, persist: bool = True) -> Plan:
         """Return the prediction and the change; a second run changes nothing."""
         predicted = self.plan(required, persist=persist)
-        plan = KernelSettings(str(self.cache)).ensure(required, persist=persist)
+        plan = KernelSettings(str(self.cache), self.paths).ensure(required, persist=persist)
         assert plan == predicted
         assert not self.plan(required, persist=persist).changed
         return plan
@@ -61,12 +62,8 @@ class KernelSettingsNode:
 
 
 @pytest.fixture
-def node(kernel: ToyKernel, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> KernelSettingsNode:
-    node = KernelSettingsNode(kernel, tmp_path)
-    monkeypatch.setattr(boot_files, "MODULES", str(node.modules_file))
-    monkeypatch.setattr(boot_files, "SETTINGS", str(node.settings_file))
-    monkeypatch.setattr(boot_files, "LOCK", str(tmp_path / "run" / "kernel.lock"))
-    return node
+def node(kernel: ToyKernel, tmp_path: pathlib.Path) -> KernelSettingsNode:
+    return KernelSettingsNode(kernel, tmp_path)
 
 
 def actions(plan: Plan) -> dict[str, str]:
@@ -124,7 +121,7 @@ def test_a_setting_that_a_module_brings_is_foretold(node: KernelSettingsNode) ->
 def test_a_setting_that_no_module_brings_is_an_error_and_no_setting_is_changed(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0")
     node.kernel.has_on_disk("br_netfilter")
-    settings = KernelSettings(str(node.cache))
+    settings = KernelSettings(str(node.cache), node.paths)
     error = error_of(settings.apply, settings.plan(BRIDGE, persist=True))
     assert str(error) == (
         f"kernel setting {BRIDGED}: no loaded module has added it (b); "
@@ -138,7 +135,7 @@ def test_what_the_kernel_does_not_take_as_it_is_leaves_settings_as_they_were_and
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
     node.kernel.has_on_disk("veth")
-    settings = KernelSettings(str(node.cache))
+    settings = KernelSettings(str(node.cache), node.paths)
     plan = settings.plan(needs("veth", net__core__a="2", net__core__b="2  3"), persist=True)
     error = error_of(lambda: settings.apply(plan))
     assert error.msg == "net.core.b: the kernel changed '2  3' to '2 3'"
@@ -404,7 +401,7 @@ def test_where_the_kernel_refuses_a_value_what_it_has_reset_is_as_it_was_too(
     routing: KernelSettingsNode, redirects: str, asked: str
 ) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects, zone="1")
-    settings = KernelSettings(str(routing.cache))
+    settings = KernelSettings(str(routing.cache), routing.paths)
     required = needs(net__ipv4__conf__all__accept_redirects=asked, net__zone="2  3", **ROUTES)
     plan = settings.plan(required, persist=True)
     assert "; no setting was changed" in error_of(settings.apply, plan).details
@@ -421,7 +418,7 @@ def test_what_cannot_be_put_back_is_named(routing: KernelSettingsNode, monkeypat
         write(key, value)
 
     monkeypatch.setattr(sysctl, "write", refuse)
-    settings = KernelSettings(str(routing.cache))
+    settings = KernelSettings(str(routing.cache), routing.paths)
     plan = settings.plan(needs(net__ipv4__conf__all__accept_redirects="1", net__zone="2", **ROUTES), persist=True)
     error = error_of(settings.apply, plan)
     assert error.msg == "net.zone cannot be 2"
@@ -448,7 +445,7 @@ def test_killed_between_memory_and_kernel_all_can_still_be_put_back(
             raise KeyboardInterrupt
         write(key, value)
 
-    settings = KernelSettings(str(node.cache))
+    settings = KernelSettings(str(node.cache), node.paths)
     plan = settings.plan(needs(net__core__a="2", net__core__b="2"), persist=True)
     monkeypatch.setattr(sysctl, "write", killed)
     with pytest.raises(KeyboardInterrupt):
@@ -472,7 +469,7 @@ def test_where_a_second_value_does_not_come_to_be_the_first_can_still_be_put_bac
         raise end
 
     for value in ("3", "4"):
-        settings = KernelSettings(str(node.cache))
+        settings = KernelSettings(str(node.cache), node.paths)
         monkeypatch.setattr(sysctl, "write", ended)
         with pytest.raises(type(end)):
             settings.apply(settings.plan(needs(net__core__a=value), persist=True))
@@ -502,7 +499,7 @@ def test_no_run_comes_between_what_another_remembers_and_what_it_does(
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "2"]
     node.ensure(Needs())
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
-    assert not os.path.lexists(boot_files.LOCK)
+    assert not os.path.lexists(node.paths.kernel_lock)
 
 
 def test_a_run_that_has_waited_goes_by_what_the_other_has_left(
@@ -516,7 +513,7 @@ def test_a_run_that_has_waited_goes_by_what_the_other_has_left(
         return hold_lock(*arguments, **keywords)
 
     monkeypatch.setattr(kernel_settings, "hold_lock", is_overtaken)
-    plan = KernelSettings(str(node.cache)).ensure(needs(net__core__b="2"), persist=True)
+    plan = KernelSettings(str(node.cache), node.paths).ensure(needs(net__core__b="2"), persist=True)
     assert actions(plan) == {"net.core.a": "restored", "net.core.b": "set"}
     node.ensure(Needs())
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]

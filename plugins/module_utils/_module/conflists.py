@@ -153,13 +153,13 @@ def _check(module: AnsibleModule, planned: PlannedDirectory) -> list[Finding]:
     result: list[Finding] = []
     is_asked, allowed = NODE in params["validate"]["levels"], params["allow_world_writable_plugins"]
     if params["probe"] or is_asked:
-        unsafe = plugin_access.network_findings(planned.wanted, params["plugin_dirs"], allow_world_writable=allowed)
+        unsafe = plugin_access.network_findings(planned.desired, params["plugin_dirs"], allow_world_writable=allowed)
         result += unsafe if is_asked else errors(unsafe)
     if params["probe"]:
         timeout = positive("timeout", params["timeout"])
         executor = make_executor(params["plugin_dirs"], timeout, allow_world_writable=allowed)
         probe = PluginProbe(executor, tolerate_missing=module.check_mode)
-        result += [finding for network in planned.wanted for finding in probe.findings(network)]
+        result += [finding for network in planned.desired for finding in probe.findings(network)]
     if is_asked:
         result += conflist_checks.findings(planned, tolerate_missing=module.check_mode)
     return result

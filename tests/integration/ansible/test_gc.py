@@ -541,7 +541,9 @@ def test_rules_of_the_plugin_firewall_are_removed_with_the_last_owner_of_their_a
             f"rule iptables filter CNI-FORWARD: {of_red}": "kept",
             "rule ip6tables filter CNI-FORWARD: fd00:1::9": "removed",
         }
-        assert "no runtime has a record of an attachment with this address, and it is not in use" in evidence(done)
+        assert "no runtime has a record of an attachment with this address, and the address is not in use" in evidence(
+            done
+        )
         rules = tool("iptables-save", "-t", "filter")
         assert [rules.count(address) for address in (of_blue, of_red, "192.0.2.1", "10.1.9.9")] == [2, 2, 1, 0]
 

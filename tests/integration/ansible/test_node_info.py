@@ -191,7 +191,7 @@ def test_a_full_range_comes_first_in_the_message(node: EngineNode, project: Proj
         played = project.play(asked).succeeded()
     looked = played["look"].require_no_change()
     assert looked.msg.startswith(
-        "network small, 10.1.0.1-10.1.0.6: no address of 5 is left (/var/lib/cni/networks/small); "
+        "network small, 10.1.0.1-10.1.0.6: all 5 addresses are taken (/var/lib/cni/networks/small); "
     )
     full, roomy = looked.result["leases"]
     assert (full["size"], full["taken"], full["free"]) == (5, 5, 0)

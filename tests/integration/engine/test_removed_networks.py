@@ -166,7 +166,7 @@ def _port(dummy: EngineNode) -> str:
 
 def _address(dummy: EngineNode) -> str:
     run("ip", "address", "add", "192.0.2.1/24", "dev", "cni0")
-    return "cni0 has the address 192.0.2.1/24, which is no gateway of these networks"
+    return "cni0 has the address 192.0.2.1/24, which is not a gateway of these networks"
 
 
 def _file(path: str, text: str) -> t.Callable[[EngineNode], str]:

@@ -114,7 +114,7 @@ class Prediction(Transition):
             self._note_missing(exc)
 
     def _detach(self, record: Record, successor: DesiredAttachment | None, *, is_name_needed: bool) -> None:
-        """Raise what would prevent DEL from removing the attachment's link."""
+        """Raise an error if DEL could not remove the attachment's link."""
         from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare
 
         prepare(record, is_name_needed=is_name_needed or successor is not None)

@@ -47,7 +47,7 @@ class Prerequisites:
         """Return a replacement with its network; the network is None only in a dry run.
 
         Raises:
-            CniError: It cannot be added.
+            CniError: The replacement cannot be added.
         """
         replacement = self.look_up(replacement)
         obstacle = replacement.problem or (None if self.policy.dry_run else replacement.missing)

@@ -46,7 +46,7 @@ class Action(str, enum.Enum):
 
 
 class DesiredAttachment(t.NamedTuple):
-    """An attachment that a task lists, and what is on the node for it.
+    """An attachment that a task lists, with what its ADD requires on the node.
 
     Attributes:
         present: Whether the attachment should exist.

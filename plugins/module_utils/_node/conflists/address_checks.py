@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
@@ -30,20 +31,20 @@ from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges im
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Configured, configured
 
-# A VPN that is to get everything writes the default route in two halves, which win.
+# A VPN for all traffic adds two routes, one for each half of all addresses, because these override the default route.
 _HALF_OF_ALL: t.Final = 1
 _SEVERAL: t.Final = "several links"
 
 
 class _Span(t.NamedTuple):
-    """Addresses that a network takes.
+    """A range of addresses that a network assigns.
 
     Attributes:
-        segment: What the containers are linked by.
+        segment: The layer 2 segment that the containers share.
         links: Names of the links by which the node itself is part of the network.
-        routed: Whether the node routes to it.
-        gateways: Of all the plugin's ranges: addresses that are the node's by right.
-        path: JSON pointer.
+        routed: Whether the node routes to the network.
+        gateways: The gateways of all the plugin's ranges, which may be addresses of the node.
+        path: JSON pointer to the range.
     """
 
     network: NetworkConfiguration
@@ -61,11 +62,11 @@ class _Span(t.NamedTuple):
 
 
 class _Place(t.NamedTuple):
-    """Where the node sends what is for a network, or for an address of its own.
+    """A destination that the node routes, or an address of its own.
 
     Attributes:
-        version, first, last: Of the destination, in numbers, for there may be thousands to be looked through.
-        is_direct: Whether it goes there without a router.
+        version, first, last: The destination in numbers, because there may be thousands to compare.
+        is_direct: Whether the destination is reached without a router.
     """
 
     version: int
@@ -77,20 +78,20 @@ class _Place(t.NamedTuple):
 
 
 def findings(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
-    """Find addresses of networks that the node has, that it sends elsewhere, or that another file's network has too."""
+    """Find addresses of networks that the node has, that it routes to another link, or that another network has too."""
     others = [span for network in planned.others for span in _spans(network)]
     own, places, idle = _own_addresses(view), _places(view), _idle_bridges(view)
-    for network in planned.wanted:
+    for network in planned.desired:
         before = planned.before.get(network.name)
-        was = list(_spans(before)) if before else []
+        old_spans = list(_spans(before)) if before else []
         for span in _spans(network):
-            yield from _find_own_addresses(span, _inside(own, span.range.first, span.range.last))
+            yield from _find_own_addresses(span, _overlapping_places(own, span.range.first, span.range.last))
             overlapping = [other for other in others if other.network.name != network.name and _collide(span, other)]
-            yield from _networks(span, overlapping)
+            yield from _find_overlapping_networks(span, overlapping)
             if span.routed:
-                there = _inside(places, span.range.subnet[0], span.range.subnet[-1])
-                known = [span, *was, *overlapping]
-                yield from _elsewhere(span, [place for place in there if not _is_of(place, known)], idle)
+                routed = _overlapping_places(places, span.range.subnet[0], span.range.subnet[-1])
+                known = [span, *old_spans, *overlapping]
+                yield from _find_routes(span, [place for place in routed if not _leads_to(place, known)], idle)
 
 
 def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
@@ -99,12 +100,12 @@ def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
         ipam = plugin.keys.get("ipam")
         if segment is None or not isinstance(ipam, dict):
             continue
-        ranges = [one for members in ipam_range_sets(ipam) for one in members]
-        gateways = frozenset(one.gateway for one in ranges)
+        ranges = list(itertools.chain(*ipam_range_sets(ipam)))
+        gateways = frozenset(addresses.gateway for addresses in ranges)
         routed = is_routed(plugin.type, plugin.keys)
-        for one in ranges:
-            path = f"{plugin.path}/ipam{one.path}"
-            yield _Span(network, plugin, one, segment, _links(plugin), routed, gateways, path)
+        for addresses in ranges:
+            path = f"{plugin.path}/ipam{addresses.path}"
+            yield _Span(network, plugin, addresses, segment, _links(plugin), routed, gateways, path)
 
 
 def _links(plugin: Configured) -> frozenset[str]:
@@ -115,22 +116,24 @@ def _links(plugin: Configured) -> frozenset[str]:
 
 
 def _places(view: View) -> list[_Place]:
-    """Return what is sent where, the narrowest first; the default route and other tables say nothing of a network."""
+    """Return the destinations that the node routes, the narrowest first, without default routes and other tables."""
     names = {0: _SEVERAL, **{link.ifindex: link.name for link in view.links}}
-    found = [_place(one.interface.network, names.get(one.link, ""), is_direct=True) for one in view.addresses]
+    places = [
+        _place(address.interface.network, names.get(address.link, ""), is_direct=True) for address in view.addresses
+    ]
     for route in view.routes:
         if route.table == MAIN_TABLE and route.destination.prefixlen > _HALF_OF_ALL:
             is_direct = route.gateway is None and route.link != 0
-            found.append(_place(route.destination, names.get(route.link, ""), is_direct=is_direct))
-    known = (place for place in dict.fromkeys(found) if place.link not in ("", "lo"))
-    return sorted(known, key=lambda place: place.last - place.first)
+            places.append(_place(route.destination, names.get(route.link, ""), is_direct=is_direct))
+    distinct = (place for place in dict.fromkeys(places) if place.link not in ("", "lo"))
+    return sorted(distinct, key=lambda place: place.last - place.first)
 
 
 def _own_addresses(view: View) -> list[_Place]:
     names = {link.ifindex: link.name for link in view.links}
     return [
-        _place(ipaddress.ip_network(one.interface.ip), names.get(one.link, ""), is_direct=True)
-        for one in view.addresses
+        _place(ipaddress.ip_network(address.interface.ip), names.get(address.link, ""), is_direct=True)
+        for address in view.addresses
     ]
 
 
@@ -139,64 +142,66 @@ def _place(destination: Network, link: str, *, is_direct: bool) -> _Place:
     return _Place(destination.version, first, last, destination, link, is_direct)
 
 
-def _inside(places: list[_Place], first: Address, last: Address) -> list[_Place]:
+def _overlapping_places(places: list[_Place], first: Address, last: Address) -> list[_Place]:
     version, low, high = first.version, int(first), int(last)
     return [place for place in places if place.first <= high and place.last >= low and place.version == version]
 
 
 def _idle_bridges(view: View) -> set[str]:
-    """Return those without a port: bridge leaves its own behind."""
+    """Return the bridges without a port. The plugin bridge never removes a bridge."""
     in_use = {link.master for link in view.links}
     return {link.name for link in view.links if link.kind == "bridge" and link.ifindex not in in_use}
 
 
-def _is_of(place: _Place, spans: t.Sequence[_Span]) -> bool:
+def _leads_to(place: _Place, spans: t.Sequence[_Span]) -> bool:
     """Return whether a route leads to one of the networks: to its link, or to a single container of ptp."""
     is_host = place.first == place.last
     return any(place.link in span.links or (is_host and span.segment == POINT_TO_POINT) for span in spans)
 
 
 def _find_own_addresses(span: _Span, own: t.Sequence[_Place]) -> t.Iterator[Finding]:
-    for one in own:
-        ip = one.destination.network_address
-        if ip not in span.gateways and not (span.routed and one.link in span.links):
-            message = f"{ip} is the node's own address on {one.link}, and could be assigned to a container"
+    for place in own:
+        ip = place.destination.network_address
+        if ip not in span.gateways and not (span.routed and place.link in span.links):
+            message = f"{ip} is the node's own address on {place.link}, and could be assigned to a container"
             yield span.finding("address-taken", message, "exclude it from the range")
 
 
-def _collide(one: _Span, other: _Span) -> bool:
-    if one.segment == other.segment and one.segment != POINT_TO_POINT:
-        return one.range.overlaps(other.range)
-    return one.routed and other.routed and one.range.subnet.overlaps(other.range.subnet)
+def _collide(span: _Span, other: _Span) -> bool:
+    if span.segment == other.segment and span.segment != POINT_TO_POINT:
+        return span.range.overlaps(other.range)
+    return span.routed and other.routed and span.range.subnet.overlaps(other.range.subnet)
 
 
-def _networks(span: _Span, overlapping: t.Sequence[_Span]) -> t.Iterator[Finding]:
+def _find_overlapping_networks(span: _Span, overlapping: t.Sequence[_Span]) -> t.Iterator[Finding]:
     for other in overlapping:
         theirs = f"{other.range.subnet} of the network {other.network.name!r} ({other.network.source})"
         message = f"{span.range.subnet} overlaps with {theirs}"
         yield span.finding("overlaps-network", message, "give each network its own addresses")
 
 
-def _elsewhere(span: _Span, places: t.Sequence[_Place], idle: t.Collection[str]) -> t.Iterator[Finding]:
-    subnet = span.range.subnet
-    said: set[str] = set()
+def _find_routes(span: _Span, places: t.Sequence[_Place], idle: t.Collection[str]) -> t.Iterator[Finding]:
+    """Find routes to other links for addresses of a network, at most one for each link."""
+    reported: set[str] = set()
     for place in places:
-        is_inside = place.destination.prefixlen >= subnet.prefixlen
-        if place.link in said or not (is_inside or place.is_direct):
-            continue
-        said.add(place.link)
-        if place.link in idle:
-            message = f"the bridge {place.link}, which has no ports, has {place.destination}"
-            hint = f"remove the bridge, or the node may send traffic for {subnet} to it"
-            yield span.finding("idle-bridge", message, hint)
-        elif is_inside:
-            message = f"the node routes {place.destination}, a part of the subnet {subnet}, to {place.link}"
-            yield span.finding("overlaps-route", message, f"choose another subnet, or remove the route on {place.link}")
-        else:
-            message = f"the subnet {subnet} is a part of {place.destination}, which the node routes to {place.link}"
-            yield span.finding(
-                "inside-route", message, f"with this network, the node cannot reach {subnet} on {place.link}"
-            )
+        is_inside = place.destination.prefixlen >= span.range.subnet.prefixlen
+        if place.link not in reported and (is_inside or place.is_direct):
+            reported.add(place.link)
+            yield _route_finding(span, place, is_inside=is_inside, is_idle=place.link in idle)
+
+
+def _route_finding(span: _Span, place: _Place, *, is_inside: bool, is_idle: bool) -> Finding:
+    subnet, link = span.range.subnet, place.link
+    if is_idle:
+        message = f"the bridge {link}, which has no ports, has {place.destination}"
+        return span.finding(
+            "idle-bridge", message, f"remove the bridge, or the node may send traffic for {subnet} to it"
+        )
+    if is_inside:
+        message = f"the node routes {place.destination}, a part of the subnet {subnet}, to {link}"
+        return span.finding("overlaps-route", message, f"choose another subnet, or remove the route on {link}")
+    message = f"the subnet {subnet} is a part of {place.destination}, which the node routes to {link}"
+    return span.finding("inside-route", message, f"with this network, the node cannot reach {subnet} on {link}")
 
 
 __all__ = ("findings",)

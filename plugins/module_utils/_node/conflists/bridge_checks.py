@@ -25,62 +25,63 @@ from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins
 
 
 def findings(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
-    """Find bridges whose address is not the gateway that a network gives them, as bridge itself does at ADD."""
-    for network in planned.wanted:
+    """Find bridges with other addresses than the gateway of a network. The plugin bridge compares them at ADD."""
+    for network in planned.desired:
         for plugin in configured(network):
             if catalogue.row(plugin.type).is_bridge and is_routed(plugin.type, plugin.keys):
-                found = _of_bridge(network, plugin, view)
-                yield from (one._replace(is_unchanged=not planned.is_new(network)) for one in found)
+                for finding in _find_conflicts(network, plugin, view):
+                    yield finding._replace(is_unchanged=not planned.is_new(network))
 
 
-def _of_bridge(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:
+def _find_conflicts(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:
     bridge = _link(bridge_name(plugin.keys), view)
     vlan = plugin.keys.get("vlan")
     link = _link(f"{bridge.name}.{vlan}", view) if bridge and vlan else bridge
     if bridge is None or link is None:
         return
-    has = [address.interface for address in view.addresses if address.link == link.ifindex]
+    addresses = [address.interface for address in view.addresses if address.link == link.ifindex]
     for ranges in ipam_range_sets(plugin.keys.get("ipam")):
-        gateways = [bridge_address(one) for one in ranges]
-        in_the_way = [_in_the_way(has, gateway) for gateway in gateways]
-        if in_the_way and all(in_the_way):
+        gateways = [bridge_address(members) for members in ranges]
+        conflicting = [_conflicting_addresses(addresses, gateway) for gateway in gateways]
+        if conflicting and all(conflicting):
             ports = sum(port.master == bridge.ifindex and port.name != link.name for port in view.links)
-            yield from _finding(network, plugin, ranges[0], link.name, gateways[0], in_the_way[0], ports)
+            yield from _finding(network, plugin, ranges[0], link.name, gateways[0], conflicting[0], ports)
 
 
 def _finding(
     network: NetworkConfiguration,
     plugin: Configured,
-    one: Range,
+    addresses: Range,
     name: str,
     gateway: IpInterface,
     others: t.Sequence[IpInterface],
     ports: int,
 ) -> t.Iterator[Finding]:
-    path, has = f"{plugin.path}/ipam{one.path}", ", ".join(map(str, others))
+    path, current = f"{plugin.path}/ipam{addresses.path}", ", ".join(map(str, others))
     if not plugin.keys.get("forceAddress"):
-        message = f"{name} has the address {has}, so that ADD refuses to add the gateway {gateway}"
+        message = f"{name} has the address {current}, so that ADD refuses to add the gateway {gateway}"
         hint = f'set "forceAddress": true, or remove the address: ip address delete {others[0]} dev {name}'
         yield Finding("bridge-address-differs", network.source, path, message, hint, str(gateway), plugin.plugin)
     elif ports:
-        message = f"the gateway {gateway} replaces {has} on {name}: {quantity(ports, 'port')} of the bridge may lose the gateway"
-        hint = "containers with old addresses are cut off until they are attached again"
+        containers = f"{quantity(ports, 'port')} of the bridge may lose the gateway"
+        message = f"the gateway {gateway} replaces {current} on {name}: {containers}"
+        hint = "containers with old addresses are cut off until their attachments are recreated"
         yield Finding("bridge-address-replaced", network.source, path, message, hint, str(gateway), plugin.plugin)
 
 
-def _in_the_way(has: t.Iterable[IpInterface], gateway: IpInterface) -> list[IpInterface]:
-    """Return the addresses that bridge refuses, or removes with ``forceAddress``, before it comes to the gateway's own."""
-    found = []
-    for one in has:
-        if one == gateway:
+def _conflicting_addresses(addresses: t.Iterable[IpInterface], gateway: IpInterface) -> list[IpInterface]:
+    """Return the addresses before the gateway's own that bridge refuses, or removes with ``forceAddress``."""
+    conflicting = []
+    for address in addresses:
+        if address == gateway:
             break
-        if one.version == gateway.version and (one.version == 4 or _overlap(one, gateway)):
-            found.append(one)
-    return found
+        if address.version == gateway.version and (address.version == 4 or _overlap(address, gateway)):
+            conflicting.append(address)
+    return conflicting
 
 
-def _overlap(one: IpInterface, other: IpInterface) -> bool:
-    return one.ip in other.network or other.ip in one.network
+def _overlap(address: IpInterface, other: IpInterface) -> bool:
+    return address.ip in other.network or other.ip in address.network
 
 
 def _link(name: str, view: View) -> Link | None:

@@ -22,13 +22,13 @@ def findings(planned: PlannedDirectory, *, tolerate_missing: bool) -> list[Findi
     """Compare network configurations with the node: with its links, addresses and routes, and with its other files.
 
     Args:
-        tolerate_missing: Another task may be about to make what is missing.
+        tolerate_missing: Report missing links and devices as tolerated: another task may still create them.
 
     Raises:
-        CniError: ``IO_FAILURE``: the kernel does not answer.
+        CniError: ``IO_FAILURE`` if the kernel does not answer.
     """
     found: list[Finding] = []
-    if planned.wanted:
+    if planned.desired:
         view = rtnetlink.snapshot()
         found += link_checks.findings(planned, view, tolerate_missing=tolerate_missing)
         found += address_checks.findings(planned, view)

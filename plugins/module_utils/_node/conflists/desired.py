@@ -26,9 +26,9 @@ class DesiredConflist:
 
     Attributes:
         where: The item, as errors name it.
-        content: The JSON text of the file; None where the file should be absent.
-        network: The network's name, where the item gives one.
-        filename: The file's name, where the item gives one; otherwise it is made from priority and network.
+        content: The JSON text of the file; None if the file should be absent.
+        network: The network's name, if the item gives one.
+        filename: The file's name, if the item gives one; otherwise it is made from priority and network.
     """
 
     where: str
@@ -39,7 +39,12 @@ class DesiredConflist:
 
 
 class FileToWrite(t.NamedTuple):
-    """A file that should be present: the network that it defines, whose source is the file's path, and the text."""
+    """A file that should be present.
+
+    Attributes:
+        network: The network that it defines; its `source` is the file's path.
+        content: The text of the file.
+    """
 
     network: NetworkConfiguration
     content: bytes
@@ -79,7 +84,7 @@ def locate(items: t.Iterable[DesiredConflist], directory: str) -> DesiredFiles:
     """Return the files that items ask for, with every configuration parsed.
 
     Raises:
-        CniError: A configuration or file name is invalid, or two items want the same network or file.
+        CniError: A configuration or file name is invalid, or two items define the same network or file.
     """
     files = DesiredFiles([], [])
     for item in items:

@@ -20,11 +20,11 @@ class ConflistDirectory:
     """A directory of network configurations as it is on disk.
 
     Attributes:
-        networks: By name, the networks that runtimes find.
-        all_networks: These, and the networks that another file of the same network shadows.
+        networks: By name, the networks that runtimes use.
+        all_networks: These networks, and those in files that another file shadows.
         broken: By path, the error of each file that cannot be read.
         ownership: Which files this collection has written.
-        own: The same as names of files, each with the name of its network.
+        own: The names of these files, each with the name of its network.
     """
 
     def __init__(self, path: str) -> None:
@@ -39,7 +39,7 @@ class ConflistDirectory:
         self.own = self.ownership.networks_by_file()
 
     def network_of(self, path: str) -> str:
-        """Return the network that a file defines; of an unreadable file the one it was written for, or ""."""
+        """Return the network that a file defines; for an unreadable file, the network it was written for, or ""."""
         defined = (network.name for network in self.all_networks if network.source == path)
         return next(defined, self.own.get(os.path.basename(path), ""))
 
@@ -48,16 +48,16 @@ class PlannedDirectory(t.NamedTuple):
     """A directory of network configurations as it will be once a plan has been carried out.
 
     Attributes:
-        wanted: The networks of the task, written or already there.
-        others: What all other remaining files define.
-        before: The networks that are there now, by name.
+        desired: The networks of the task, to be written or unchanged.
+        others: The networks of all other remaining files.
+        before: The current networks, by name.
         broken: By path, the error of each remaining file that cannot be read.
         removed: Paths of the files that will be removed.
         own: Names of the files that this collection has written.
     """
 
     path: str
-    wanted: tuple[NetworkConfiguration, ...]
+    desired: tuple[NetworkConfiguration, ...]
     others: tuple[NetworkConfiguration, ...]
     before: t.Mapping[str, NetworkConfiguration]
     broken: t.Mapping[str, CniError]
@@ -65,7 +65,7 @@ class PlannedDirectory(t.NamedTuple):
     own: frozenset[str]
 
     def is_new(self, network: NetworkConfiguration) -> bool:
-        """Return whether the configuration differs from the one on disk, so that nothing is attached by it yet."""
+        """Return whether the configuration differs from the one on disk, so that no attachment has it yet."""
         return self.before.get(network.name) != network
 
 

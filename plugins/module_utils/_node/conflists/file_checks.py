@@ -19,7 +19,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
-# Under names like these, installers and editors write what they then rename.
+# Installers and editors write files with such names, and then rename them.
 _TEMPORARY: t.Final = re.compile(r".*\.(conf|conflist|json)\.(new|part|partial|swp|temp|tmp|dpkg-new|dpkg-tmp)")
 
 # Seconds; a younger file may belong to a program that is about to rename it.
@@ -27,55 +27,56 @@ _YOUNG: t.Final = 60
 
 
 def findings(planned: PlannedDirectory) -> t.Iterator[Finding]:
-    """Find files of a directory that runtimes prefer to those of the task, that are broken, or that are temporary.
+    """Find files of a directory that runtimes prefer to those of the task, broken files and temporary files.
 
-    Of the files of one network, libcni takes lists before single plugins; podman reads lists only. CRI-O goes by
-    the name alone, and so does containerd, which reads the first file and no other. None passes hidden files over.
+    Of several files of one network, libcni prefers lists to single plugins; podman reads lists only. CRI-O sorts by file
+    name alone, and so does containerd, which reads only the first file. All of them read hidden files.
     """
-    for network in planned.wanted:
+    for network in planned.desired:
         yield from _find_shadowed(planned, network)
     names = _names(planned)
     read = [name for name in names if name.endswith(conf_dir.ENDINGS)]
     first = read[0] if read else ""
-    if planned.wanted:
-        yield from _other_first(planned, next((name for name in read if name[0] != "."), ""))
+    if planned.desired:
+        yield from _find_preferred(planned, next((name for name in read if name[0] != "."), ""))
     for path, error in planned.broken.items():
         is_first = os.path.basename(path) == first
         hint = "fix or remove it; containerd has no network while it sorts first" if is_first else "fix or remove it"
         yield Finding("broken-file", path, "", error.msg.replace(f"{printable.line(path)}: ", ""), hint)
     for name in names:
-        yield from _leftover(planned, name, is_first=name == first)
+        yield from _find_leftover(planned, name, is_first=name == first)
 
 
 def _find_shadowed(planned: PlannedDirectory, network: NetworkConfiguration) -> t.Iterator[Finding]:
-    others = [one.source for one in planned.others if one.name == network.name]
+    others = [other.source for other in planned.others if other.name == network.name]
     if not others:
         return
     files = sorted([network.source, *others], key=conf_dir.precedence)
     message = f"{', '.join(files[:-1])} and {files[-1]} define network {network.name}"
     by_name = min(files)
-    which = "the first one" if by_name == files[0] else f"the first one, but containerd and CRI-O use {by_name}"
+    winner = "the first one" if by_name == files[0] else f"the first one, but containerd and CRI-O use {by_name}"
     hint = f"remove {', '.join(others)}, or rename one of the networks"
-    yield Finding("shadowed-network", network.source, "/name", f"{message}; runtimes use {which}", hint, network.name)
+    yield Finding("shadowed-network", network.source, "/name", f"{message}; runtimes use {winner}", hint, network.name)
 
 
-def _other_first(planned: PlannedDirectory, first: str) -> t.Iterator[Finding]:
-    winner = next((one for one in planned.others if os.path.basename(one.source) == first), None)
+def _find_preferred(planned: PlannedDirectory, first: str) -> t.Iterator[Finding]:
+    """Find a network of another file that containerd and CRI-O prefer to those of the task."""
+    winner = next((network for network in planned.others if os.path.basename(network.source) == first), None)
     if winner is None or first in planned.own or catalogue.row(winner.plugins[0].type).selects_networks:
         return
-    if any(winner.name == network.name for network in planned.wanted):  # that it is shadowed is said
+    if any(winner.name == network.name for network in planned.desired):  # reported as shadowed-network
         return
     message = f"containerd and CRI-O use the network {winner.name} for pods, because the name of this file sorts first"
     hint = "remove it, or give the preferred network a lower priority number"
     yield Finding("other-file-first", winner.source, "/name", message, hint, winner.name)
 
 
-def _leftover(planned: PlannedDirectory, name: str, *, is_first: bool) -> t.Iterator[Finding]:
+def _find_leftover(planned: PlannedDirectory, name: str, *, is_first: bool) -> t.Iterator[Finding]:
     path = os.path.join(planned.path, name)
     if name.startswith(".") and name.endswith(conf_dir.ENDINGS):
         first = " before all others" if is_first else ""
         message = f"runtimes read this file{first}, although its name begins with a dot"
-        yield Finding("leftover-file", path, "", message, "remove it if a copy has left it")
+        yield Finding("leftover-file", path, "", message, "remove it if it is left over from copying")
     elif (durable.is_temporary(name) or _TEMPORARY.fullmatch(name)) and _is_old(path):
         writer = "this collection" if durable.is_temporary(name) else "another program"
         message = f"temporary file of an interrupted run of {writer}"
@@ -83,14 +84,14 @@ def _leftover(planned: PlannedDirectory, name: str, *, is_first: bool) -> t.Iter
 
 
 def _names(planned: PlannedDirectory) -> list[str]:
-    """Return what is in the directory and is going to be, directories aside."""
+    """Return the names of the files that the directory will have."""
     try:
         with os.scandir(planned.path) as entries:
-            there = {entry.name for entry in entries if not entry.is_dir()}
+            existing = {entry.name for entry in entries if not entry.is_dir()}
     except OSError:  # it does not exist yet; writing reports any other error
-        there = set()
-    wanted = {os.path.basename(network.source) for network in planned.wanted}
-    return sorted(wanted | there - {os.path.basename(path) for path in planned.removed})
+        existing = set()
+    desired = {os.path.basename(network.source) for network in planned.desired}
+    return sorted(desired | existing - {os.path.basename(path) for path in planned.removed})
 
 
 def _is_old(path: str) -> bool:

@@ -26,15 +26,15 @@ def findings(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -
     """Find links and devices that plugins need but the node lacks, and MTUs above that of the master.
 
     Args:
-        tolerate_missing: Another task may be about to make what is missing.
+        tolerate_missing: Report missing links as tolerated: another task may still create them.
     """
-    for network in planned.wanted:
+    for network in planned.desired:
         for plugin in configured(network):
             known = catalogue.row(plugin.type)
             if known.has_master and not plugin.keys.get("linkInContainer"):
                 yield from _on_master(network, plugin, view, tolerate_missing=tolerate_missing)
             elif known.borrows_device and planned.is_new(network):
-                # Once something is attached, the device is inside of it.
+                # The device of an existing attachment is inside the container.
                 yield from _device(network, plugin, view)
 
 
@@ -73,22 +73,22 @@ def _check_named_master(
 ) -> t.Iterator[Finding]:
     name = plugin.keys["master"]
     if isinstance(name, str) and _link(name, view) is None:
-        there = sorted(link.name for link in view.links if link.name != "lo" and link.name[:4] != "veth")
-        hint = f"its links are {', '.join(there[:_SHOWN])}{', ...' if there[_SHOWN:] else ''}" if there else ""
+        names = sorted(link.name for link in view.links if link.name != "lo" and link.name[:4] != "veth")
+        hint = f"its links are {', '.join(names[:_SHOWN])}{', ...' if names[_SHOWN:] else ''}" if names else ""
         message = f"the node has no link {name!r}"
         yield _finding("missing-link", network, plugin, "/master", message, hint, name, is_tolerated=tolerate_missing)
 
 
 def _device(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:
     keys = plugin.keys
-    there: dict[str, t.Callable[[str], object]] = {
+    look_ups: dict[str, t.Callable[[str], object]] = {
         "device": lambda name: _link(name, view),
         "hwaddr": lambda mac: any(link.mac == mac.lower().replace("-", ":") for link in view.links),
         "kernelpath": os.path.exists,
         "pciBusID": lambda number: os.path.exists(os.path.join(_PCI_DEVICES, number)),
     }
-    key = next((key for key in there if isinstance(keys.get(key), str) and keys[key]), None)
-    if key and not there[key](keys[key]):
+    key = next((key for key in look_ups if isinstance(keys.get(key), str) and keys[key]), None)
+    if key and not look_ups[key](keys[key]):
         message = f"the node has no device {keys[key]!r}, or it is inside a container"
         yield _finding("missing-device", network, plugin, f"/{key}", message, "", keys[key])
 
@@ -96,12 +96,12 @@ def _device(network: NetworkConfiguration, plugin: Configured, view: View) -> t.
 def _link(name: t.Any, view: View) -> Link | None:
     if not isinstance(name, str):
         return None
-    # A name that it does not have may be its alternative one.
+    # The kernel also looks for alternative names.
     return next((link for link in view.links if link.name == name), None) or rtnetlink.link(name)
 
 
 def _of_default_route(view: View) -> Link | None:
-    # The plugins look into no other table either.
+    # The plugins read only the main table, too.
     main = (route for route in view.routes if route.table == rtnetlink.MAIN_TABLE)
     number = next((route.link for route in main if not route.destination.prefixlen), 0)
     return next((link for link in view.links if link.ifindex == number), None)

@@ -22,7 +22,7 @@ _FILE: t.Final = ".cni.node.owned"
 class Ownership:
     """The list of files that this collection has written to a directory of network configurations.
 
-    A file with other content than the list says has been changed since, and is not removed.
+    A file whose content differs from the list was changed by another program, and is not removed.
     """
 
     def __init__(self, directory: str, files: dict[str, dict[str, str]]) -> None:
@@ -31,7 +31,7 @@ class Ownership:
 
     @classmethod
     def load(cls, directory: str) -> Ownership:
-        """Read the list. An unreadable list is an error, because a guess could remove the files of others.
+        """Read the list. An unreadable list is an error, because a guess could remove files of other programs.
 
         Raises:
             CniError: ``DECODE_FAILURE``, ``IO_FAILURE``.
@@ -45,7 +45,7 @@ class Ownership:
             raise CniError(
                 Code.DECODE_FAILURE,
                 f"{path}: /files: expected an object of objects",
-                "remove the file; the configurations that it lists then count as written by others",
+                "remove the file; the configurations that it lists then count as written by other programs",
             )
         return cls(directory, files)
 

@@ -22,10 +22,10 @@ from ansible_collections.cni.node.plugins.module_utils._node.files.change import
 
 
 class ConflistPlan(t.NamedTuple):
-    """The decision on every file of a directory.
+    """Decisions on all files of a directory.
 
     Attributes:
-        changes: Files to write before files to remove.
+        changes: First the files to write, then those to remove.
         planned: The directory as it will be.
         is_needed: Whether carrying out the plan changes anything, the list of own files included.
     """
@@ -37,14 +37,14 @@ class ConflistPlan(t.NamedTuple):
 
 
 def make_plan(directory: ConflistDirectory, desired: DesiredFiles, *, purge: bool, mode: int) -> ConflistPlan:
-    """Decide on every file before the first one is touched.
+    """Decide on all files before any is changed.
 
     Args:
         purge: Remove unmodified files that this collection has written and the task does not list.
         mode: Permissions of the files that are written.
 
     Raises:
-        CniError: ``INVALID_CONFIG``: a file to remove defines another network. ``IO_FAILURE``.
+        CniError: ``INVALID_CONFIG`` if a file to remove defines another network; ``IO_FAILURE``.
     """
     written = {file.network.source for file in desired.present}
     removed = [path for path in dict.fromkeys(_paths_to_remove(directory, desired, purge)) if path not in written]
@@ -59,7 +59,7 @@ def make_plan(directory: ConflistDirectory, desired: DesiredFiles, *, purge: boo
     replaced = written.union(removed)
     after = PlannedDirectory(
         path=directory.path,
-        wanted=tuple(file.network for file in desired.present),
+        desired=tuple(file.network for file in desired.present),
         others=tuple(network for network in directory.all_networks if network.source not in replaced),
         before=directory.networks,
         broken={path: error for path, error in directory.broken.items() if path not in replaced},
@@ -96,7 +96,7 @@ def _require_network(directory: ConflistDirectory, absent: FileToRemove) -> None
         )
 
 
-# In the directory itself, so that only those who may change the directory can hold the lock. Runtimes ignore the name.
+# In the directory itself, so that only users who may change the directory can hold the lock. Runtimes ignore the name.
 _LOCK: t.Final = ".cni.node.lock"
 
 
@@ -119,7 +119,7 @@ def hold_lock(directory: str, timeout: float) -> t.ContextManager[None]:
 def apply(plan: ConflistPlan) -> None:
     """Carry out a plan.
 
-    A run that is killed leaves each file old or new, and listed as this collection's.
+    A killed run leaves each file with its old or its new content, and listed as this collection's.
     """
     if not plan.is_needed:
         return

@@ -20,25 +20,25 @@ _Answer = t.Union[tuple[str, ...], CniError]
 
 
 class PluginProbe:
-    """Asks the plugins of networks for the versions they support, each of them once."""
+    """Asks each plugin of the networks once for the versions that it supports."""
 
     def __init__(self, executor: Executor, *, tolerate_missing: bool) -> None:
         """
         Args:
-            tolerate_missing: Another task may be about to install what is missing.
+            tolerate_missing: Report missing plugins as tolerated: another task may still install them.
         """
         self._versions = PluginVersions(executor)
         self._tolerate_missing = tolerate_missing
         self._answers: dict[str, _Answer] = {}
 
     def findings(self, network: NetworkConfiguration) -> t.Iterator[Finding]:
-        """Find plugins that are missing, that cannot be run, and that do not speak the network's version."""
-        found = list(executables(network))
-        answers = [self._ask(one.type) for one in found]
-        faults = [self._fault(network, one, answer) for one, answer in zip(found, answers)]
+        """Find plugins that are missing, that cannot be run, or that do not support the network's version."""
+        plugins = list(executables(network))
+        answers = [self._ask(plugin.type) for plugin in plugins]
+        faults = [self._find_fault(network, plugin, answer) for plugin, answer in zip(plugins, answers)]
         yield from (fault for fault in faults if fault)
         if not any(faults) and not any(isinstance(answer, UnsafePlugin) for answer in answers):
-            yield from _nothing_common(network, found, t.cast("list[tuple[str, ...]]", answers))
+            yield from _find_version_conflict(network, plugins, t.cast("list[tuple[str, ...]]", answers))
 
     def _ask(self, plugin_type: str) -> _Answer:
         if plugin_type not in self._answers:
@@ -48,31 +48,34 @@ class PluginProbe:
                 self._answers[plugin_type] = exc
         return self._answers[plugin_type]
 
-    def _fault(self, network: NetworkConfiguration, one: Executable, answer: _Answer) -> Finding | None:
+    def _find_fault(self, network: NetworkConfiguration, plugin: Executable, answer: _Answer) -> Finding | None:
         if isinstance(answer, UnsafePlugin):
-            return None  # `plugin_access` finds the directory or file itself, once for all plugins
+            return None  # `plugin_access` reports the directory or file, once for all plugins
         if isinstance(answer, CniError):
             is_missing = isinstance(answer, NotFound)
             code = "missing-plugin" if is_missing else "broken-plugin"
             is_tolerated = is_missing and self._tolerate_missing
-            return _finding(network, one, code, answer.msg, answer.details, is_tolerated=is_tolerated)
-        if not set(one.versions).intersection(answer):
-            message = f"{one.type} supports {', '.join(answer)}, but not {' or '.join(one.versions)}"
+            return _finding(network, plugin, code, answer.msg, answer.details, is_tolerated=is_tolerated)
+        if not set(plugin.versions).intersection(answer):
+            message = f"{plugin.type} supports {', '.join(answer)}, but not {' or '.join(plugin.versions)}"
             hint = "install a release that does, or set a version that the plugin supports"
-            return _finding(network, one, "incompatible-plugin", message, hint)
+            return _finding(network, plugin, "incompatible-plugin", message, hint)
         return None
 
 
 def _finding(
-    network: NetworkConfiguration, one: Executable, code: str, message: str, hint: str, *, is_tolerated: bool = False
+    network: NetworkConfiguration, plugin: Executable, code: str, message: str, hint: str, *, is_tolerated: bool = False
 ) -> Finding:
-    return Finding(code, network.source, one.path, message, hint, one.type, one.plugin, is_tolerated=is_tolerated)
+    return Finding(
+        code, network.source, plugin.path, message, hint, plugin.type, plugin.plugin, is_tolerated=is_tolerated
+    )
 
 
-def _nothing_common(
-    network: NetworkConfiguration, found: t.Sequence[Executable], answers: t.Sequence[tuple[str, ...]]
+def _find_version_conflict(
+    network: NetworkConfiguration, plugins: t.Sequence[Executable], answers: t.Sequence[tuple[str, ...]]
 ) -> t.Iterator[Finding]:
-    own = [(one.type, answer) for one, answer in zip(found, answers) if one.versions == network.versions]
+    """Report that no version of the network is supported by all of its plugins."""
+    own = [(plugin.type, answer) for plugin, answer in zip(plugins, answers) if plugin.versions == network.versions]
     if not any(all(version in answer for dummy, answer in own) for version in network.versions):
         message = f"no version of {', '.join(network.versions)} is supported by every plugin"
         hint = ", ".join(f"{plugin_type} supports {', '.join(answer)}" for plugin_type, answer in dict(own).items())

@@ -24,7 +24,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.catalogue impo
 if t.TYPE_CHECKING:
     from ansible_collections.cni.node.plugins.module_utils._linux.veth import Veth
 
-# How the reference plugins call the node's end.
+# The names that the reference plugins give to the node's end.
 _NAME: t.Final = re.compile(r"veth[0-9a-f]{8}")
 
 
@@ -44,8 +44,8 @@ class BridgePort(t.NamedTuple):
 class BridgePortFinder:
     """Finds ports of the networks' bridges whose other end is unreachable.
 
-    The kernel removes a pair with the network namespace of either end. It does not while something keeps the namespace
-    alive without a name or a process, such as an open file or a copied mount namespace.
+    The kernel removes a pair with the network namespace of either end. A namespace without a name and without a process
+    may still exist, because of an open file or a copied mount namespace.
     """
 
     scope = Scope.NODE

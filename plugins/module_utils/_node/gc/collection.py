@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Ow
 
 Look = t.Callable[[], tuple[Owners, NodeSnapshot]]
 Listed = list[tuple[Finder[t.Any], Items[t.Any]]]
-# Makes a function that calls another one at the first call only: finders share the second look.
+# Makes a function run at its first call only, so that finders share the second look.
 once: t.Final = functools.lru_cache(maxsize=None)
 
 
@@ -32,14 +32,14 @@ def collect_leaks(
     """Find items without an owner, list the items again, and collect those that are still there and still without an owner.
 
     Args:
-        items: Listed before the owners were read, because the owner of a later item may be unknown.
+        items: Listed before the owners were read: a later item may be that of an attachment recorded since.
         look_again: Called only if there are suspects.
     """
     if next(finder.find(items, owners), None) is None:
         return
     owners, node = look_again()
-    now = finder.snapshot(node)
-    for suspect in finder.find({key: now[key] for key in items if key in now}, owners):
+    current = finder.snapshot(node)
+    for suspect in finder.find({key: current[key] for key in items if key in current}, owners):
         reason = finder.reason_to_keep(suspect, owners)
         suspect.leak.evidence += "" if reason else suspect.proof
         yield policy.collect_unless(reason, suspect.leak, functools.partial(finder.remove, suspect))
@@ -66,7 +66,7 @@ def collect_each(
 
 @contextlib.contextmanager
 def report_errors(leaks: list[Leak], network: str, subject: str, evidence: str) -> t.Iterator[None]:
-    """Report any error as an entry of the kind ``network``, once where several parts have the same."""
+    """Turn an exception into an entry of the kind ``network``, unless there is one with this subject and error."""
     try:
         yield
     except Exception as exc:

@@ -71,7 +71,7 @@ FINDERS: t.Final[tuple[t.Callable[[GcRun], Finder[t.Any]], ...]] = (
 )
 
 
-# Other runtimes have their networks here, wherever this collection's are.
+# Most runtimes have their networks here, even if this collection has another conf dir.
 _USUAL_CONF_DIR: t.Final = "/etc/cni/net.d"
 
 
@@ -91,7 +91,7 @@ class Collector:
         """
         Args:
             timeout: Seconds to wait for each lock.
-            removal: What earlier tasks have removed. Shared resources of these networks are collected as well.
+            removal: Networks and attachments that earlier tasks removed. Shared resources of these networks are collected.
         """
         self._runtime = runtime
         self._cache_dir = cache_dir
@@ -128,7 +128,7 @@ class Collector:
 
     def _network_names(self, records: t.Iterable[Record], node: NodeSnapshot) -> list[str]:
         recorded = {record.attachment.network for record in records}
-        # Anyone may make a directory, or write a comment.
+        # Other programs may have made such directories or comments.
         named = {*host_local.networks(), *iptables_rules.networks(node), *nftables_rules.networks(node)}
         return sorted({*self._networks.networks, *recorded, *filter(is_name, named)})
 
@@ -151,7 +151,7 @@ class Collector:
         """Collect leaks that name their network.
 
         Args:
-            may_ask: Whether plugins may run GC: each record can be read, so all valid attachments are known.
+            may_ask: Whether plugins may run GC: only if all records are readable, so that all valid attachments are known.
         """
         listed = list_items(finders, node, run)
         for name in names:
@@ -178,7 +178,7 @@ class Collector:
                         run.leaks.extend(collect_leaks(finder, items, owners, again, run.policy))
 
     def _possible_configuration(self, name: str) -> str:
-        """Return why a network may have a configuration although none is found, or an empty string."""
+        """Return why a network may have a configuration that the conf dir does not show, or an empty string."""
         if self._networks.broken:
             return f"an unreadable configuration may define this network: {next(iter(self._networks.broken))}"
         is_planned = self._policy.dry_run and self._networks.path == _USUAL_CONF_DIR
@@ -205,19 +205,19 @@ class Collector:
             collect_each(listed, self._records.read_owners(), once(self._look_again), run, part)
 
     def _look_again(self) -> tuple[Owners, NodeSnapshot]:
-        """Read the owners again. An ADD that has ended since the first time has been recorded by now."""
+        """Read the owners again: an ADD that has ended in the meantime has been recorded."""
         from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 
         reason = gc_owners.find_add_in_progress()
         return dataclasses.replace(self._records.read_owners(), add_in_progress=reason), NodeSnapshot()
 
     def _collect_shared(self, run: GcRun) -> None:
-        """Collect what all containers of the node share, if only removed networks used it."""
+        """Collect resources that all containers of the node share, if only removed networks used them."""
         if not self._removal.files:
             return
         from ansible_collections.cni.node.plugins.module_utils._node.gc.removed_networks import SharedResources
 
-        with report_errors(run.leaks, "", "removed networks", "some checks of what they shared did not finish"):
+        with report_errors(run.leaks, "", "removed networks", "some checks of shared resources did not finish"):
             shared = SharedResources(run.policy, self._networks.path, self._removal)
             run.leaks.extend(shared.collect(self._records.read_owners(), tuple(run.leaks)))
 

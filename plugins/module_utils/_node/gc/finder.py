@@ -23,7 +23,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import firewal
 from ansible_collections.cni.node.plugins.module_utils._reference.spoof_checks import SpoofCheck
 
 Item = t.TypeVar("Item")
-# The items of one kind, by what stays the same as long as an item is the same.
+# The items of one kind, by an identity that two snapshots have in common.
 Items = t.Mapping[t.Hashable, Item]
 
 
@@ -47,7 +47,7 @@ class NodeSnapshot:
         return frozenset(name for dummy, name in socket.if_nameindex())
 
     def list_firewall(self) -> list[Leak]:
-        """List all of the firewall now. Return an entry for each part that cannot be listed; it counts as empty."""
+        """List the whole firewall now. Return an entry for each part that cannot be listed; it counts as empty."""
         failures = {iptables.tool(family): f"its chains: {exc}" for family, exc in self.iptables.errors.items()}
         for part in ("nft_rules", "spoof_checks"):
             try:
@@ -66,7 +66,7 @@ class GcRun:
         networks: Names of the networks that are checked.
         all_networks: Whether these are all networks of the node.
         configurations: The configurations of these networks, those in files and those in records.
-        leaks: All that has been reported so far.
+        leaks: All leaks that have been reported so far.
     """
 
     policy: GcPolicy
@@ -76,7 +76,7 @@ class GcRun:
     leaks: list[Leak] = dataclasses.field(default_factory=list)
 
     def list_collected(self, *kinds: Kind) -> set[str]:
-        """Return the subjects of the leaks of these kinds, or of all, that have been collected, or would have been."""
+        """Return the subjects of the leaks of these kinds, or of all, that are collected, or would be in a dry run."""
         return {leak.subject for leak in self.leaks if leak.collected and (not kinds or leak.kind in kinds)}
 
 
@@ -96,12 +96,12 @@ class Suspect(t.Generic[Item]):
 
 
 class Scope(enum.Enum):
-    """Whose owners a finder needs.
+    """The networks whose owners a finder needs.
 
     Attributes:
-        NETWORK: Its items name their network. It runs once for each network, with the network's lock held.
-        NODE: Only some of its items name their network. It runs once, with the owners of all networks.
-        ALL_NETWORKS: None does. It runs as ``NODE``, and only if all networks are checked.
+        NETWORK: One network, which its items name. The finder runs once for each, with the network's lock held.
+        NODE: All networks, because only some items name theirs. The finder runs once.
+        ALL_NETWORKS: All networks, because no item names its own. The finder runs only if all networks are checked.
     """
 
     NETWORK = enum.auto()
@@ -112,8 +112,8 @@ class Scope(enum.Enum):
 class Finder(t.Protocol[Item]):
     """A kind of leak.
 
-    The collector takes a snapshot, reads the owners and calls `find`. If there are suspects, it does all of it again: a leak
-    has no owner both times. It removes those that there is no reason to keep.
+    The collector takes a snapshot, reads the owners and calls `find`. If there are suspects, it repeats all three: a leak
+    has no owner both times. It removes a leak unless there is a reason to keep it.
     """
 
     scope: Scope
@@ -131,7 +131,7 @@ class Finder(t.Protocol[Item]):
         """Remove the items.
 
         Raises:
-            CniError: Why they cannot be removed.
+            CniError: An item cannot be removed.
         """
 
 

@@ -49,14 +49,15 @@ class FirewallRuleFinder:
             if pair.address not in recorded:
                 subject = f"{iptables.tool(pair.family)} {_TABLE} {_CHAIN}: {pair.address}"
                 leak = Leak(Kind.RULE, "", subject, "no runtime has a record of an attachment with this address")
-                yield Suspect(leak, (pair,), proof=", and it is not in use")
+                yield Suspect(leak, (pair,), proof=", and the address is not in use")
 
     def reason_to_keep(self, suspect: Suspect[AddressRules], owners: Owners) -> str:
-        # The rules of an address are the same for its next container, so an ADD may have begun just now.
+        # The next container with the address gets the same rules: an ADD that began just now may have made them.
         from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as gc_owners
 
         addresses = [pair.address for pair in suspect.items]
-        return owners.reason_to_keep("", addresses) or _incomplete(owners) or gc_owners.find_add_in_progress()
+        reason = owners.reason_to_keep("", addresses) or _reason_by_incomplete_add(owners)
+        return reason or gc_owners.find_add_in_progress()
 
     def remove(self, suspect: Suspect[AddressRules]) -> None:
         for pair in suspect.items:
@@ -64,16 +65,19 @@ class FirewallRuleFinder:
 
 
 def _pairs(family: int, table: iptables.Table) -> t.Iterator[AddressRules]:
-    """Return both rules of each address that has both. A rule that was added by hand is in no pair."""
-    rules = table.rules.get(_CHAIN, [])
-    to, source = ({named[1]: rule for rule in rules if (named := known.fullmatch(rule))} for known in (_TO, _FROM))
+    """Return the rules of each address that has both. A single rule may have been added by hand."""
+    to, source = (_by_address(table.rules.get(_CHAIN, ()), pattern) for pattern in (_TO, _FROM))
     for address in to:
         if address in source:
             yield AddressRules(str(ipaddress.ip_address(address)), family, (to[address], source[address]))
 
 
-def _incomplete(owners: Owners) -> str:
-    """Return which live attachment has no result, so that its addresses are unknown, or an empty string."""
+def _by_address(rules: t.Iterable[str], pattern: re.Pattern[str]) -> dict[str, str]:
+    return {match[1]: rule for rule in rules if (match := pattern.fullmatch(rule))}
+
+
+def _reason_by_incomplete_add(owners: Owners) -> str:
+    """Return a clause that names a live attachment whose addresses are not known yet, or an empty string."""
     for record in owners.records:
         if record.result is None and owners.has(*record.attachment.key[1:]):
             return f"the {record.attachment}, whose ADD has not finished, may have it"

@@ -31,7 +31,7 @@ class IfbLinkFinder:
         return {name: name for name in sorted(node.link_names) if _NAME.fullmatch(name)}
 
     def find(self, items: Items[str], owners: Owners) -> t.Iterator[Suspect[str]]:
-        # A digest of network and container is all that their names hold.
+        # Their names contain only a digest of network and container.
         owned = {firewall_names.ifb(*record.attachment.key[:2]) for record in owners.records} if items else set()
         unowned = [name for name in items.values() if name not in owned]
         if not unowned:
@@ -58,7 +58,10 @@ class IfbLinkFinder:
 
     @functools.cached_property
     def _targets(self) -> set[str] | None:
-        """The links that others send to. These are listed after ADDs in progress: a link of an ADD that has ended has a sender."""
+        """The links that other links send to, or None without tc.
+
+        They are listed after the ADDs in progress: another link sends to that of an ADD that has ended.
+        """
         from ansible_collections.cni.node.plugins.module_utils._linux import ifb
 
         return ifb.targets()

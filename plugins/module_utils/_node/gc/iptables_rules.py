@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference import firewal
 
 
 class ContainerRule(t.NamedTuple):
-    """A rule that leads to the chain of a container, and the names in its comment."""
+    """A rule that jumps to the chain of a container, and the names in its comment."""
 
     network: str
     container_id: str
@@ -26,7 +26,7 @@ class ContainerRule(t.NamedTuple):
 
 
 class IptablesRuleFinder:
-    """Finds iptables chains that masquerade or map ports for a lost container, by the rules that lead to them."""
+    """Finds iptables chains that masquerade or map ports for a lost container, by the rules that jump to them."""
 
     scope = Scope.NETWORK
 
@@ -55,7 +55,7 @@ class IptablesRuleFinder:
 
 
 def networks(node: NodeSnapshot) -> set[str]:
-    """Return the networks that such rules name."""
+    """Return the networks that the comments of such rules name."""
     return {item.network for item in _list_rules(node)}
 
 

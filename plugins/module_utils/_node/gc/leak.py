@@ -50,7 +50,7 @@ class Leak:
 
     Attributes:
         network: Empty where it is unknown.
-        subject: A path, or a name.
+        subject: The path or the name of the resource.
         evidence: One sentence: why it is a leak, and why it is kept.
         action: ``deleted`` (by DEL), ``removed``, ``kept`` or ``failed``; in a dry run, what it would be.
     """
@@ -73,7 +73,7 @@ class Leak:
 
 @dataclasses.dataclass(frozen=True)
 class GcPolicy:
-    """The limits of a run.
+    """Limits of what a run may remove.
 
     Attributes:
         min_age: Seconds; younger items may belong to an ADD still in progress.
@@ -89,7 +89,7 @@ class GcPolicy:
         return self.min_age > 0 and self.now - changed < self.min_age
 
     def reason_for_age(self, changed: float) -> str:
-        """Return that a resource is too young to be collected, or an empty string."""
+        """Return a reason to keep a resource that is too young, or an empty string."""
         return f"it is younger than {self.min_age:g} s" if self.is_young(changed) else ""
 
     def collect_unless(self, reason: str, leak: Leak, collect: t.Callable[[], object], action: str = REMOVED) -> Leak:

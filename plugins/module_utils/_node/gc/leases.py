@@ -48,7 +48,7 @@ class LeaseFinder:
             yield suspect
             gone |= {lease.path} if suspect.leak.collected else set()
         if not self._is_configured and not owners.live and not self._directory.others(gone):
-            # In a dry run, DEL has not changed the directory.
+            # A run would have changed the directory just now, by DEL.
             self._changed = self._policy.now if freed else self._changed
             evidence = "the network has no configuration, no attachment and no lease"
             yield Suspect(Leak(Kind.LEASE_DIRECTORY, owners.network, self._directory.path, evidence), ())
@@ -68,10 +68,10 @@ class LeaseFinder:
             self._directory.remove()
 
     def lock(self, owners: Owners, timeout: float) -> t.ContextManager[None]:
-        """Lock the directory as host-local does, if a run removes something.
+        """Lock the directory as host-local does, if something will be removed.
 
         Raises:
-            CniError: ``TRY_AGAIN`` when the timeout is over.
+            CniError: ``TRY_AGAIN`` after the timeout.
         """
         suspects = () if self._policy.dry_run else self.find(self.snapshot(), owners)
         if all(self.reason_to_keep(suspect, owners) for suspect in suspects):

@@ -35,12 +35,12 @@ _FILES: t.Final = (
 
 
 def reason_to_keep(*names: str) -> str:
-    """Return which file of the node's own network configuration names one of these links, as a clause, or an empty string."""
+    """Return a clause with the file of the node's own network configuration that names a link, or an empty string."""
     words = "|".join(map(re.escape, names))
     named = re.compile(rf"(?<![A-Za-z0-9_])(?:{words})(?![A-Za-z0-9_-])".encode("utf-8", "surrogateescape"))
     for path in _list_files():
         if named.search(os.path.basename(os.fsencode(path))):
-            return f"{path} is for it"
+            return f"{path} configures it"
         try:
             content = durable.read(path) or b""
         except CniError as exc:

@@ -53,7 +53,7 @@ class NetworkUser(t.NamedTuple):
     """A network configuration, or a record of an attachment, of any runtime.
 
     Attributes:
-        name: As messages name it: the path of a file, or an attachment.
+        name: The path of the file, or the attachment, for messages.
         words: Every string in it, every key whose value is true, and the default bridge if it names none.
     """
 
@@ -67,7 +67,7 @@ class NetworkUsers:
     def __init__(self, users: t.Iterable[NetworkUser], unreadable: t.Iterable[str]) -> None:
         """
         Args:
-            unreadable: Errors of files that cannot be read, which may name anything.
+            unreadable: Errors of files that cannot be read; such a file may name any resource.
         """
         self._users = tuple(users)
         self._unreadable = tuple(unreadable)
@@ -78,17 +78,17 @@ class NetworkUsers:
 
         Args:
             directory: The conf dir of this collection.
-            removed: Files that would have been removed by now.
+            removed: In a dry run, files that a run would have removed by now.
         """
         users = [_read_record(record) for record in records]
         settings, unreadable = _read(path for pattern in _SETTINGS for path in sorted(glob.glob(pattern)))
-        others = [os.fsdecode(found) for content in settings.values() for found in _SETTING.findall(content)]
+        others = [os.fsdecode(path) for content in settings.values() for path in _SETTING.findall(content)]
         files, errors = _read(path for path in _files(directory, others) if path not in removed)
         users += [NetworkUser(path, _words(content)) for path, content in files.items()]
         return cls(users, [*unreadable, *errors])
 
     def reason_to_keep(self, *words: str) -> str:
-        """Return which user names one of these words, as a clause, or an empty string."""
+        """Return a clause that says which user has one of these words, or an empty string."""
         for user in self._users:
             named = sorted(user.words.intersection(words))
             if named:
@@ -111,8 +111,8 @@ def _read(paths: t.Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
 
 def _files(directory: str, others: t.Iterable[str]) -> list[str]:
     """Return the network configuration files of all runtimes, with those in directories below their conf dirs."""
-    given = [directory, *(path for pattern in _DIRECTORIES for path in sorted(glob.glob(pattern))), *others]
-    tops = dict.fromkeys(map(os.path.realpath, given))
+    conf_dirs = [directory, *(path for pattern in _DIRECTORIES for path in sorted(glob.glob(pattern))), *others]
+    tops = dict.fromkeys(map(os.path.realpath, conf_dirs))
     below = [os.path.join(top, name) for top in tops for name in _directories(top)]
     return [os.path.join(top, name) for top in (*tops, *below) for name in conf_dir.list_files(top)]
 

@@ -84,7 +84,7 @@ def _by_owner(rules: t.Iterable[NftRule], network: str) -> t.Iterator[Suspect[Nf
 
 
 def _identity(rule: NftRule) -> tuple[t.Any, ...]:
-    """Return what stays the same of a rule. A counter in it does not."""
+    """Return the parts of a rule that do not change, unlike its counters."""
     return rule.family, rule.chain, rule.handle, rule.comment, rule.addresses
 
 

@@ -28,7 +28,7 @@ class OrphanChain(t.NamedTuple):
 class OrphanChainFinder:
     """Finds iptables chains of lost containers that no rule jumps to.
 
-    Such a chain has no effect. Where a container owns it, the missing rule is drift.
+    Such a chain has no effect. If a container owns it, the missing rule is drift.
     """
 
     scope = Scope.NODE
@@ -63,7 +63,7 @@ class OrphanChainFinder:
             nat.remove_chain(chain.family, chain.name)
 
     def _chains_of_owners(self, owners: Owners) -> set[str]:
-        """Return the names of the chains of all attachments. Those that are called valid may be of any checked network."""
+        """Return the names of all attachments' chains. Those in `valid_attachments` may be of any checked network."""
         names = {record.attachment.key[:2] for record in owners.records}
         names |= {(network, container_id) for network in self._run.networks for container_id, dummy in owners.live}
         return {
@@ -72,7 +72,7 @@ class OrphanChainFinder:
 
 
 def _owner(chain: OrphanChain) -> tuple[str, str]:
-    """Return the network and the container that a comment names and the chain's name proves, or empty strings."""
+    """Return network and container from a comment if the digest in the chain's name confirms them, or empty strings."""
     for rule in chain.rules:
         named = firewall_names.owner(iptables.value(iptables.words(rule), "--comment"))
         if named and firewall_names.masquerade_chain(*named) == chain.name:

@@ -22,9 +22,9 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPo
 
 
 class OwnFiles:
-    """Finds files that killed runs of this collection have leaked, and its directories when nothing is attached.
+    """Finds files that killed runs of this collection have leaked, and its directories if there is no attachment.
 
-    Locks and ages are read when it is made, because the run itself changes them; everything else when it collects.
+    The constructor reads locks and ages, because the run changes them afterwards.
     """
 
     def __init__(self, cache_dir: str, conf_dir: str, known_locks: t.Collection[str], policy: GcPolicy) -> None:
@@ -46,7 +46,7 @@ class OwnFiles:
         """Collect leaked files.
 
         Args:
-            gone: Paths that a run would have removed by now, in a dry run.
+            gone: In a dry run, paths that a run would have removed by now.
         """
         self._drop(set(self._below()) - set(self._directories))
         absent = set(gone)
@@ -65,14 +65,14 @@ class OwnFiles:
         return [path for path, dummy, dummy in os.walk(self._top)]
 
     def _drop(self, directories: t.Iterable[str]) -> None:
-        """Remove empty directories that every run makes."""
+        """Remove directories that every run makes, if they are empty."""
         if not self._policy.dry_run:
             for path in sorted(directories, reverse=True):
                 with contextlib.suppress(OSError):
                     os.rmdir(path)
 
     def _drop_locks(self) -> None:
-        """Remove the locks of existing networks, which are of no use when nothing is attached. cni.node.verify leaves one."""
+        """Remove the locks of existing networks, which are useless without attachments. cni.node.verify leaves one."""
         for path in (os.path.join(self._lock_dir, name) for name in list_directory(self._lock_dir)):
             if not self._policy.dry_run and not self._policy.is_young(modification_time(path)):
                 with contextlib.suppress(CniError):
@@ -107,7 +107,7 @@ class OwnFiles:
         is_of_locks = path in (self._lock_dir, self._top)
         if is_of_locks or _entries(path, absent) or self._is_young(path) or not os.path.isdir(path):
             return []
-        leak = Leak(Kind.DIRECTORY, "", path, "it is empty, and nothing is attached")
+        leak = Leak(Kind.DIRECTORY, "", path, "it is empty, and there is no attachment")
         return [self._policy.collect_unless("", leak, lambda: _remove_directory(path))]
 
 

@@ -40,7 +40,7 @@ class ValidAttachments(t.NamedTuple):
         return self.keys is not None and not self.has(key)
 
     def names(self, network: str = "") -> set[Names]:
-        """Return container ID and interface of those of a network, or of all networks."""
+        """Return container ID and interface of the attachments listed for a network, or for all networks."""
         return {key[1:] for key in self.keys or () if not network or key[0] in ("", network)}
 
 
@@ -50,12 +50,12 @@ class Owners:
 
     Attributes:
         network: Empty for all networks.
-        live: Those that stay.
-        pending_removal: Those that a run would have deleted by now, with all they own. Empty unless in a dry run.
-        broken: Records that cannot be read, which may own anything.
-        records: The records and intents of all of them.
-        gc_disabled_networks: Configurations with ``disableGC``: unknown owners may use what they name.
-        add_in_progress: Why an item without an owner may soon have one, or an empty string.
+        live: Attachments that remain.
+        pending_removal: In a dry run, attachments that a run would have deleted by now, with everything they own.
+        broken: Paths of records that cannot be read, so that their resources are unknown.
+        records: Records and intents of all these attachments.
+        gc_disabled_networks: Configurations with ``disableGC``: their resources may have owners that no runtime records.
+        add_in_progress: A reason to keep items without an owner while an ADD is running, or an empty string.
         netns_dir: Directory of the named network namespaces.
     """
 
@@ -69,11 +69,11 @@ class Owners:
     netns_dir: str = NODE_PATHS.netns_dir
 
     def has(self, container_id: str, ifname: str = "") -> bool:
-        """Return whether a container has a live attachment, to any interface where none is given."""
+        """Return whether a container has a live attachment at an interface, or at any if none is given."""
         return (container_id, ifname) in self.live if ifname else container_id in self._containers
 
     def is_pending_removal(self, container_id: str, ifname: str = "") -> bool:
-        """Return whether a run would have deleted the attachment by now, and with it what it owns."""
+        """Return whether a run would have deleted the attachment by now, with everything it owns."""
         if self.has(container_id, ifname):
             return False
         if ifname:
@@ -113,10 +113,10 @@ class Owners:
 
         if is_name(container_id) and netns.is_namespace(os.path.join(self.netns_dir, container_id)):
             return f"there is a network namespace named {container_id}"
-        return self._use(list(addresses))
+        return self._reason_by_address(list(addresses))
 
-    def _use(self, addresses: t.Sequence[str]) -> str:
-        """Return where an address is in use, or may be, as a clause, or an empty string."""
+    def _reason_by_address(self, addresses: t.Sequence[str]) -> str:
+        """Return a clause that says where one of the addresses is in use or may be, or an empty string."""
         for address in addresses:
             if address in self._live.found:
                 return f"{address} is in use in the network namespace {self._live.found[address]}"
@@ -143,7 +143,7 @@ def configurations(records: t.Iterable[Record]) -> list[NetworkConfiguration]:
 def find_add_in_progress() -> str:
     """Return a reason to keep unowned items while any runtime has an ADD running, or an empty string.
 
-    The kernel does not record the age of its resources, and a runtime records an attachment after its last plugin has ended.
+    The kernel does not record the age of links and rules, and a runtime records an attachment only after its last plugin.
     """
     from ansible_collections.cni.node.plugins.module_utils._linux import process_table
 

@@ -25,7 +25,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Na
 class RecordCollector:
     """Deletes lost and interrupted attachments by DEL, and returns the owners that remain.
 
-    This is no `Finder`: finders need the owners, and these follow from what has been deleted.
+    It is not a `Finder`, because finders need the owners, which are known only after this.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class RecordCollector:
     ) -> None:
         """
         Args:
-            removed: Attachments that an earlier task would have deleted.
+            removed: In a dry run, attachments that an earlier task would have deleted.
         """
         self._runtime = runtime
         self._networks = conf_dir
@@ -60,31 +60,36 @@ class RecordCollector:
         """Collect the lost attachments of a network; return the owners that remain.
 
         Args:
-            leaks: Receives each leak at once, so that an error in the next does not lose it.
+            leaks: The list to which each leak is appended at once, so that a later error does not lose it.
         """
         own, elsewhere, broken = self._all_records.read_network(network)
         intents, broken_intents = self._read_intents(network, own)
         leaks += [_unreadable(Kind.RECORD, network, *error) for error in broken.items()]
         leaks += [_unreadable(Kind.INTENT, network, *error) for error in broken_intents.items()]
-        live: set[Names] = {record.attachment.key[1:] for record in elsewhere}
+        live = {record.attachment.key[1:] for record in elsewhere} | self._collect_each(own, intents, leaks)
+        records = (*own, *elsewhere, *intents.values())
+        pending = {record.attachment.key[1:] for record in records} - live if self._policy.dry_run else set()
+        self._pending_removal |= {(network, *names) for names in pending}
+        return self._owners(network, live | self._valid.names(network), pending, broken, records)
+
+    def _collect_each(self, own: t.Sequence[Record], intents: t.Mapping[Key, Record], leaks: list[Leak]) -> set[Names]:
+        """Collect the lost attachments; return those that remain."""
         own_keys = {record.attachment.key for record in own}
         checks: list[tuple[Record, t.Callable[[Record], Leak | None]]] = [
             *((record, functools.partial(self._check, intent=intents.get(record.attachment.key))) for record in own),
             *((intent, self._check_intent) for key, intent in intents.items() if key not in own_keys),
         ]
+        live: set[Names] = set()
         for record, check in checks:
             if record.attachment.key not in self._removed:
                 leak = _check_safely(record, check)
                 if leak is None or leak.action != DELETED:
                     live.add(record.attachment.key[1:])
                 leaks += [leak] if leak else []
-        records = (*own, *elsewhere, *intents.values())
-        pending = {record.attachment.key[1:] for record in records} - live if self._policy.dry_run else set()
-        self._pending_removal |= {(network, *names) for names in pending}
-        return self._owners(network, live | self._valid.names(network), pending, broken, records)
+        return live
 
     def read_elsewhere(self, network: str) -> set[Names]:
-        """Return the attachments that other runtimes have recorded at their own places by now.
+        """Return container ID and interface of the attachments that other runtimes record in their own directories.
 
         Raises:
             CniError: A record cannot be read.
@@ -95,7 +100,7 @@ class RecordCollector:
         return {record.attachment.key[1:] for record in records}
 
     def read_owners(self) -> Owners:
-        """Return the owners in all networks, after all that has been deleted, or would have been."""
+        """Return the owners in all networks that remain after the deletions, or would remain in a dry run."""
         records, broken = self._all_records.read_all()
         records += self._runtime.intents.read_all()[0]
         keys = {record.attachment.key for record in records}
@@ -115,12 +120,12 @@ class RecordCollector:
     def _owners(
         self, network: str, live: set[Names], pending: set[Names], broken: t.Iterable[str], records: t.Sequence[Record]
     ) -> Owners:
-        """Return owners. Whether a network disables GC is in its file, or else in its records."""
+        """Return owners; read ``disableGC`` from the file of each network, or else from its records."""
         owners = Owners(network, frozenset(live), frozenset(pending), tuple(broken), tuple(records))
         configured = self._networks.networks
-        recorded = [known for known in owners.configurations() if known.name not in configured]
-        networks = [known for known in (*configured.values(), *recorded) if network in ("", known.name)]
-        disabled = tuple(known for known in networks if known.disable_gc)
+        recorded = [config for config in owners.configurations() if config.name not in configured]
+        checked = [config for config in (*configured.values(), *recorded) if network in ("", config.name)]
+        disabled = tuple(config for config in checked if config.disable_gc)
         return dataclasses.replace(owners, gc_disabled_networks=disabled, netns_dir=self._runtime.paths.netns_dir)
 
     def _check(self, record: Record, intent: Record | None) -> Leak | None:
@@ -138,7 +143,7 @@ class RecordCollector:
         return self._delete(record, leak, reason_to_keep)
 
     def _check_intent(self, record: Record, intent: Record | None = None) -> Leak:
-        """Finish an interrupted operation. The network is locked, so no run is at it."""
+        """Finish an interrupted operation. The network is locked, so no run is executing it."""
         begun, attachment = intent or record, record.attachment
         path = self._runtime.intents.path_of(attachment.key)
         evidence = f"the {attachment}: a run was interrupted at {begun.command}"
@@ -173,13 +178,13 @@ class RecordCollector:
             raise error
 
     def _why_lost(self, record: Record) -> str:
-        """Return why the attachment's network namespace is lost, or an empty string. A restoration at boot needs none yet."""
+        """Return why the attachment's network namespace is lost, or an empty string; restoration at boot creates it again."""
         path, recorded = record.attachment.netns, record.netns_identity
         identity = netns_identity(path) if path else ""
         if record.restoration is not None or not path or (identity and recorded in ("", identity)):
             return ""
         if recorded in self._mounted:
-            return ""  # it has another path by now: the module attachments attaches it there
+            return ""  # it has another path now, at which cni.node.attachments recreates the attachment
         return f"its network namespace {path} {'has been replaced' if identity else 'is gone'}"
 
     @functools.cached_property
@@ -195,12 +200,12 @@ class RecordCollector:
 
 
 def _check_safely(record: Record, check: t.Callable[[Record], Leak | None]) -> Leak | None:
-    """Return the leak that a record is, or None. After an unexpected error it is a failed leak, and the attachment is live."""
+    """Return the leak that a check reports, or None. An unexpected error makes it a failed leak; the attachment is live."""
     try:
         return check(record)
     except Exception as exc:
         kind = Kind.INTENT if record.command else Kind.RECORD
-        evidence = f"the {record.attachment}: it could not be examined"
+        evidence = f"the {record.attachment}: it could not be checked"
         return Leak(kind, record.attachment.network, str(record.attachment), evidence).fail(as_error(exc))
 
 

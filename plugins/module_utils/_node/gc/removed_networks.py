@@ -18,14 +18,14 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc import owners as
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
-from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_bridges import SharedBridges, bridges
+from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_bridges import SharedBridges, list_bridges
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_chains import Expected, SharedChains
 from ansible_collections.cni.node.plugins.module_utils._node.gc.shared_tables import SharedTables
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 
 
 class SharedResources:
-    """Finds what plugins make once for all containers and never remove, if only removed networks used it."""
+    """Finds resources that plugins make once for all containers and never remove, if only removed networks used them."""
 
     def __init__(self, policy: GcPolicy, directory: str, removal: Removal) -> None:
         """
@@ -40,8 +40,8 @@ class SharedResources:
         """Collect shared resources.
 
         Args:
-            owners: Those of all networks of the node.
-            leaks: What has been reported before.
+            owners: The owners in all networks of the node.
+            leaks: The leaks that have been reported before.
         """
         networks = self._removal.networks()
         if not networks:
@@ -49,12 +49,13 @@ class SharedResources:
         pending = [record for record in owners.records if self._is_pending(record, owners)]
         live = [record for record in owners.records if record not in pending]
         users = NetworkUsers.read(self._directory, live, self._removal.paths if self._policy.dry_run else ())
-        broken = f"an unreadable record may need it: {owners.broken[0]}" if owners.broken else ""
+        broken = f"an unreadable record may use it: {owners.broken[0]}" if owners.broken else ""
         reason = broken or gc_owners.find_add_in_progress()
         collected = {leak.subject for leak in leaks if leak.collected} if self._policy.dry_run else set()
-        wanted, view = bridges(networks), rtnetlink.snapshot(routes=False)
-        gone = {bridge.name for bridge in wanted} - {link.name for link in view.links}
-        for leak in SharedBridges(self._policy, users, view, _ports(pending, view) | collected).collect(wanted, reason):
+        bridges, view = list_bridges(networks), rtnetlink.snapshot(routes=False)
+        gone = {bridge.name for bridge in bridges} - {link.name for link in view.links}
+        ports = _pending_ports(pending, view) | collected
+        for leak in SharedBridges(self._policy, users, view, ports).collect(bridges, reason):
             gone |= {leak.subject} if leak.collected else set()
             yield leak
         yield from SharedChains(self._policy, users, _expect_removal(pending, collected), gone).collect(
@@ -67,7 +68,7 @@ class SharedResources:
         return self._policy.dry_run and record.attachment.key[1:] in owners.pending_removal
 
 
-def _ports(pending: t.Sequence[Record], view: View) -> set[str]:
+def _pending_ports(pending: t.Sequence[Record], view: View) -> set[str]:
     """Return the ports of attachments that are pending removal."""
     interfaces = [interface for record in pending for interface in _interfaces(record)]
     ports = {interface["name"] for interface in interfaces if interface.get("name") and not interface.get("sandbox")}
@@ -97,9 +98,9 @@ def _expect_removal(pending: t.Iterable[Record], collected: t.Iterable[str]) -> 
     names = [record.attachment.key[:2] for record in pending]
     chains = {chain(*name) for name in names for chain in (firewall_names.ports_chain, firewall_names.masquerade_chain)}
     addresses = {address for record in pending for address in record.addresses}
-    words = [subject.split(" ") for subject in collected]
-    chains |= {some[2] for some in words if some[1:2] == ["nat"] and len(some) == 3}
-    addresses |= {some[3] for some in words if some[1:3] == ["filter", "CNI-FORWARD:"] and len(some) == 4}
+    subjects = [subject.split(" ") for subject in collected]
+    chains |= {words[2] for words in subjects if words[1:2] == ["nat"] and len(words) == 3}
+    addresses |= {words[3] for words in subjects if words[1:3] == ["filter", "CNI-FORWARD:"] and len(words) == 4}
     return Expected(frozenset(chains), frozenset(addresses))
 
 

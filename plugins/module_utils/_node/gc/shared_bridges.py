@@ -30,19 +30,19 @@ class Bridge(t.NamedTuple):
 
     Attributes:
         networks: Their names.
-        vlans: The links that the plugin makes for the gateways of VLANs: one end of a pair whose other end is a port.
+        vlans: Names of the links that the plugin makes for gateways of VLANs. The other end of each is a port.
         gateways: The addresses that the plugin gives to the bridge and to these links.
-        disables_gc: The name of a network with ``disableGC``, or an empty string.
+        gc_disabled_network: The name of a network with ``disableGC``, or an empty string.
     """
 
     name: str
     networks: tuple[str, ...]
     vlans: frozenset[str]
     gateways: frozenset[IpInterface]
-    disables_gc: str
+    gc_disabled_network: str
 
 
-def bridges(networks: t.Iterable[NetworkConfiguration]) -> list[Bridge]:
+def list_bridges(networks: t.Iterable[NetworkConfiguration]) -> list[Bridge]:
     """Return the bridges that networks name."""
     bridges_by_name: dict[str, Bridge] = {}
     for network in networks:
@@ -56,7 +56,7 @@ def bridges(networks: t.Iterable[NetworkConfiguration]) -> list[Bridge]:
                     tuple(dict.fromkeys((*known.networks, network.name))),
                     known.vlans | ({f"{name}.{vlan}"} if vlan else frozenset()),
                     known.gateways | (frozenset(bridge_addresses(plugin.keys.get("ipam"))) if routed else frozenset()),
-                    known.disables_gc or (network.name if network.disable_gc else ""),
+                    known.gc_disabled_network or (network.name if network.disable_gc else ""),
                 )
     return list(bridges_by_name.values())
 
@@ -75,40 +75,40 @@ class SharedBridges:
         self._pending = pending
         self._links = {link.name: link for link in view.links}
 
-    def collect(self, bridges_to_check: t.Iterable[Bridge], reason: str) -> t.Iterator[Leak]:
+    def collect(self, bridges: t.Iterable[Bridge], reason: str) -> t.Iterator[Leak]:
         """Collect the bridges.
 
         Args:
-            reason: Why none of them may be removed, or an empty string.
+            reason: A reason to keep all of them, or an empty string.
         """
-        for bridge in bridges_to_check:
+        for bridge in bridges:
             link = self._links.get(bridge.name)
             if link is not None:
-                yield self._bridge(bridge, link, reason)
+                yield self._collect_bridge(bridge, link, reason)
 
-    def _bridge(self, bridge: Bridge, link: Link, any_reason: str) -> Leak:
+    def _collect_bridge(self, bridge: Bridge, link: Link, common_reason: str) -> Leak:
         networks = f"{plural('network', len(bridge.networks))} {', '.join(bridge.networks)}"
         leak = Leak(Kind.BRIDGE, "", bridge.name, f"the removed {networks} named it")
         pairs = [self._links[name] for name in sorted(bridge.vlans) if self._is_own_pair(name, link)]
-        reason = self._reason_to_keep(bridge, link, pairs) or any_reason
+        reason = self._reason_to_keep(bridge, link, pairs) or common_reason
         if not reason:
-            leak.evidence += ", nothing else on the node does, and it has no port and no address but their gateways"
+            leak.evidence += ", nothing else on the node names it, and it has no port and no address but their gateways"
 
-        def collect() -> None:
-            for made in (*pairs, link):
-                link_change.remove(made.ifindex, made.name)
+        def remove_links() -> None:
+            for own_link in (*pairs, link):
+                link_change.remove(own_link.ifindex, own_link.name)
 
-        return self._policy.collect_unless(reason, leak, collect)
+        return self._policy.collect_unless(reason, leak, remove_links)
 
     def _reason_to_keep(self, bridge: Bridge, link: Link, pairs: t.Sequence[Link]) -> str:
         if link.kind != "bridge":
             return f"it is not a bridge, but {link.kind or 'a device'}"
         names = (bridge.name, *sorted(bridge.vlans))
         return (
-            (f"network {bridge.disables_gc} sets disableGC" if bridge.disables_gc else "")
+            (f"network {bridge.gc_disabled_network} sets disableGC" if bridge.gc_disabled_network else "")
             or self._users.reason_to_keep(*names)
-            or self._use(link, pairs)
-            or self._foreign_address(bridge, link, pairs)
+            or self._reason_by_link(link, pairs)
+            or self._reason_by_address(bridge, link, pairs)
             or network_files.reason_to_keep(*names)
         )
 
@@ -119,8 +119,8 @@ class SharedBridges:
             return False
         return any(port.ifindex == link.peer and port.master == bridge.ifindex for port in self._view.links)
 
-    def _use(self, bridge: Link, pairs: t.Sequence[Link]) -> str:
-        """Return which link other than the plugin's pairs uses a bridge, as a clause, or an empty string."""
+    def _reason_by_link(self, bridge: Link, pairs: t.Sequence[Link]) -> str:
+        """Return a clause that names a link which uses the bridge, other than the plugin's pairs, or an empty string."""
         own = {pair.peer for pair in pairs}
         for link in self._view.links:
             if link.master == bridge.ifindex and link.ifindex not in own and link.name not in self._pending:
@@ -131,13 +131,13 @@ class SharedBridges:
                 return f"the link {link.name} is its master"
         return ""
 
-    def _foreign_address(self, bridge: Bridge, link: Link, pairs: t.Sequence[Link]) -> str:
-        names = {made.ifindex: made.name for made in (link, *pairs)}
+    def _reason_by_address(self, bridge: Bridge, link: Link, pairs: t.Sequence[Link]) -> str:
+        names = {own_link.ifindex: own_link.name for own_link in (link, *pairs)}
         for address in self._view.addresses:
             interface = address.interface
             if address.link in names and interface not in bridge.gateways and interface.network != _LINK_LOCAL:
-                return f"{names[address.link]} has the address {interface}, which is no gateway of these networks"
+                return f"{names[address.link]} has the address {interface}, which is not a gateway of these networks"
         return ""
 
 
-__all__ = ("Bridge", "SharedBridges", "bridges")
+__all__ = ("Bridge", "SharedBridges", "list_bridges")

@@ -84,7 +84,7 @@ class SharedChains:
         """Collect the chains.
 
         Args:
-            reason: Why none of them may be removed, or an empty string.
+            reason: A reason to keep all of them, or an empty string.
         """
         groups = _groups(networks)
         listing = iptables.listing() if groups else iptables.Listing({}, {})
@@ -92,23 +92,25 @@ class SharedChains:
             for family in iptables.FAMILIES:
                 table = listing.table(family, group.table)
                 if any(chain in table.rules for chain in group.chains):
-                    yield from self._chains(group, family, table, reason)
+                    yield from self._collect_group(group, family, table, reason)
 
-    def _chains(self, group: Group, family: int, table: Table, any_reason: str) -> t.Iterator[Leak]:
+    def _collect_group(self, group: Group, family: int, table: Table, common_reason: str) -> t.Iterator[Leak]:
         chains = [chain for chain in group.chains if chain in table.rules]
         name = f"{iptables.tool(family)} {group.table} {', '.join(chains)}"
         leak = Leak(Kind.SHARED_CHAIN, "", name, f"a removed network used it through the plugin {group.plugin}")
-        reason = self._users.reason_to_keep(*group.words) or self._foreign_rule(group, chains, table) or any_reason
-        if reason and not any_reason:
-            yield from self._rules_for_lost_links(family, group, chains, table)
+        reason = self._users.reason_to_keep(*group.words) or self._foreign_rule(group, chains, table) or common_reason
+        if reason and not common_reason:
+            yield from self._collect_rules_for_lost_links(family, group, chains, table)
         leak.evidence += "" if reason else ", and no other network or rule needs it"
-        entrances = [rule for chain in chains for rule in table.jumps.get(chain, ()) if _chain(rule) not in chains]
-        commands = [_deletion(rule) for rule in entrances]
+        jumps = [rule for chain in chains for rule in table.jumps.get(chain, ()) if _chain(rule) not in chains]
+        commands = [_deletion(rule) for rule in jumps]
         commands += [(option, chain) for option in ("-F", "-X") for chain in chains]
         yield self._policy.collect_unless(reason, leak, lambda: iptables.change(family, group.table, *commands))
 
-    def _rules_for_lost_links(self, family: int, group: Group, chains: list[str], table: Table) -> t.Iterator[Leak]:
-        """Collect rules for lost bridges from chains that stay."""
+    def _collect_rules_for_lost_links(
+        self, family: int, group: Group, chains: list[str], table: Table
+    ) -> t.Iterator[Leak]:
+        """Collect rules for lost bridges from chains that are kept."""
         for name in sorted(self._lost_links):
             rules = [rule for chain in chains for rule in table.rules[chain] if _links(rule) == {name}]
             if rules:
@@ -118,7 +120,7 @@ class SharedChains:
                 yield self._policy.collect_unless("", leak, change)
 
     def _foreign_rule(self, group: Group, chains: t.Sequence[str], table: Table) -> str:
-        """Return which rule needs the chains, as a clause, or an empty string."""
+        """Return a clause that names a rule which needs the chains, or an empty string."""
         for chain in chains:
             for rule in table.rules[chain]:
                 if not self._is_own(group, rule):

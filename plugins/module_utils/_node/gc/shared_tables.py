@@ -53,7 +53,7 @@ class SharedTables:
         """Collect the tables.
 
         Args:
-            reason: Why none of them may be removed, or an empty string.
+            reason: A reason to keep all of them, or an empty string.
         """
         plugins = [plugin for network in networks for plugin in configured(network)]
         for family, name, word in (
@@ -63,17 +63,17 @@ class SharedTables:
         ):
             if any(plugin.type == word or plugin.keys.get(word) is True for plugin in plugins):
                 for table in nftables.tables(name, family=family):
-                    yield self._table(table, word, reason)
+                    yield self._collect_table(table, word, reason)
 
-    def _table(self, table: NftTable, word: str, any_reason: str) -> Leak:
+    def _collect_table(self, table: NftTable, word: str, common_reason: str) -> Leak:
         evidence = "the plugins of a removed network used it"
         leak = Leak(Kind.SHARED_TABLE, "", f"nft {table.family} {table.name}", evidence)
-        reason = self._users.reason_to_keep(word) or self._foreign(table) or any_reason
+        reason = self._users.reason_to_keep(word) or self._reason_by_content(table) or common_reason
         leak.evidence += "" if reason else ", and no other network or rule needs it"
         return self._policy.collect_unless(reason, leak, lambda: nftables.remove_table(table))
 
-    def _foreign(self, table: NftTable) -> str:
-        """Return what in a table belongs neither to the plugins nor to what is pending removal, as a clause, or an empty string."""
+    def _reason_by_content(self, table: NftTable) -> str:
+        """Return a clause that names a chain, rule or other object in use, or one of another program, or an empty string."""
         known = _CHAINS[table.name]
         foreign = [
             *(f"the chain {chain}" for chain in table.hooks if chain not in known and not self._pending(chain)),

@@ -22,11 +22,11 @@ _SCARCE: t.Final = 0.05
 
 @dataclasses.dataclass(frozen=True)
 class Pool:
-    """A set of ranges, from which host-local gives each attachment one address.
+    """A set of ranges, from which host-local assigns one address to each attachment.
 
     Attributes:
-        ranges: First and last address of each.
-        size: How many addresses there are to give, gateways left out.
+        ranges: First and last address of each range.
+        size: The number of addresses, without gateways.
         path: The directory of the network's leases.
     """
 
@@ -45,10 +45,10 @@ class Pool:
         """Return a warning if few or no addresses are free; otherwise an empty string."""
         if self.free >= self.size * _SCARCE:
             return ""
-        left = (
-            f"only {self.free} of {self.size} addresses are left" if self.free else f"no address of {self.size} is left"
-        )
-        return f"network {self.network}, {self.text}: {left} ({self.path}); run cni.node.gc to free leaked addresses"
+        state = f"only {self.free} of {self.size} addresses are free"
+        if not self.free:
+            state = f"all {self.size} addresses are taken"
+        return f"network {self.network}, {self.text}: {state} ({self.path}); run cni.node.gc to free leaked addresses"
 
     def as_dict(self) -> dict[str, t.Any]:
         return {
@@ -65,10 +65,10 @@ class Pool:
         return ", ".join(f"{first}-{last}" for first, last in self.ranges)
 
 
-def pools(conf_path: str) -> list[Pool]:
-    """Return the pools of all networks of a directory, in order of their names, those that have nothing left first.
+def list_pools(conf_path: str) -> list[Pool]:
+    """Return the pools of all networks of a directory in the order of their names, full pools first.
 
-    It lists directories and reads no lease, for there may be tens of thousands.
+    It lists directories and reads no lease, because there may be tens of thousands.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -78,17 +78,17 @@ def pools(conf_path: str) -> list[Pool]:
         ipams: list[t.Mapping[str, t.Any]] = [plugin.keys.get("ipam") or {} for plugin in network.plugins]
         for ipam in (ipam for ipam in ipams if ipam.get("type") == host_local.TYPE):
             path = os.path.join(host_local.data_dir(ipam), name)
-            given = host_local.addresses(path).values()
-            found += [_pool(name, path, ranges, given) for ranges in range_sets(ipam) if ranges]
+            taken = host_local.addresses(path).values()
+            found += [_pool(name, path, ranges, taken) for ranges in range_sets(ipam) if ranges]
     return sorted(found, key=lambda pool: pool.free > 0)
 
 
-def _pool(network: str, path: str, ranges: list[Range], given: t.Collection[Address]) -> Pool:
-    bounds = [(one.first.version, int(one.first), int(one.last), int(one.gateway)) for one in ranges]
+def _pool(network: str, path: str, ranges: list[Range], taken: t.Collection[Address]) -> Pool:
+    bounds = [(item.first.version, int(item.first), int(item.last), int(item.gateway)) for item in ranges]
     size = sum(last - first + 1 - (first <= gateway <= last) for dummy, first, last, gateway in bounds)
-    numbers = {version: [int(one) for one in given if one.version == version] for version in (4, 6)}
-    taken = sum(first <= number <= last for version, first, last, dummy in bounds for number in numbers[version])
-    return Pool(network, tuple((one.first, one.last) for one in ranges), size, taken, path)
+    numbers = {version: [int(address) for address in taken if address.version == version] for version in (4, 6)}
+    count = sum(first <= number <= last for version, first, last, dummy in bounds for number in numbers[version])
+    return Pool(network, tuple((item.first, item.last) for item in ranges), size, count, path)
 
 
-__all__ = ("Pool", "pools")
+__all__ = ("Pool", "list_pools")

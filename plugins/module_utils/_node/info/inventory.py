@@ -35,13 +35,13 @@ from ansible_collections.cni.node.plugins.module_utils._reference.executor impor
 def plugins(
     plugin_dirs: t.Sequence[str], timeout: float, *, allow_world_writable: bool = False
 ) -> t.Callable[[], list[JsonObject]]:
-    """Begin to ask every executable of the plugin directories for the versions it supports.
+    """Start to ask every executable of the plugin directories for the versions that it supports.
 
     Returns:
-        What waits for the answers.
+        A function that waits for the answers and returns them.
     """
     pool = concurrent.futures.ThreadPoolExecutor(default_workers())
-    # What an earlier directory has is found there first, so each directory is asked by itself.
+    # An executor prefers earlier directories, so each directory gets its own.
     answers = [
         pool.map(
             functools.partial(
@@ -53,18 +53,18 @@ def plugins(
     ]
 
     def list_answers() -> list[JsonObject]:
-        found: list[JsonObject] = []
-        for one in answers:
-            taken = {facts["type"] for facts in found}
-            found += [{**facts, "shadowed": facts["type"] in taken} for facts in one]
+        described: list[JsonObject] = []
+        for of_directory in answers:
+            types = {facts["type"] for facts in described}
+            described += [{**facts, "shadowed": facts["type"] in types} for facts in of_directory]
         pool.shutdown()
-        return found
+        return described
 
     return list_answers
 
 
 def releases(cache_dir: str) -> list[JsonObject]:
-    """Describe the releases of plugins that this collection has installed, and those kept to return to."""
+    """Describe the releases of plugins that this collection has installed, and those kept for a rollback."""
     return [
         {
             "bin_dir": bin_dir,
@@ -80,29 +80,29 @@ def releases(cache_dir: str) -> list[JsonObject]:
 
 
 def networks(path: str, plugin_dirs: t.Sequence[str]) -> list[JsonObject]:
-    """Describe every network configuration file of a directory, the one that wins for a name first."""
+    """Describe every network configuration file of a directory, in the order of their paths."""
     directory = conf_dir.load(path)
-    found = [_network(one, plugin_dirs, shadowed=False) for one in directory.networks.values()]
-    found += [_network(one, plugin_dirs, shadowed=True) for one in directory.shadowed]
-    broken = [_broken(file, error) for file, error in directory.broken.items()]
-    return sorted([*found, *broken], key=lambda facts: t.cast(str, facts["path"]))
+    described = [_network(network, plugin_dirs, shadowed=False) for network in directory.networks.values()]
+    described += [_network(network, plugin_dirs, shadowed=True) for network in directory.shadowed]
+    described += [_broken(file, error) for file, error in directory.broken.items()]
+    return sorted(described, key=lambda facts: t.cast(str, facts["path"]))
 
 
 def attachments(cache_dir: str, conf_path: str, *, drift: bool = False) -> list[JsonObject]:
-    """Describe every record, those of other runtimes and those that cannot be read included.
+    """Describe every record, including those of other runtimes and those that cannot be read.
 
     Args:
-        drift: Compare each with the kernel.
+        drift: Compare each attachment with the kernel.
     """
     directory = conf_dir.load(conf_path)
     records, broken = RecordStore.of_records(cache_dir).read_all()
     pending, broken_intents = RecordStore.of_intents(cache_dir).read_all()
     interrupted = {intent.attachment.key: intent for intent in pending}
-    found = [_attachment(record, directory, interrupted.pop(record.attachment.key, None)) for record in records]
-    found += [_attachment(intent, directory, intent) for intent in interrupted.values()]
+    described = [_attachment(record, directory, interrupted.pop(record.attachment.key, None)) for record in records]
+    described += [_attachment(intent, directory, intent) for intent in interrupted.values()]
     if drift:
-        _compare(found, records, RecordStore.of_records(cache_dir))
-    return [*found, *(_broken(file, error) for file, error in {**broken, **broken_intents}.items())]
+        _add_drift(described, records, RecordStore.of_records(cache_dir))
+    return [*described, *(_broken(file, error) for file, error in {**broken, **broken_intents}.items())]
 
 
 def namespaces(paths: NodePaths) -> list[JsonObject]:
@@ -151,8 +151,8 @@ def _network(network: NetworkConfiguration, plugin_dirs: t.Sequence[str], *, sha
 
 def _missing_plugins(network: NetworkConfiguration, plugin_dirs: t.Sequence[str]) -> list[str]:
     """Return the plugins that a network runs and no plugin directory has."""
-    types = {one.type for one in nested_plugins.executables(network)}
-    return sorted(one for one in types if not any(is_executable(os.path.join(path, one)) for path in plugin_dirs))
+    types = {plugin.type for plugin in nested_plugins.executables(network)}
+    return sorted(name for name in types if not any(is_executable(os.path.join(path, name)) for path in plugin_dirs))
 
 
 def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> JsonObject:
@@ -175,23 +175,23 @@ def _attachment(record: Record, directory: ConfDir, intent: Record | None) -> Js
     }
 
 
-def _compare(found: t.Iterable[JsonObject], records: t.Iterable[Record], store: RecordStore) -> None:
-    """Set what of attachments is not in the kernel as recorded."""
-    # Most of what these need is not needed otherwise.
+def _add_drift(described: t.Iterable[JsonObject], records: t.Iterable[Record], store: RecordStore) -> None:
+    """Add the differences between kernel and record to the descriptions of attachments."""
+    # Loaded only on request, because of their many imports.
     from ansible_collections.cni.node.plugins.module_utils._reference.attachment_drift import RuleDrift, compare
 
     rules = RuleDrift(store)
-    for facts, record in zip(found, records):
+    for facts, record in zip(described, records):
         if facts["netns_state"] == "present" and not facts["interrupted"]:
-            with contextlib.suppress(CniError):  # what cannot be looked at is unknown
+            with contextlib.suppress(CniError):  # after an error, drift is unknown
                 compared = compare(record, rules)
                 facts["drift"] = list(compared.faults) if compared else None
 
 
 def _ports(record: Record) -> list[str]:
-    """Return the ports of the node that lead to an attachment, as far as they are written as every plugin reads them."""
-    given = record.attachment.capability_args.get("portMappings")
-    entries = [entry for entry in given if isinstance(entry, dict)] if isinstance(given, list) else []
+    """Return the ports of the node that are mapped to an attachment, without entries that some plugins cannot read."""
+    mappings = record.attachment.capability_args.get("portMappings")
+    entries = [entry for entry in mappings if isinstance(entry, dict)] if isinstance(mappings, list) else []
     return [_port(entry) for entry in entries if "hostPort" in entry and "containerPort" in entry]
 
 

@@ -173,7 +173,7 @@ def test_any_record_is_read_or_named(gc: GcFixture, document: JsonObject) -> Non
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
-def test_interfaces_of_a_version_that_names_none_are_passed_over(gc: GcFixture, version: str) -> None:
+def test_interfaces_of_a_result_without_names_are_ignored(gc: GcFixture, version: str) -> None:
     gc.node.make_namespace("blue")
     result = {"cniVersion": version, "ip4": FAMILY, "interfaces": 5, "ips": "x", "routes": {}}
     put(gc, record(result, encoded(NETWORK), is_own=False), "blue")

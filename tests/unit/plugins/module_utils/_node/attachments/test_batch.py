@@ -35,7 +35,7 @@ def _desire(node: FakeNode, *containers: str, **keys: t.Any) -> list[DesiredAtta
     return [DesiredAttachment(node.attachment(container, **keys)) for container in containers]
 
 
-def test_one_that_fails_does_not_stop_the_others(make_node: MakeNode) -> None:
+def test_a_failed_attachment_does_not_stop_the_others(make_node: MakeNode) -> None:
     node = make_node(
         b=lambda call: CniError(100, "no") if call.attachment and call.attachment.container_id == "two" else None
     )
@@ -50,7 +50,7 @@ def _breaks(call: MemoryCall) -> JsonObject | None:
     return None
 
 
-def test_what_nobody_has_foreseen_of_one_is_its_error(make_node: MakeNode) -> None:
+def test_an_unexpected_exception_is_the_error_of_its_attachment(make_node: MakeNode) -> None:
     node = make_node(b=_breaks)
     outcomes = node.converge(*_desire(node, *NAMES), workers=2)
     assert [outcome.action for outcome in outcomes] == ["added", "failed", "added", "added"]
@@ -60,7 +60,7 @@ def test_what_nobody_has_foreseen_of_one_is_its_error(make_node: MakeNode) -> No
     assert error.details.startswith("in _breaks, test_batch.py:")
 
 
-def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_way(make_node: MakeNode) -> None:
+def test_an_unexpected_exception_in_a_roll_back_is_reported_with_the_first_error(make_node: MakeNode) -> None:
     added: list[str] = []
 
     def works_once(call: MemoryCall) -> JsonObject | CniError | None:
@@ -84,7 +84,7 @@ def test_what_nobody_has_foreseen_on_the_way_back_is_told_with_what_was_in_the_w
     )
 
 
-def test_an_item_that_was_not_asked_for_properly_is_an_outcome(node: FakeNode) -> None:
+def test_an_invalid_item_has_a_failed_result(node: FakeNode) -> None:
     good, bad = _desire(node, "one", "two")
     problem = CniError(4, "not like this")
     outcomes = node.converge(
@@ -95,7 +95,7 @@ def test_an_item_that_was_not_asked_for_properly_is_an_outcome(node: FakeNode) -
     assert node.executor.run("ADD") == [("ADD", "a"), ("ADD", "b")]
 
 
-def test_containers_are_worked_on_at_the_same_time(make_node: MakeNode) -> None:
+def test_containers_are_reconciled_concurrently(make_node: MakeNode) -> None:
     together = threading.Barrier(len(NAMES))
 
     def waits_for_the_others(call: MemoryCall) -> JsonObject | None:
@@ -109,7 +109,9 @@ def test_containers_are_worked_on_at_the_same_time(make_node: MakeNode) -> None:
 
 
 @pytest.mark.parametrize(("workers", "containers"), [(1, NAMES), (4, NAMES[:1])], ids=["one worker", "one container"])
-def test_it_goes_one_by_one(make_node: MakeNode, workers: int, containers: tuple[str, ...]) -> None:
+def test_one_worker_reconciles_one_container_at_a_time(
+    make_node: MakeNode, workers: int, containers: tuple[str, ...]
+) -> None:
     threads = []
 
     def remembers_its_thread(call: MemoryCall) -> JsonObject | None:
@@ -124,7 +126,7 @@ def test_it_goes_one_by_one(make_node: MakeNode, workers: int, containers: tuple
     assert len(set(threads)) == 1
 
 
-def test_when_time_is_up_no_further_container_is_begun_and_the_first_always_is(node: FakeNode) -> None:
+def test_after_the_time_limit_only_the_first_container_is_started(node: FakeNode) -> None:
     more = [
         DesiredAttachment(node.attachment("one", ifname="eth1")),
         DesiredAttachment(node.attachment("two", ifname="eth1")),
@@ -136,17 +138,17 @@ def test_when_time_is_up_no_further_container_is_begun_and_the_first_always_is(n
     assert {outcome.action for outcome in node.converge(*desired)} == {"checked", "added"}
 
 
-def test_what_needs_no_work_is_done_whatever_the_time(node: FakeNode) -> None:
+def test_unchanged_attachments_are_reported_after_the_time_limit(node: FakeNode) -> None:
     desired = _desire(node, *NAMES)
     node.converge(*desired)
     assert [outcome.action for outcome in node.converge(*desired, until=0, check="never")] == ["unchanged"] * len(NAMES)
 
 
-def test_nothing_wanted_is_nothing_done(node: FakeNode) -> None:
+def test_an_empty_list_does_nothing(node: FakeNode) -> None:
     assert node.converge() == []
 
 
-def test_what_this_collection_made_and_nobody_wants_is_unwanted(node: FakeNode) -> None:
+def test_unlisted_attachments_of_this_collection_are_returned_as_absent(node: FakeNode) -> None:
     desired = _desire(node, "kept", "dropped", "begun", "foreign")
     node.converge(*desired)
     records, intents = node.cache_dir / "results", node.intent_file().parent
@@ -167,7 +169,7 @@ def test_what_this_collection_made_and_nobody_wants_is_unwanted(node: FakeNode) 
     assert (records / "net-foreign-eth0").exists()
 
 
-def test_what_is_as_wanted_is_not_waited_for(node: FakeNode) -> None:
+def test_the_fast_path_needs_no_lock(node: FakeNode) -> None:
     desired = _desire(node, *NAMES)
     node.converge(*desired)
     runtime = node.runtime()
@@ -177,7 +179,7 @@ def test_what_is_as_wanted_is_not_waited_for(node: FakeNode) -> None:
     assert outcomes[0].result is not None
 
 
-def test_what_another_run_has_begun_is_waited_for(node: FakeNode) -> None:
+def test_an_attachment_with_an_intent_is_locked_and_reconciled(node: FakeNode) -> None:
     (desired,) = _desire(node, "one")
     node.converge(desired)
     runtime = node.runtime(lock_timeout=0.05)
@@ -199,7 +201,7 @@ RACES = {
 
 
 @pytest.mark.parametrize("plugin", RACES)
-def test_an_add_that_will_succeed_now_is_made_again(make_node: MakeNode, plugin: str) -> None:
+def test_an_add_that_may_succeed_now_is_repeated(make_node: MakeNode, plugin: str) -> None:
     failures = [CniError(999, f"plugin {plugin} failed (ADD): {RACES[plugin]}")] * 2
 
     def loses_twice(call: MemoryCall) -> JsonObject | None:
@@ -213,7 +215,7 @@ def test_an_add_that_will_succeed_now_is_made_again(make_node: MakeNode, plugin:
     assert node.commands() == ["ADD", "DEL", "ADD", "DEL", "ADD", "CHECK"]
 
 
-def test_an_add_that_keeps_losing_fails(make_node: MakeNode) -> None:
+def test_an_add_fails_after_the_last_repetition(make_node: MakeNode) -> None:
     def loses(call: MemoryCall) -> JsonObject | None:
         if call.command == "ADD":
             raise CniError(999, f"plugin portmap failed (ADD): {RACES['portmap']}")

@@ -49,28 +49,28 @@ def test_an_interface_of_another_network_is_not_added_again(occupied: FakeNode) 
     assert occupied.ensure(occupied.attachment()).action == "checked"
 
 
-def test_a_dry_run_allows_for_a_task_that_removes_it_first(occupied: FakeNode) -> None:
+def test_check_mode_reports_an_interface_conflict_as_a_missing_prerequisite(occupied: FakeNode) -> None:
     foretold = occupied.ensure(occupied.attachment(network="a-net"), dry_run=True)
     assert (foretold.action, "its interface belongs to" in str(foretold.missing_prerequisite)) == ("added", True)
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_what_leaves_makes_room(occupied: FakeNode, dry_run: bool) -> None:
+def test_a_removed_attachment_frees_its_interface(occupied: FakeNode, dry_run: bool) -> None:
     replace_network(occupied, dry_run=dry_run)
 
 
-def test_another_interface_and_another_container_are_free(occupied: FakeNode) -> None:
+def test_another_interface_or_container_does_not_conflict(occupied: FakeNode) -> None:
     occupied.make_namespace("net-blue")
     for free in (occupied.attachment(network="a-net", ifname="eth1"), occupied.attachment("net-blue", network="a-net")):
         assert occupied.ensure(free).action == "added"
 
 
-def test_what_went_with_its_namespace_is_free(occupied: FakeNode) -> None:
+def test_an_attachment_without_its_namespace_does_not_conflict(occupied: FakeNode) -> None:
     occupied.make_namespace()
     assert occupied.ensure(occupied.attachment(network="a-net")).action == "added"
 
 
-def test_what_has_lost_its_namespace_leaves_the_new_one_to_whom_it_belongs(occupied: FakeNode) -> None:
+def test_an_attachment_of_a_replaced_namespace_keeps_a_foreign_interface(occupied: FakeNode) -> None:
     occupied.make_namespace()
     assert occupied.ensure(occupied.attachment(network="a-net")).action == "added"
     foretold = occupied.ensure(occupied.attachment(), dry_run=True)
@@ -90,7 +90,7 @@ def begun(occupied: FakeNode) -> FakeNode:
     return occupied
 
 
-def test_what_was_only_begun_is_not_added_again_for_another_network(begun: FakeNode) -> None:
+def test_an_interrupted_attachment_keeps_its_interface(begun: FakeNode) -> None:
     foretold = begun.ensure(begun.attachment(network="a-net"), dry_run=True)
     assert (foretold.action, "whose ADD was not completed" in str(foretold.missing_prerequisite)) == ("added", True)
     outcome = begun.ensure(begun.attachment(network="a-net"))
@@ -99,11 +99,11 @@ def test_what_was_only_begun_is_not_added_again_for_another_network(begun: FakeN
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_what_was_only_begun_makes_room(begun: FakeNode, dry_run: bool) -> None:
+def test_a_removed_interrupted_attachment_frees_its_interface(begun: FakeNode, dry_run: bool) -> None:
     replace_network(begun, dry_run=dry_run)
 
 
-def test_what_was_begun_in_a_namespace_that_is_gone_is_free(begun: FakeNode) -> None:
+def test_an_interrupted_attachment_without_its_namespace_does_not_conflict(begun: FakeNode) -> None:
     begun.make_namespace()
     assert begun.ensure(begun.attachment(network="a-net")).action == "added"
 
@@ -111,7 +111,7 @@ def test_what_was_begun_in_a_namespace_that_is_gone_is_free(begun: FakeNode) -> 
 @pytest.mark.parametrize(
     ("plugin_type", "link", "action"), [("bridge", ETH0, "failed"), ("bridge", None, "added"), ("a", ETH0, "added")]
 )
-def test_what_nobody_has_recorded_is_left_to_whom_it_belongs(
+def test_an_unrecorded_interface_is_kept(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, plugin_type: str, link: Link | None, action: str
 ) -> None:
     asked: list[tuple[str, str]] = []
@@ -131,7 +131,7 @@ def test_what_nobody_has_recorded_is_left_to_whom_it_belongs(
         assert f"{node.netns}/blue already has an interface of that name, which no record lists" in str(outcome.error)
 
 
-def test_what_another_run_has_made_since_is_seen(node: FakeNode) -> None:
+def test_an_attachment_of_a_concurrent_run_is_found(node: FakeNode) -> None:
     """No plugin here makes interfaces that the kernel could be asked for."""
     for container in ("blue", "red"):
         node.make_namespace(container)

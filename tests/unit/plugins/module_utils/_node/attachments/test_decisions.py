@@ -153,7 +153,7 @@ def _desire(node: FakeNode, keys: JsonObject) -> t.Any:
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_facts_decide_and_check_mode_foretells_it(node: FakeNode, row: Row) -> None:
+def test_facts_determine_the_action_and_check_mode_predicts_it(node: FakeNode, row: Row) -> None:
     _attached(node)
     row.since(node)
     before, desired = node.files(), _desire(node, row.desired)
@@ -184,7 +184,7 @@ ABSENT = {
 
 
 @pytest.mark.parametrize(("since", "action"), ABSENT.values(), ids=ABSENT)
-def test_absence_needs_the_record_alone(node: FakeNode, since: Spoil, action: str) -> None:
+def test_absent_requires_only_the_record(node: FakeNode, since: Spoil, action: str) -> None:
     _attached(node)
     since(node)
     before, attachment = node.files(), node.attachment()
@@ -198,7 +198,7 @@ def test_absence_needs_the_record_alone(node: FakeNode, since: Spoil, action: st
     assert node.ensure(attachment, present=False).action == "unchanged"
 
 
-def test_del_is_run_as_the_attachment_was_made(node: FakeNode) -> None:
+def test_del_uses_the_recorded_configuration_and_arguments(node: FakeNode) -> None:
     node.write(plugins=[{"type": "a", "capabilities": {"mac": True}, "old": 1}, {"type": "b"}])
     _attached(node)
     node.write(plugins=[{"type": "b"}])
@@ -215,7 +215,7 @@ def test_del_is_run_as_the_attachment_was_made(node: FakeNode) -> None:
     assert node.executor.run("ADD") == [("ADD", "b")]
 
 
-def test_del_of_what_has_another_path_by_now_finds_it_there(node: FakeNode) -> None:
+def test_del_uses_the_current_path_of_the_namespace(node: FakeNode) -> None:
     _attached(node)
     (node.netns / "blue").rename(node.netns / "red")
     assert node.ensure(node.attachment(netns=str(node.netns / "red")), present=False).action == "removed"
@@ -223,7 +223,7 @@ def test_del_of_what_has_another_path_by_now_finds_it_there(node: FakeNode) -> N
     assert paths == [str(node.netns / "red")] * 2
 
 
-def test_a_broken_record_of_an_unknown_network_is_left_for_a_person(node: FakeNode) -> None:
+def test_a_broken_record_of_an_unknown_network_is_an_error(node: FakeNode) -> None:
     _attached(node)
     node.record_file().write_bytes(b"")
     (node.conf_dir / "10-net.conflist").unlink()
@@ -236,7 +236,7 @@ def test_a_broken_record_of_an_unknown_network_is_left_for_a_person(node: FakeNo
         assert (node.commands(), node.files()) == ([], before)
 
 
-def test_a_missing_namespace_or_network_fails_and_nothing_is_run(node: FakeNode) -> None:
+def test_a_missing_namespace_or_network_fails_without_running_a_plugin(node: FakeNode) -> None:
     _attached(node)
     node.drop_namespace()
     before = node.files()
@@ -247,7 +247,7 @@ def test_a_missing_namespace_or_network_fails_and_nothing_is_run(node: FakeNode)
     assert (node.commands(), node.files()) == ([], before)
 
 
-def test_a_del_that_could_not_begin_has_changed_nothing(node: FakeNode) -> None:
+def test_a_del_that_could_not_begin_is_no_change(node: FakeNode) -> None:
     _attached(node)
     node.intent_file().parent.rmdir()
     node.intent_file().parent.touch()
@@ -255,7 +255,7 @@ def test_a_del_that_could_not_begin_has_changed_nothing(node: FakeNode) -> None:
     assert (outcome.action, outcome.changed, node.commands()) == ("failed", False, [])
 
 
-def test_check_mode_waits_for_what_another_task_may_be_about_to_make(node: FakeNode) -> None:
+def test_check_mode_tolerates_what_another_task_may_create(node: FakeNode) -> None:
     _attached(node)
     node.drop_namespace()
     gone = node.ensure(node.attachment(**ARGS), dry_run=True)
@@ -267,7 +267,7 @@ def test_check_mode_waits_for_what_another_task_may_be_about_to_make(node: FakeN
         assert text in str(outcome.missing_prerequisite)
 
 
-def test_check_mode_says_which_plugin_is_missing(node: FakeNode) -> None:
+def test_check_mode_names_a_missing_plugin(node: FakeNode) -> None:
     node.make_namespace()
     node.write(plugins=[{"type": "a", "ipam": {"type": "nowhere"}}])
     outcome = node.ensure(node.attachment(), dry_run=True)
@@ -275,14 +275,14 @@ def test_check_mode_says_which_plugin_is_missing(node: FakeNode) -> None:
     assert "plugin 'nowhere' is not installed" in str(outcome.missing_prerequisite)
 
 
-def test_check_mode_fails_where_the_run_is_bound_to(node: FakeNode) -> None:
+def test_check_mode_fails_if_a_run_would_always_fail(node: FakeNode) -> None:
     (node.netns / "blue").mkdir()
     outcome = node.ensure(node.attachment(), dry_run=True)
     assert (outcome.action, outcome.missing_prerequisite) == ("failed", None)
     assert "is not a network namespace" in str(outcome.error)
 
 
-def test_check_is_forbidden_and_allowed_again_without_making_anything_anew(node: FakeNode) -> None:
+def test_disable_check_changes_without_recreating_the_attachment(node: FakeNode) -> None:
     _attached(node)
     node.write(disableCheck=True)
     assert (node.ensure(node.attachment(**ARGS)).action, node.commands()) == ("unchanged", [])
@@ -296,7 +296,7 @@ def test_check_is_forbidden_and_allowed_again_without_making_anything_anew(node:
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, True), (False, 0), (1, 1.0)])
-def test_another_type_of_value_is_a_change(node: FakeNode, before: object, after: object) -> None:
+def test_a_value_of_another_type_is_a_change(node: FakeNode, before: object, after: object) -> None:
     node.make_namespace()
     node.write(plugins=[{"type": "a", "x": before}, {"type": "b"}])
     assert node.ensure(node.attachment()).action == "added"
@@ -306,7 +306,7 @@ def test_another_type_of_value_is_a_change(node: FakeNode, before: object, after
     assert node.ensure(node.attachment(capability_args={"y": after})).reason == "its capability arguments have changed"
 
 
-def test_a_mapped_port_that_means_the_same_is_no_change(node: FakeNode) -> None:
+def test_an_equivalent_port_mapping_is_no_change(node: FakeNode) -> None:
     """Records of other runtimes, and of releases before, have what was given."""
     node.make_namespace()
     node.write(plugins=[{"type": "a", "capabilities": {"portMappings": True}}, {"type": "b"}])

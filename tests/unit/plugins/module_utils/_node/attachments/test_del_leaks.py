@@ -44,28 +44,24 @@ def record(plugin: JsonObject, netns: str = "/nothing") -> Record:
 
 
 @pytest.mark.parametrize("plugin", [BY_NFTABLES, CHECKED])
-def test_rules_that_cannot_be_listed_are_an_error_where_there_are_some(
-    records: RecordStore, plugin: JsonObject
-) -> None:
+def test_unreadable_rules_are_an_error_if_the_network_uses_nftables(records: RecordStore, plugin: JsonObject) -> None:
     assert error_of(remove_del_leaks, record(plugin), records).code == Code.IO_FAILURE
 
 
-def test_rules_that_cannot_be_listed_are_no_obstacle_where_iptables_masquerades(
-    records: RecordStore, tool: pathlib.Path
-) -> None:
+def test_unreadable_rules_are_ignored_if_the_network_uses_iptables(records: RecordStore, tool: pathlib.Path) -> None:
     remove_del_leaks(record(BY_IPTABLES), records)
     assert tool.exists()
 
 
 @pytest.mark.parametrize("plugin", [BY_NFTABLES, CHECKED])
-def test_no_rules_are_listed_where_the_namespace_is_there(
+def test_no_rules_are_listed_if_the_namespace_exists(
     records: RecordStore, tool: pathlib.Path, plugin: JsonObject
 ) -> None:
     remove_del_leaks(record(plugin, "/proc/self/ns/net"), records)
     assert not tool.exists()
 
 
-def test_no_rules_are_listed_where_there_are_to_be_none(records: RecordStore, tool: pathlib.Path) -> None:
+def test_no_rules_are_listed_if_the_network_has_none(records: RecordStore, tool: pathlib.Path) -> None:
     for plugin in ({"type": "bridge"}, {**BY_NFTABLES, "ipMasq": False}, {**CHECKED, "macspoofchk": False}):
         remove_del_leaks(record(plugin), records)
     assert not tool.exists()

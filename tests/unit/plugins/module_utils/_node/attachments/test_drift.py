@@ -85,7 +85,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> DriftedKernel:
     return made
 
 
-def test_what_is_as_it_was_made_has_not_drifted(kernel: DriftedKernel) -> None:
+def test_an_unchanged_attachment_has_no_drift(kernel: DriftedKernel) -> None:
     assert kernel.find_drift() == ()
 
 
@@ -112,7 +112,7 @@ INSIDE_DRIFT = {
 
 
 @pytest.mark.parametrize(("inside", "message"), INSIDE_DRIFT.values(), ids=INSIDE_DRIFT)
-def test_what_is_missing_or_changed_inside_is_named(kernel: DriftedKernel, inside: View, message: str) -> None:
+def test_drift_names_differences_in_the_container(kernel: DriftedKernel, inside: View, message: str) -> None:
     kernel.inside = inside
     assert kernel.find_drift() == (message,)
 
@@ -129,9 +129,7 @@ NODE_DRIFT = {
 
 
 @pytest.mark.parametrize(("node", "message"), NODE_DRIFT.values(), ids=NODE_DRIFT)
-def test_what_is_missing_or_changed_on_the_node_is_named(
-    kernel: DriftedKernel, node: dict[str, Link], message: str
-) -> None:
+def test_drift_names_differences_on_the_node(kernel: DriftedKernel, node: dict[str, Link], message: str) -> None:
     kernel.node = node
     assert kernel.find_drift() == (message,)
 
@@ -166,7 +164,7 @@ def test_the_link_of_a_vlan_is_paired_with_a_port_of_the_bridge(
     assert kernel.find_drift(VLAN_RESULT, {"type": "bridge", "vlan": 100, "isGateway": True}) == tuple(messages)
 
 
-def test_all_that_has_drifted_is_named_at_once(kernel: DriftedKernel) -> None:
+def test_drift_names_all_differences_at_once(kernel: DriftedKernel) -> None:
     kernel.inside = INSIDE._replace(links=(ETH0._replace(is_up=False),), routes=())
     kernel.node = {}
     assert len(kernel.find_drift() or ()) == 5
@@ -207,7 +205,7 @@ NOT_PROMISED = {
 
 
 @pytest.mark.parametrize(("result", "plugins", "inside", "node"), NOT_PROMISED.values(), ids=NOT_PROMISED)
-def test_what_the_result_does_not_promise_is_no_drift(
+def test_a_difference_that_the_result_does_not_cover_is_no_drift(
     kernel: DriftedKernel, result: JsonObject, plugins: list[JsonObject], inside: View, node: dict[str, Link]
 ) -> None:
     kernel.inside, kernel.node = inside, node
@@ -215,7 +213,7 @@ def test_what_the_result_does_not_promise_is_no_drift(
 
 
 @pytest.mark.parametrize("mover", ["sbr", "vrf"])
-def test_what_check_cannot_see_in_another_table_is_looked_for_there(kernel: DriftedKernel, mover: str) -> None:
+def test_a_route_that_check_does_not_find_is_compared_in_its_table(kernel: DriftedKernel, mover: str) -> None:
     moved = tuple(route._replace(table=100) for route in (*INSIDE.routes, *CONNECTED))
     kernel.inside = INSIDE._replace(routes=moved[:-1])
     chain: list[JsonObject] = [{"type": "bridge"}, {"type": mover}]
@@ -223,7 +221,7 @@ def test_what_check_cannot_see_in_another_table_is_looked_for_there(kernel: Drif
     assert kernel.find_drift({**RESULT, "routes": []}, *chain) == ("the route to fd00::/64 is missing",)
 
 
-def test_a_route_with_a_table_is_looked_for_in_that_table(kernel: DriftedKernel) -> None:
+def test_a_route_with_a_table_is_compared_in_that_table(kernel: DriftedKernel) -> None:
     result = {**RESULT, "routes": [{"dst": "10.9.0.0/16", "gw": "10.1.0.1", "table": 200}]}
     assert kernel.find_drift(result) == ("the route to 10.9.0.0/16 via 10.1.0.1 in table 200 is missing",)
     kernel.inside = INSIDE._replace(routes=(INSIDE.routes[1]._replace(table=200),))
@@ -238,13 +236,13 @@ NOT_LOOKED_AT = {
 
 
 @pytest.mark.parametrize(("result", "plugins"), NOT_LOOKED_AT.values(), ids=NOT_LOOKED_AT)
-def test_what_cannot_be_told_from_the_result_is_not_looked_at(
+def test_an_attachment_with_an_incomparable_result_is_not_compared(
     kernel: DriftedKernel, result: JsonObject, plugins: list[JsonObject]
 ) -> None:
     assert kernel.find_drift(result, *plugins) is None
 
 
-def test_a_result_without_interfaces_promises_addresses_and_routes(kernel: DriftedKernel) -> None:
+def test_a_result_without_interfaces_has_addresses_and_routes_to_compare(kernel: DriftedKernel) -> None:
     old = {"cniVersion": "0.2.0", "ip4": {"ip": "10.1.0.2/16", "routes": [{"dst": "0.0.0.0/0"}]}}
     assert kernel.find_drift(old) == ()
     kernel.inside = View((), (), ())
@@ -274,7 +272,9 @@ DECIDED = {
 
 @pytest.mark.parametrize("check", ["always", "drift"])
 @pytest.mark.parametrize(("on_drift", "expected"), DECIDED.items())
-def test_what_drift_leads_to(drifted: FakeNode, check: str, on_drift: str, expected: tuple[str, bool, bool]) -> None:
+def test_on_drift_decides_the_action(
+    drifted: FakeNode, check: str, on_drift: str, expected: tuple[str, bool, bool]
+) -> None:
     outcome = drifted.ensure(drifted.attachment(), check=check, on_drift=on_drift, dry_run=True)
     assert (outcome.action, outcome.changed, outcome.error is not None) == expected
     assert (outcome.reason.startswith(SAID), drifted.commands()) == (True, [])
@@ -291,7 +291,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("drift", "details"), PLACES.values(), ids=PLACES)
-def test_the_place_of_what_is_missing_is_named(
+def test_the_details_of_drift_name_the_place(
     drifted: FakeNode, monkeypatch: pytest.MonkeyPatch, drift: interface_drift.LinkDrift, details: str
 ) -> None:
     monkeypatch.setattr(interface_drift, "find_drift", lambda record, network: drift)
@@ -302,17 +302,17 @@ def test_the_place_of_what_is_missing_is_named(
 
 
 @pytest.mark.parametrize("check", ["changed", "never"])
-def test_drift_is_not_always_looked_for(drifted: FakeNode, check: str) -> None:
+def test_some_values_of_check_ignore_drift(drifted: FakeNode, check: str) -> None:
     assert drifted.ensure(drifted.attachment(), check=check).action == "unchanged"
 
 
-def test_drift_right_after_add_is_not_made_anew_again_and_again(drifted: FakeNode) -> None:
+def test_drift_right_after_add_is_an_error(drifted: FakeNode) -> None:
     outcome = drifted.ensure(drifted.attachment())
     assert (outcome.action, drifted.commands()) == ("failed", ["DEL", "ADD"])
     assert f"right after ADD, so recreating it will not help: {SAID}" in str(outcome.error)
 
 
-def test_looking_for_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interface_drift, "find_drift", lambda record, network: interface_drift.LinkDrift((), ()))
     node.make_namespace()
     assert node.ensure(node.attachment(), check="drift").action == "added"
@@ -321,25 +321,25 @@ def test_looking_for_drift_runs_no_plugin(node: FakeNode, monkeypatch: pytest.Mo
     assert node.executor.calls == []
 
 
-def test_nothing_to_look_at_is_not_checked(node: FakeNode) -> None:
+def test_an_attachment_with_nothing_to_compare_is_unchanged(node: FakeNode) -> None:
     node.make_namespace()
     node.ensure(node.attachment(), check="drift")
     assert node.ensure(node.attachment(), check="drift").action == "unchanged"
 
 
-def test_where_check_is_disabled_nothing_is_looked_for(kernel: DriftedKernel) -> None:
+def test_disable_check_disables_the_comparison(kernel: DriftedKernel) -> None:
     kernel.inside = View((), (), ())
     assert kernel.find_drift(RESULT, disableCheck=True) is None
 
 
-def test_what_a_result_says_of_other_namespaces_is_not_looked_for(kernel: DriftedKernel) -> None:
+def test_interfaces_in_other_namespaces_are_not_compared(kernel: DriftedKernel) -> None:
     machine = {"name": "eth0", "mac": "02:00:00:00:00:77", "sandbox": "vm-7"}
     elsewhere = [{"address": "10.1.0.3/16", "interface": 3}, {"address": "203.0.113.7/32"}]
     result = {**RESULT, "interfaces": [*RESULT["interfaces"], machine], "ips": [*RESULT["ips"], *elsewhere]}
     assert kernel.find_drift(result) == ()
 
 
-def test_a_namespace_that_has_another_path_by_now_is_still_the_containers(kernel: DriftedKernel) -> None:
+def test_a_namespace_at_another_path_is_compared(kernel: DriftedKernel) -> None:
     interfaces = [
         {**interface, "sandbox": "/proc/7/ns/net"} if "sandbox" in interface else interface
         for interface in RESULT["interfaces"]

@@ -71,7 +71,7 @@ NEW = {
 
 
 @pytest.mark.parametrize(("policy", "expected"), EXISTING.items())
-def test_a_failed_check_of_what_is_there(
+def test_a_failed_check_of_an_existing_attachment_follows_on_drift(
     node: FakeNode, plugin: Plugin, policy: tuple[str, str], expected: tuple[str, bool, bool]
 ) -> None:
     check, on_drift = policy
@@ -91,7 +91,7 @@ def test_a_failed_check_of_what_is_there(
 
 @pytest.mark.parametrize("code", [Code.TRY_AGAIN, Code.IO_FAILURE, Code.INCOMPATIBLE_VERSION])
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_check_that_could_not_find_out_takes_nothing_away(
+def test_a_check_without_evidence_of_drift_keeps_the_attachment(
     node: FakeNode, plugin: Plugin, code: Code, dry_run: bool
 ) -> None:
     node.ensure(node.attachment())
@@ -103,7 +103,7 @@ def test_a_check_that_could_not_find_out_takes_nothing_away(
 
 
 @pytest.mark.parametrize(("policy", "expected"), NEW.items())
-def test_a_failed_check_right_after_add(
+def test_a_failed_check_right_after_add_keeps_the_attachment(
     node: FakeNode, plugin: Plugin, policy: tuple[str, str], expected: tuple[str, bool, bool]
 ) -> None:
     check, on_drift = policy
@@ -117,7 +117,7 @@ def test_a_failed_check_right_after_add(
 
 
 @pytest.mark.parametrize("keys", [{"disableCheck": True}, {"cniVersion": "0.3.1"}], ids=str)
-def test_a_network_without_check_is_not_asked(node: FakeNode, plugin: Plugin, keys: JsonObject) -> None:
+def test_disable_check_runs_no_check(node: FakeNode, plugin: Plugin, keys: JsonObject) -> None:
     node.write(**keys)
     plugin.fails = {"CHECK"}
     assert node.ensure(node.attachment()).action == "added"
@@ -125,7 +125,7 @@ def test_a_network_without_check_is_not_asked(node: FakeNode, plugin: Plugin, ke
     assert (again.action, again.result is not None, node.commands()) == ("unchanged", True, [])
 
 
-def test_a_failed_add_is_undone_and_leaves_nothing(node: FakeNode, plugin: Plugin) -> None:
+def test_a_failed_add_is_undone_without_leaving_files(node: FakeNode, plugin: Plugin) -> None:
     plugin.fails = {"ADD"}
     failed = node.ensure(node.attachment())
     assert (failed.action, failed.changed, node.commands()) == ("failed", False, ["ADD", "DEL"])
@@ -143,7 +143,7 @@ def test_an_add_that_cannot_be_undone_is_undone_by_the_next_run(node: FakeNode, 
     assert node.commands() == ["DEL", "ADD", "CHECK"]
 
 
-def test_what_cannot_be_deleted_is_not_added_again(node: FakeNode, plugin: Plugin) -> None:
+def test_an_attachment_is_not_added_again_after_del_failed(node: FakeNode, plugin: Plugin) -> None:
     node.ensure(node.attachment())
     node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
     plugin.fails = {"DEL"}
@@ -156,7 +156,7 @@ def test_what_cannot_be_deleted_is_not_added_again(node: FakeNode, plugin: Plugi
     assert node.commands() == ["DEL", "ADD", "CHECK"]
 
 
-def test_what_was_detached_has_changed_although_it_could_not_be_attached_again(node: FakeNode, plugin: Plugin) -> None:
+def test_a_removed_attachment_counts_as_changed_if_add_fails(node: FakeNode, plugin: Plugin) -> None:
     node.ensure(node.attachment())
     node.write(plugins=[{"type": "a", "new": 1}, {"type": "b"}])
     plugin.fails = {"ADD"}
@@ -165,7 +165,7 @@ def test_what_was_detached_has_changed_although_it_could_not_be_attached_again(n
     assert node.record() is None
 
 
-def test_what_drifted_and_could_not_be_attached_again_has_no_result(node: FakeNode, plugin: Plugin) -> None:
+def test_a_failed_recreation_has_no_result(node: FakeNode, plugin: Plugin) -> None:
     node.ensure(node.attachment())
     plugin.fails = {"CHECK", "ADD"}
     failed = node.ensure(node.attachment())
@@ -183,7 +183,7 @@ def test_a_removal_that_fails_keeps_the_record(node: FakeNode, plugin: Plugin) -
     assert node.files() == {}
 
 
-def test_the_result_is_that_of_add(node: FakeNode) -> None:
+def test_the_cni_result_is_that_of_add(node: FakeNode) -> None:
     added, checked = node.ensure(node.attachment()), node.ensure(node.attachment())
     unchecked = node.ensure(node.attachment(), check="never")
     removed = node.ensure(node.attachment(), present=False)
@@ -194,9 +194,7 @@ def test_the_result_is_that_of_add(node: FakeNode) -> None:
     assert [outcome.seconds > 0 for outcome in (added, checked, unchecked, removed)] == [True] * 4
 
 
-def test_what_fails_check_right_after_add_is_attached_and_comes_back_after_a_reboot(
-    node: FakeNode, plugin: Plugin
-) -> None:
+def test_an_attachment_that_fails_check_after_add_is_recorded_for_restoration(node: FakeNode, plugin: Plugin) -> None:
     plugin.fails = {"CHECK"}
     restoration = Restoration(("/opt/cni/bin",), 60.0)
     (outcome,) = node.converge(DesiredAttachment(node.attachment(), restoration=restoration))

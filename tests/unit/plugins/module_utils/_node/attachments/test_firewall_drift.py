@@ -90,13 +90,13 @@ def firewall(program_dir: pathlib.Path) -> Firewall:
     return Firewall(program_dir)
 
 
-def test_what_is_there_is_not_lost_and_is_read_once_for_all(firewall: Firewall) -> None:
+def test_rules_that_exist_are_no_drift_and_are_read_once(firewall: Firewall) -> None:
     firewall.prints(rules("blue") + rules("red"))
     assert [firewall.lost(container=name) for name in ("blue", "red", "blue")] == [(), (), ()]
     assert firewall.reads() == 1
 
 
-def test_the_network_is_where_old_releases_had_the_address(firewall: Firewall) -> None:
+def test_a_masquerade_rule_of_old_releases_has_the_network_instead_of_the_address(firewall: Firewall) -> None:
     firewall.prints(rules(source="10.1.0.0/16"))
     assert firewall.lost() == ()
     firewall.prints(rules(source="10.1.0.3/32"))
@@ -104,13 +104,13 @@ def test_the_network_is_where_old_releases_had_the_address(firewall: Firewall) -
     assert firewall.lost() == (LOST,)
 
 
-def test_what_was_read_after_an_attachment_was_made_is_enough_to_miss_its_rules(firewall: Firewall) -> None:
+def test_rules_read_after_the_add_show_drift_without_reading_them_again(firewall: Firewall) -> None:
     firewall.prints(EMPTY)
     assert [firewall.lost(container=name) for name in ("blue", "red", "green")] == [(LOST,)] * 3
     assert firewall.reads() == 1
 
 
-def test_an_attachment_that_was_made_later_is_not_missed_before_its_rules_are_read_anew(firewall: Firewall) -> None:
+def test_rules_are_read_again_for_a_later_attachment(firewall: Firewall) -> None:
     firewall.prints(EMPTY)
     assert firewall.lost() == (LOST,)
     firewall.prints(rules("red"))
@@ -119,18 +119,18 @@ def test_an_attachment_that_was_made_later_is_not_missed_before_its_rules_are_re
     assert firewall.reads() == 3
 
 
-def test_a_time_in_the_future_does_not_keep_the_rules_from_being_missed(firewall: Firewall) -> None:
+def test_a_record_with_a_future_time_does_not_hide_drift(firewall: Firewall) -> None:
     firewall.prints(EMPTY)
     assert firewall.lost(age=-3600) == (LOST,)
 
 
-def test_a_node_that_cannot_tell_says_nothing(firewall: Firewall) -> None:
+def test_rules_that_cannot_be_read_are_no_drift(firewall: Firewall) -> None:
     assert firewall.lost(MASQUERADED, MAPPED) is None
     firewall.prints("", status=3)
     assert firewall.lost(MASQUERADED, MAPPED) is None
 
 
-def test_a_backend_that_is_asked_for_and_cannot_be_read_is_no_reason_to_miss_anything(firewall: Firewall) -> None:
+def test_a_configured_backend_that_cannot_be_read_is_no_drift(firewall: Firewall) -> None:
     firewall.prints(EMPTY)
     assert firewall.lost({**MASQUERADED, "ipMasqBackend": "nftables"}) is None
     firewall.prints('{"nftables": []}', tool="nft")
@@ -149,7 +149,7 @@ NO_RULES: dict[str, JsonObject] = {
 
 
 @pytest.mark.parametrize("plugin", NO_RULES.values(), ids=NO_RULES)
-def test_where_there_are_to_be_no_rules_none_are_read(firewall: Firewall, plugin: JsonObject) -> None:
+def test_no_rules_are_read_without_expected_rules(firewall: Firewall, plugin: JsonObject) -> None:
     firewall.prints(EMPTY)
     assert firewall.lost(plugin) is None
     assert firewall.lost(network={"disableCheck": True}) is None
@@ -175,7 +175,7 @@ def test_ports_are_mapped_to_the_first_address_of_the_interface_in_each_family(f
     )
 
 
-def test_an_address_that_stands_for_all_is_none(firewall: Firewall) -> None:
+def test_an_unspecified_host_ip_is_no_address(firewall: Firewall) -> None:
     chain = firewall_names.ports_chain("net", "blue")
     jumps = [f"-A {hook} -m addrtype --dst-type LOCAL -j CNI-HOSTPORT-DNAT" for hook in ("PREROUTING", "OUTPUT")]
     entrance = f"-A CNI-HOSTPORT-DNAT -p tcp -m multiport --dports 80,8080 -j {chain}"
@@ -187,6 +187,6 @@ def test_an_address_that_stands_for_all_is_none(firewall: Firewall) -> None:
 
 
 @pytest.mark.parametrize("ports", ["8080", [None], [{}], [{**PORT, "hostIP": "x"}], [{**PORT, "hostPort": "a"}]])
-def test_mappings_that_only_portmap_can_read_are_not_looked_for(firewall: Firewall, ports: t.Any) -> None:
+def test_unusual_port_mappings_are_not_compared(firewall: Firewall, ports: t.Any) -> None:
     firewall.prints(EMPTY)
     assert firewall.lost(MAPPED, ports=ports) is None

@@ -74,7 +74,7 @@ def test_all_ports_in_conflict_are_named_at_once(mapping: FakeNode, dry_run: boo
     assert mapping.commands() == []
 
 
-def test_check_mode_says_so_also_where_the_namespace_is_to_come(mapping: FakeNode) -> None:
+def test_check_mode_finds_port_conflicts_without_a_namespace(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     mapping.drop_namespace("red")
     require_refused(ensure(mapping, mapped(mapping, "red"), dry_run=True), "host port 8080/tcp is mapped by")
@@ -89,12 +89,14 @@ def test_check_mode_says_so_also_where_the_namespace_is_to_come(mapping: FakeNod
         ({}, {"hostIP": "::"}),  # the container has no address of IPv6
     ],
 )
-def test_what_has_nothing_in_common_is_free(mapping: FakeNode, theirs: JsonObject, mine: JsonObject) -> None:
+def test_mappings_without_a_common_address_do_not_conflict(
+    mapping: FakeNode, theirs: JsonObject, mine: JsonObject
+) -> None:
     ensure(mapping, mapped(mapping, "blue", {**PORT, **theirs}))
     assert ensure(mapping, mapped(mapping, "red", {**PORT, **mine})).action == "added"
 
 
-def test_a_container_may_be_reached_by_two_networks_at_one_port(mapping: FakeNode) -> None:
+def test_two_networks_may_map_a_port_to_the_same_container(mapping: FakeNode) -> None:
     mapping.write("other", plugins=MAPS)
     ensure(mapping, mapped(mapping, "blue"))
     second = mapped(mapping, "blue", network="other", ifname="eth1")
@@ -103,7 +105,7 @@ def test_a_container_may_be_reached_by_two_networks_at_one_port(mapping: FakeNod
     require_refused(ensure(mapping, third), "host port 8080/tcp is mapped by the attachment of blue (eth0)")
 
 
-def test_a_port_stays_its_own_when_it_leads_elsewhere_in_the_container(mapping: FakeNode) -> None:
+def test_an_attachment_may_change_the_container_port_of_its_mapping(mapping: FakeNode) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = {"hostPort": server.getsockname()[1], "containerPort": 80}
         ensure(mapping, mapped(mapping, "blue", port))
@@ -120,7 +122,7 @@ def test_sockets_that_share_a_port_are_named_once(mapping: FakeNode) -> None:
     assert str(outcome.error).count("listens on") == 1
 
 
-def test_what_was_only_begun_holds_its_port(mapping: FakeNode) -> None:
+def test_an_interrupted_attachment_holds_its_port(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     record = mapping.record()
     assert record is not None
@@ -129,7 +131,7 @@ def test_what_was_only_begun_holds_its_port(mapping: FakeNode) -> None:
     require_refused(ensure(mapping, mapped(mapping, "red")), "is mapped by the attachment of blue")
 
 
-def test_rules_do_not_outlive_the_boot(mapping: FakeNode) -> None:
+def test_an_attachment_from_before_the_boot_holds_no_port(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     rewrite(mapping, netns_identity="another-boot:1:2:3")
     assert ensure(mapping, mapped(mapping, "red")).action == "added"
@@ -142,7 +144,7 @@ def test_a_record_of_another_runtime_may_have_keys_in_any_case(mapping: FakeNode
     require_refused(ensure(mapping, mapped(mapping, "red")), "host port 8080/tcp is mapped by the attachment of blue")
 
 
-def test_a_record_of_another_runtime_whose_namespace_is_gone_holds_nothing(mapping: FakeNode) -> None:
+def test_a_foreign_record_without_its_namespace_holds_no_port(mapping: FakeNode) -> None:
     """It may be of an earlier boot, and does not say so."""
     ensure(mapping, mapped(mapping, "blue"))
     of_another_runtime(mapping)
@@ -153,20 +155,20 @@ def test_a_record_of_another_runtime_whose_namespace_is_gone_holds_nothing(mappi
 @pytest.mark.parametrize(
     "odd", ["8080", [7], [{}], [{"hostPort": {}}], [{**PORT, "hostIP": "here"}], [{**PORT, "hostIP": 7}]]
 )
-def test_mappings_that_cannot_be_read_hold_nothing(mapping: FakeNode, odd: t.Any) -> None:
+def test_an_invalid_mapping_holds_no_port(mapping: FakeNode, odd: t.Any) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     of_another_runtime(mapping, attachment=mapping.attachment(capability_args={"portMappings": odd}))
     assert ensure(mapping, mapped(mapping, "red")).action == "added"
 
 
-def test_a_broken_record_is_passed_over(mapping: FakeNode) -> None:
+def test_a_broken_record_holds_no_port(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     rewrite(mapping, config=b"no network")
     mapping.record_file().with_name("net-x-eth0").write_text('{"portMappings"')
     assert ensure(mapping, mapped(mapping, "red")).action == "added"
 
 
-def test_what_takes_the_place_of_another_network_may_have_its_port(mapping: FakeNode) -> None:
+def test_a_replacement_may_map_the_port_of_the_removed_attachment(mapping: FakeNode) -> None:
     mapping.write("other", plugins=MAPS)
     ensure(mapping, mapped(mapping, "blue"))
     leaving, joining = mapped(mapping, "blue"), mapped(mapping, "blue", network="other")
@@ -174,7 +176,7 @@ def test_what_takes_the_place_of_another_network_may_have_its_port(mapping: Fake
     assert [outcome.action for outcome in outcomes] == ["added", "removed"]
 
 
-def test_what_cannot_be_replaced_for_a_port_stays(mapping: FakeNode) -> None:
+def test_an_attachment_is_kept_when_its_replacement_has_a_port_conflict(mapping: FakeNode) -> None:
     mapping.write("other", plugins=MAPS)
     mapping.ensure(mapping.attachment())
     ensure(mapping, mapped(mapping, "red"))
@@ -184,7 +186,7 @@ def test_what_cannot_be_replaced_for_a_port_stays(mapping: FakeNode) -> None:
     assert mapping.record() is not None
 
 
-def test_an_intent_of_which_nothing_can_be_read_holds_nothing(mapping: FakeNode) -> None:
+def test_an_empty_intent_holds_no_port(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     mapping.record_file().unlink()
     mapping.intent_file().parent.mkdir(parents=True, exist_ok=True)
@@ -192,20 +194,20 @@ def test_an_intent_of_which_nothing_can_be_read_holds_nothing(mapping: FakeNode)
     assert ensure(mapping, mapped(mapping, "red")).action == "added"
 
 
-def test_ports_that_no_plugin_gets_hold_nothing(mapping: FakeNode) -> None:
+def test_port_mappings_without_a_plugin_hold_no_port(mapping: FakeNode) -> None:
     mapping.write("other")
     ensure(mapping, mapped(mapping, "blue"))
     assert ensure(mapping, mapped(mapping, "red", network="other")).action == "added"
 
 
-def test_what_is_as_wanted_looks_for_no_port(mapping: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_attachment_reads_no_ports(mapping: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     monkeypatch.delattr(host_ports, "HostPorts")
     assert ensure(mapping, mapped(mapping, "blue")).action == "checked"
     assert ensure(mapping, mapping.attachment("red")).action == "added"
 
 
-def test_records_are_read_once_for_all(mapping: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_are_read_once_for_all_attachments(mapping: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[object] = []
     real = host_ports.HostPorts
 
@@ -224,7 +226,7 @@ def test_records_are_read_once_for_all(mapping: FakeNode, monkeypatch: pytest.Mo
     assert len(made) == 1
 
 
-def test_a_text_of_records_is_looked_for_in_files_only(mapping: FakeNode) -> None:
+def test_only_records_with_the_text_are_read(mapping: FakeNode) -> None:
     ensure(mapping, mapped(mapping, "blue"))
     mapping.ensure(mapping.attachment("red"))
     records, broken = mapping.runtime().records.read_containing('"portMappings"')

@@ -39,7 +39,7 @@ def _moved(node: FakeNode) -> AttachmentResult:
     return node.ensure(node.attachment(args={"K": "V"}), check="never")
 
 
-def test_it_is_put_back_where_the_new_one_cannot_be_made(make_node: MakeNode) -> None:
+def test_an_attachment_is_rolled_back_when_it_cannot_be_recreated(make_node: MakeNode) -> None:
     node = make_node(new=fails_at("ADD"))
     failed = _moved(node)
     assert (failed.action, failed.changed, failed.after) == ("failed", True, AttachmentState())
@@ -53,7 +53,7 @@ def test_it_is_put_back_where_the_new_one_cannot_be_made(make_node: MakeNode) ->
     assert node.commands() == ["DEL", "ADD", "DEL", "ADD"]
 
 
-def test_the_next_run_tries_again(make_node: MakeNode) -> None:
+def test_the_next_run_after_a_roll_back_recreates_the_attachment(make_node: MakeNode) -> None:
     node = make_node(new=fails_at("ADD"))
     _moved(node)
     node.executor.plugins["new"] = succeeds
@@ -61,7 +61,7 @@ def test_the_next_run_tries_again(make_node: MakeNode) -> None:
     assert (again.action, again.reason) == ("recreated", "the network's configuration has changed")
 
 
-def test_where_neither_can_be_made_both_errors_are_told(make_node: MakeNode) -> None:
+def test_a_failed_roll_back_reports_both_errors(make_node: MakeNode) -> None:
     calls: list[str] = []
 
     def works_once(call: MemoryCall) -> JsonObject | CniError | None:
@@ -76,13 +76,13 @@ def test_where_neither_can_be_made_both_errors_are_told(make_node: MakeNode) -> 
     assert "to network net could not be added again as it was before: " in str(failed.error)
 
 
-def test_nothing_is_taken_away_for_a_network_whose_plugin_is_missing(node: FakeNode) -> None:
+def test_an_attachment_is_kept_when_a_plugin_is_missing(node: FakeNode) -> None:
     failed = _moved(node)
     assert (failed.action, failed.changed, node.commands()) == ("failed", False, [])
     assert node.record() is not None
 
 
-def test_one_that_is_made_anew_as_it_was_is_not_put_back(make_node: MakeNode) -> None:
+def test_an_attachment_recreated_because_of_drift_is_not_rolled_back(make_node: MakeNode) -> None:
     """It would be the same ADD once more."""
     node = make_node(b=lambda call: CniError(100, "no") if call.command in fails else None)
     fails: set[str] = set()
@@ -118,7 +118,7 @@ def _renamed(node: FakeNode, **policy: t.Any) -> list[AttachmentResult]:
     )
 
 
-def test_a_container_returns_to_the_network_that_it_left_for_one_it_cannot_join(make_node: MakeNode) -> None:
+def test_a_removed_attachment_is_rolled_back_when_its_replacement_fails(make_node: MakeNode) -> None:
     node = make_node(new=fails_at("ADD"))
     joined, former = _renamed(node)
     assert (joined.action, former.action, former.changed, former.after) == (
@@ -134,7 +134,7 @@ def test_a_container_returns_to_the_network_that_it_left_for_one_it_cannot_join(
     assert (record.attachment.args, node.intent()) == ({"K": "V"}, None)
 
 
-def test_a_network_is_not_left_for_one_whose_plugin_is_missing(node: FakeNode) -> None:
+def test_an_attachment_is_kept_when_a_plugin_of_its_replacement_is_missing(node: FakeNode) -> None:
     joined, former = _renamed(node)
     assert (joined.action, former.action, former.changed, node.commands()) == ("failed", "failed", False, [])
     assert "kept because its replacement, the attachment of blue (eth0) to network other, cannot be added" in str(
@@ -143,13 +143,13 @@ def test_a_network_is_not_left_for_one_whose_plugin_is_missing(node: FakeNode) -
     assert node.record() is not None
 
 
-def test_a_container_that_can_join_the_other_network_has_left(make_node: MakeNode) -> None:
+def test_an_attachment_is_removed_when_its_replacement_is_added(make_node: MakeNode) -> None:
     node = make_node(new=succeeds)
     joined, former = _renamed(node, check="never")
     assert (joined.action, former.action, node.record(), node.commands()) == ("added", "removed", None, ["DEL", "ADD"])
 
 
-def test_another_interface_of_the_container_is_nobody_s_place(make_node: MakeNode) -> None:
+def test_an_attachment_at_another_interface_is_no_replacement(make_node: MakeNode) -> None:
     node = make_node(new=fails_at("ADD"))
     node.make_namespace()
     node.ensure(node.attachment(), check="never")
@@ -165,7 +165,7 @@ def test_another_interface_of_the_container_is_nobody_s_place(make_node: MakeNod
 @pytest.mark.parametrize(
     "wrong", [{"args": {"K": "a=b"}}, {"ifname": "eth0", "netns": "/proc/self/ns/net"}], ids=["args", "netns"]
 )
-def test_a_network_is_not_left_for_what_is_asked_for_wrongly(
+def test_an_attachment_is_kept_when_its_replacement_is_invalid(
     make_node: MakeNode, wrong: JsonObject, dry_run: bool
 ) -> None:
     node = make_node(new=succeeds)

@@ -135,7 +135,7 @@ CASES: dict[str, tuple[list[Link], JsonObject, JsonObject, JsonObject]] = {
 
 
 @pytest.mark.parametrize(("links", "by_pair", "by_mac", "by_address"), CASES.values(), ids=CASES)
-def test_the_link_is_told_from_others(
+def test_the_recorded_link_is_identified_among_others(
     kernel: RenamedLinkKernel, links: list[Link], by_pair: JsonObject, by_mac: JsonObject, by_address: JsonObject
 ) -> None:
     kernel.inside = links
@@ -145,7 +145,7 @@ def test_the_link_is_told_from_others(
     assert kernel.prepared() == by_mac
 
 
-def test_an_interface_of_many_with_one_mac_is_known_by_its_address(kernel: RenamedLinkKernel) -> None:
+def test_the_address_identifies_one_of_several_links_with_the_same_mac(kernel: RenamedLinkKernel) -> None:
     links = [_link(name, number, kind="ipvlan") for name, number in (("a", 4), ("b", HAS_ADDRESS), ("c", 6))]
     kernel.inside = links
     assert kernel.prepared("ipvlan") == {"renamed": "b"}
@@ -153,14 +153,14 @@ def test_an_interface_of_many_with_one_mac_is_known_by_its_address(kernel: Renam
     assert kernel.prepared("ipvlan") == {}
 
 
-def test_without_its_namespace_its_host_end_goes(kernel: RenamedLinkKernel, node: FakeNode) -> None:
+def test_the_host_end_is_removed_without_the_namespace(kernel: RenamedLinkKernel, node: FakeNode) -> None:
     record = kernel.record()
     node.make_namespace()  # which is another one
     assert prepare(record, is_name_needed=True) == Preparation(record, removed_host_end=kernel.node[0])
 
 
 @pytest.mark.parametrize("name", ["cni0", "veth0", "veth0123abcde"])
-def test_only_what_is_called_as_plugins_call_a_host_end_is_taken_for_one(kernel: RenamedLinkKernel, name: str) -> None:
+def test_only_a_link_with_a_plugins_name_is_a_host_end(kernel: RenamedLinkKernel, name: str) -> None:
     kernel.node = [_link(name, 7)]
     result = {**NEW_RESULT, "interfaces": [{"name": name}, *NEW_RESULT["interfaces"][1:]]}
     assert kernel.prepared(result=result) == {}
@@ -171,7 +171,7 @@ def test_a_host_end_is_a_veth(kernel: RenamedLinkKernel) -> None:
     assert kernel.prepared() == {}
 
 
-def test_of_a_plugin_that_is_not_known_only_the_name_is_put_back(kernel: RenamedLinkKernel) -> None:
+def test_the_link_of_an_unknown_plugin_is_only_renamed(kernel: RenamedLinkKernel) -> None:
     """It is unknown how DEL of this plugin finds its link."""
     kernel.inside = [_link("foo", HAS_ADDRESS, kind="odd")]
     assert kernel.prepared("odd") == {"renamed": "foo"}
@@ -183,7 +183,7 @@ def test_of_a_plugin_that_is_not_known_only_the_name_is_put_back(kernel: Renamed
 
 
 @pytest.mark.parametrize("plugin", ["bridge", "host-device"])
-def test_no_other_link_loses_its_name(kernel: RenamedLinkKernel, plugin: str) -> None:
+def test_another_link_keeps_its_name(kernel: RenamedLinkKernel, plugin: str) -> None:
     kernel.inside = [OURS, _link("eth0", 9, mac=OTHER_MAC)]
     with pytest.raises(
         CniError, match=r"its interface is now named foo, and another interface in .* is named eth0"
@@ -192,7 +192,7 @@ def test_no_other_link_loses_its_name(kernel: RenamedLinkKernel, plugin: str) ->
     assert raised.value.code == Code.INVALID_ENVIRONMENT
 
 
-def test_a_device_that_no_link_stands_for_is_left_to_its_plugin(kernel: RenamedLinkKernel) -> None:
+def test_a_device_without_a_link_is_left_to_its_plugin(kernel: RenamedLinkKernel) -> None:
     result = {**NEW_RESULT, "interfaces": [{"name": "eth0", "mac": MAC, "sandbox": "/x", "pciID": "0000:00:01.0"}]}
     kernel.inside = [OURS]
     assert kernel.prepared("host-device", result) == {}

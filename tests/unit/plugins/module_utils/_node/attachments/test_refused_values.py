@@ -41,7 +41,7 @@ def node(make_node: MakeNode) -> FakeNode:
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_what_no_plugin_can_decode_is_sent_to_none(node: FakeNode, dry_run: bool) -> None:
+def test_a_value_that_no_plugin_can_decode_is_refused_before_add(node: FakeNode, dry_run: bool) -> None:
     outcome = node.ensure(node.attachment(capability_args=BAD_PORTS), dry_run=dry_run)
     assert (outcome.action, outcome.changed, node.commands(), node.files()) == ("failed", False, [], {})
     assert outcome.error is not None
@@ -49,14 +49,14 @@ def test_what_no_plugin_can_decode_is_sent_to_none(node: FakeNode, dry_run: bool
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_an_attachment_stays_where_its_new_values_cannot_be_decoded(node: FakeNode, dry_run: bool) -> None:
+def test_an_attachment_is_kept_when_its_new_values_cannot_be_decoded(node: FakeNode, dry_run: bool) -> None:
     node.ensure(node.attachment(capability_args=PORTS))
     before = node.files()
     outcome = node.ensure(node.attachment(capability_args=BAD_PORTS), dry_run=dry_run)
     assert (outcome.action, outcome.changed, node.commands(), node.files()) == ("failed", False, [], before)
 
 
-def test_a_container_stays_where_it_cannot_join_the_other_network_with_such_values(node: FakeNode) -> None:
+def test_an_attachment_is_kept_when_its_replacement_has_invalid_values(node: FakeNode) -> None:
     node.write("other", **CAPABLE)
     node.ensure(node.attachment())
     old, new = node.attachment(), node.attachment(network="other", capability_args=BAD_PORTS)
@@ -72,7 +72,7 @@ def _spoiled(node: FakeNode) -> None:
     assert node.intent() is not None
 
 
-def test_what_a_refused_value_has_spoiled_is_ended_with_the_one_given_now(node: FakeNode) -> None:
+def test_del_uses_the_current_value_after_a_plugin_refused_the_recorded_one(node: FakeNode) -> None:
     _spoiled(node)
     outcome = node.ensure(node.attachment(capability_args={"ips": ["10.1.0.9"]}))
     assert (outcome.action, outcome.error, node.intent()) == ("recreated", None, None)
@@ -80,7 +80,7 @@ def test_what_a_refused_value_has_spoiled_is_ended_with_the_one_given_now(node: 
     assert asked == [REFUSED, None, {"ips": ["10.1.0.9"]}, None]
 
 
-def test_what_refused_config_args_have_spoiled_is_ended_with_those_given_now(make_node: MakeNode) -> None:
+def test_del_uses_the_current_config_args_after_a_plugin_refused_the_recorded_ones(make_node: MakeNode) -> None:
     def refuses(call: MemoryCall) -> CniError | None:
         given = call.request.get("args", {}).get("cni", {})
         return CniError(999, SAID.format(call.command)) if given == REFUSED else None
@@ -94,14 +94,16 @@ def test_what_refused_config_args_have_spoiled_is_ended_with_those_given_now(mak
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_config_args_that_no_plugin_can_decode_are_sent_to_none_and_not_shown(node: FakeNode, dry_run: bool) -> None:
+def test_config_args_that_no_plugin_can_decode_are_refused_and_not_shown(node: FakeNode, dry_run: bool) -> None:
     outcome = node.ensure(node.attachment(config_args={"mac": 5577}), dry_run=dry_run)
     assert (outcome.action, outcome.changed, node.commands(), node.files()) == ("failed", False, [], {})
     assert str(outcome.error) == "config_args: /mac: found a number; expected: a string"
 
 
 @pytest.mark.parametrize("configured", [True, False])
-def test_it_is_removed_without_values_or_a_configuration(node: FakeNode, configured: bool) -> None:
+def test_an_interrupted_attachment_is_removed_without_values_or_a_configuration(
+    node: FakeNode, configured: bool
+) -> None:
     _spoiled(node)
     if not configured:
         (node.conf_dir / "10-net.conflist").unlink()
@@ -110,7 +112,7 @@ def test_it_is_removed_without_values_or_a_configuration(node: FakeNode, configu
     assert (outcome.action, outcome.error, node.files()) == ("removed", None, {})
 
 
-def test_what_a_refused_configuration_has_spoiled_is_ended_with_the_one_that_replaces_it(make_node: MakeNode) -> None:
+def test_del_uses_the_current_configuration_after_a_plugin_refused_the_recorded_one(make_node: MakeNode) -> None:
     node = make_node(
         b=lambda call: CniError(6, f"plugin b failed ({call.command}): no") if "bad" in call.request else None
     )
@@ -122,7 +124,7 @@ def test_what_a_refused_configuration_has_spoiled_is_ended_with_the_one_that_rep
 
 
 @pytest.mark.parametrize("other", ["b", "a"], ids=["one plugin", "every plugin"])
-def test_what_a_version_has_spoiled_is_ended_with_the_one_that_replaces_it(make_node: MakeNode, other: str) -> None:
+def test_del_uses_the_current_version_after_a_plugin_refused_the_recorded_one(make_node: MakeNode, other: str) -> None:
     node = make_node(**{"b": supports_only("0.4.0", "1.0.0"), other: supports_only("0.4.0", "1.0.0")})
     node.write(cniVersion="1.1.0")
     node.make_namespace()
@@ -132,7 +134,7 @@ def test_what_a_version_has_spoiled_is_ended_with_the_one_that_replaces_it(make_
     assert (outcome.action, outcome.error, node.intent()) == ("recreated", None, None)
 
 
-def test_what_may_have_begun_is_not_ended_with_other_values(make_node: MakeNode) -> None:
+def test_del_keeps_the_recorded_values_unless_a_plugin_refused_them(make_node: MakeNode) -> None:
     def is_busy(call: MemoryCall) -> CniError | None:
         got = call.request.get("runtimeConfig") and call.command in ("ADD", "DEL")
         return CniError(999, BUSY.format(call.command)) if got else None
@@ -148,7 +150,7 @@ def test_what_may_have_begun_is_not_ended_with_other_values(make_node: MakeNode)
     assert node.intent() is not None
 
 
-def test_an_error_says_that_the_values_given_now_are_refused_too(node: FakeNode) -> None:
+def test_the_error_tells_that_the_current_values_are_refused_too(node: FakeNode) -> None:
     _spoiled(node)
     node.executor.plugins["b"] = t.cast(t.Any, lambda call: CniError(999, SAID.format(call.command)))
     error = node.ensure(node.attachment()).error
@@ -156,7 +158,7 @@ def test_an_error_says_that_the_values_given_now_are_refused_too(node: FakeNode)
     assert f"{node.intent_file()} records the operation" in str(error)
 
 
-def test_a_finished_attachment_is_never_ended_with_other_values(node: FakeNode) -> None:
+def test_del_of_a_complete_attachment_keeps_the_recorded_values(node: FakeNode) -> None:
     node.ensure(node.attachment(capability_args=PORTS))
     node.executor.plugins["b"] = t.cast(t.Any, lambda call: CniError(999, SAID.format(call.command)))
     node.ensure(node.attachment(capability_args=PORTS), present=False)

@@ -36,19 +36,19 @@ def _rolled_back(node: FakeNode, versions: list[str]) -> None:
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_it_is_checked_in_another_version_that_its_network_allows(node: FakeNode, dry_run: bool) -> None:
+def test_check_uses_another_version_that_the_network_allows(node: FakeNode, dry_run: bool) -> None:
     _rolled_back(node, CHOICE)
     outcome = node.ensure(node.attachment(), dry_run=dry_run)
     assert (outcome.action, outcome.changed, outcome.error) == ("checked", False, None)
 
 
-def test_it_is_removed_in_another_version_that_its_network_allows(node: FakeNode) -> None:
+def test_del_uses_another_version_that_the_network_allows(node: FakeNode) -> None:
     _rolled_back(node, CHOICE)
     outcome = node.ensure(node.attachment(), present=False)
     assert (outcome.action, outcome.error, node.files()) == ("removed", None, {})
 
 
-def test_it_is_made_anew_in_the_version_that_plugins_speak_by_now(node: FakeNode) -> None:
+def test_an_attachment_is_recreated_in_a_version_that_the_plugins_support(node: FakeNode) -> None:
     _rolled_back(node, CHOICE)
     node.write(cniVersion="1.1.0", cniVersions=CHOICE, plugins=[{"type": "a", "new": 1}, {"type": "b"}])
     outcome = node.ensure(node.attachment())
@@ -58,7 +58,7 @@ def test_it_is_made_anew_in_the_version_that_plugins_speak_by_now(node: FakeNode
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_it_stays_where_its_network_allows_no_other_version(node: FakeNode, dry_run: bool) -> None:
+def test_an_attachment_is_kept_when_its_network_allows_no_other_version(node: FakeNode, dry_run: bool) -> None:
     _rolled_back(node, ["1.1.0"])
     before = node.files()
     outcome = node.ensure(node.attachment(), dry_run=dry_run)

@@ -42,7 +42,7 @@ def prepare(root: pathlib.Path, cache_dir: str, *, dry_run: bool = False) -> lis
 
 
 @pytest.mark.parametrize("other", ["cache", "another"])
-def test_no_run_comes_between_what_another_has_seen_and_what_it_does(
+def test_another_run_cannot_change_records_between_plan_and_change(
     root: pathlib.Path, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
     attach(root, "cache")
@@ -72,7 +72,7 @@ def test_a_dry_run_neither_waits_for_the_lock_nor_writes_files(root: pathlib.Pat
         assert prepare(root, "cache", dry_run=True) == ["created"] * 3
 
 
-def test_no_lock_is_left(root: pathlib.Path) -> None:
+def test_the_lock_file_is_removed(root: pathlib.Path) -> None:
     attach(root, "cache")
     prepare(root, "cache")
     assert not os.path.lexists(boot_paths.LOCK)

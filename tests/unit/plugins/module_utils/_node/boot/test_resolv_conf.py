@@ -46,7 +46,7 @@ def settle(etc: pathlib.Path, *records: Record) -> tuple[dict[str, str], list[st
     return {pathlib.Path(change.path).parent.name: change.action for change in changes}, warnings
 
 
-def test_it_has_what_all_attachments_of_the_namespace_were_given_each_once(etc: pathlib.Path) -> None:
+def test_the_file_has_each_entry_of_all_attachments_once(etc: pathlib.Path) -> None:
     records = [record(BLUE, ifname="eth1"), record(RED), record({}, "blue"), record(RED, "far", directory="/elsewhere")]
     assert settle(etc, *records) == ({"red": "created"}, [])
     assert (etc / "red" / "resolv.conf").read_text(encoding="ascii").splitlines()[1:] == [
@@ -59,7 +59,7 @@ def test_it_has_what_all_attachments_of_the_namespace_were_given_each_once(etc: 
     assert settle(etc, *reversed(records)) == ({}, [])
 
 
-def test_it_follows_the_results_and_goes_with_the_last(etc: pathlib.Path) -> None:
+def test_the_file_follows_the_results_and_is_removed_with_the_last(etc: pathlib.Path) -> None:
     settle(etc, record(RED), record(BLUE, "blue"))
     assert settle(etc, record(BLUE), record(BLUE, "blue")) == ({"red": "changed"}, [])
     assert settle(etc, record(BLUE, "blue")) == ({"red": "removed"}, [])
@@ -69,7 +69,7 @@ def test_it_follows_the_results_and_goes_with_the_last(etc: pathlib.Path) -> Non
 
 
 @pytest.mark.parametrize("content", ["", "nameserver 192.0.2.1\n", None])
-def test_what_somebody_else_has_written_or_changed_is_left(etc: pathlib.Path, content: str | None) -> None:
+def test_a_foreign_or_changed_file_is_kept(etc: pathlib.Path, content: str | None) -> None:
     path = etc / "red" / "resolv.conf"
     if content is None:
         settle(etc, record(RED))
@@ -83,7 +83,7 @@ def test_what_somebody_else_has_written_or_changed_is_left(etc: pathlib.Path, co
     assert path.exists()
 
 
-def test_a_file_among_the_directories_is_no_namespaces(etc: pathlib.Path) -> None:
+def test_a_file_among_the_directories_is_ignored(etc: pathlib.Path) -> None:
     etc.mkdir()
     (etc / "README").write_text("one directory for each namespace\n", encoding="ascii")
     (etc / "broken").symlink_to("nowhere")
@@ -92,13 +92,13 @@ def test_a_file_among_the_directories_is_no_namespaces(etc: pathlib.Path) -> Non
     assert sorted(path.name for path in etc.iterdir()) == ["README", "broken"]
 
 
-def test_of_a_namespace_that_is_undecided_nothing_is_said(etc: pathlib.Path) -> None:
+def test_an_undecided_namespace_has_no_change(etc: pathlib.Path) -> None:
     settle(etc, record(RED))
     assert make_files(etc).plan_changes([], ["/run/netns/red"]) == ([], [])
 
 
 @given(st.lists(st.fixed_dictionaries({"dns": json_objects}) | json_objects, max_size=3))
-def test_whatever_a_plugin_says_every_line_is_one_of_ours(results: list[JsonObject]) -> None:
+def test_invalid_entries_of_a_result_are_left_out(results: list[JsonObject]) -> None:
     """A name with a line break must not become a name server."""
     results.append({"dns": {"nameservers": ["x\nnameserver 192.0.2.1", "no address"], "search": ["a b", "\n", 5, ""]}})
     for line in resolv_conf.render([{"dns": result.get("dns") or {}} for result in results]).splitlines():

@@ -59,7 +59,7 @@ def read_add_request(node: FakeNode) -> t.Any:
     return request.get("args")
 
 
-def test_what_is_there_is_left_alone_and_what_is_not_is_made_with_what_is_recorded(node: FakeNode) -> None:
+def test_only_missing_attachments_are_restored_as_recorded(node: FakeNode) -> None:
     made = attach(node, args={"K": "V"}, capability_args={"mac": "02::1"})
     node.write(disableGC=True)
     assert (restored(node).action, node.commands()) == ("unchanged", [])
@@ -70,7 +70,7 @@ def test_what_is_there_is_left_alone_and_what_is_not_is_made_with_what_is_record
     assert dataclasses.replace(record, netns_identity=made.netns_identity) == made
 
 
-def test_what_another_run_has_changed_since_it_was_looked_up_is_left_to_that(node: FakeNode) -> None:
+def test_an_attachment_that_another_run_changed_is_not_restored(node: FakeNode) -> None:
     old = attach(node)
     desired = DesiredAttachment(old.attachment, restoration=MEANS)
     for present in (True, False):
@@ -86,7 +86,7 @@ def test_what_another_run_has_changed_since_it_was_looked_up_is_left_to_that(nod
         assert (node.commands(), node.files()) == ([], before)
 
 
-def test_its_old_address_is_asked_for_and_nothing_of_that_is_recorded(node: FakeNode) -> None:
+def test_the_old_address_is_requested_and_the_request_is_not_recorded(node: FakeNode) -> None:
     with_host_local(node, args={"labels": {"a": "b"}})
     attach(node)
     node.drop_namespace()
@@ -109,7 +109,9 @@ UNASKED: dict[str, tuple[JsonObject, JsonObject]] = {
 
 
 @pytest.mark.parametrize(("plugin", "keys"), UNASKED.values(), ids=UNASKED)
-def test_nothing_is_asked_for_twice(node: FakeNode, plugin: JsonObject, keys: JsonObject) -> None:
+def test_an_attachment_that_requests_addresses_gets_no_second_request(
+    node: FakeNode, plugin: JsonObject, keys: JsonObject
+) -> None:
     with_host_local(node, **plugin)
     attach(node, **keys)
     node.drop_namespace()
@@ -118,7 +120,7 @@ def test_nothing_is_asked_for_twice(node: FakeNode, plugin: JsonObject, keys: Js
     assert read_add_request(node) == expected
 
 
-def test_config_args_are_given_again_beside_the_old_address(node: FakeNode) -> None:
+def test_config_args_are_passed_beside_the_old_address(node: FakeNode) -> None:
     with_host_local(node)
     attach(node, config_args={"mac": "02:00:00:00:00:01"})
     node.drop_namespace()
@@ -127,7 +129,7 @@ def test_config_args_are_given_again_beside_the_old_address(node: FakeNode) -> N
     assert [request["args"] for request in node.executor.requests("DEL")] == [{"cni": {"mac": "02:00:00:00:00:01"}}] * 1
 
 
-def test_an_address_that_is_taken_is_not_asked_for(node: FakeNode) -> None:
+def test_a_taken_address_is_not_requested(node: FakeNode) -> None:
     with_host_local(node)
     attach(node)
     (node.cache_dir / "net").mkdir()
@@ -137,7 +139,7 @@ def test_an_address_that_is_taken_is_not_asked_for(node: FakeNode) -> None:
     assert read_add_request(node) is None
 
 
-def test_another_runtimes_record_that_is_to_be_restored_is(node: FakeNode) -> None:
+def test_a_record_of_another_runtime_with_restoration_is_restored(node: FakeNode) -> None:
     """It does not say which namespace it is about; ours does from then on."""
     made = attach(node)
     node.runtime().records.write(dataclasses.replace(made, version="", netns_identity="", restoration=None))
@@ -147,7 +149,7 @@ def test_another_runtimes_record_that_is_to_be_restored_is(node: FakeNode) -> No
     assert restored(node).action == "recreated"
 
 
-def test_a_record_of_elsewhere_fails_and_the_program_says_so_on_one_line(
+def test_a_namespace_outside_the_directory_fails_on_one_line(
     node: FakeNode, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = attach(node)
@@ -157,12 +159,12 @@ def test_a_record_of_elsewhere_fails_and_the_program_says_so_on_one_line(
     assert line.startswith("failed: the attachment of blue (eth0) to network net: /elsewhere/blue is not restored;")
 
 
-def test_what_is_said_of_an_attachment_is_one_line_of_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_of_the_journal_has_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     boot_main._print("failed: caf\udce9\x1b[2J\nmore\r\n")
     assert capsys.readouterr().out == "failed: caf\\udce9\\x1b[2J; more\\r\n"
 
 
-def test_an_error_that_nothing_is_prepared_for_is_a_line_of_the_journal(
+def test_an_unexpected_error_is_a_line_of_the_journal(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def breaks(*dummy: t.Any) -> t.NoReturn:

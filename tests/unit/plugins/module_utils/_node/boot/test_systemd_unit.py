@@ -29,7 +29,7 @@ def settle(*directories: str, program_dir: pathlib.Path | None = None) -> list[s
     return [change.action for change in changes]
 
 
-def test_all_of_it_comes_once_and_goes_again(root: pathlib.Path) -> None:
+def test_the_files_are_written_once_and_removed(root: pathlib.Path) -> None:
     assert settle(*DIRECTORIES) == ["created"] * 3
     assert settle(*DIRECTORIES) == []
     assert systemd_unit.read_cache_dirs() == DIRECTORIES
@@ -41,7 +41,7 @@ def test_all_of_it_comes_once_and_goes_again(root: pathlib.Path) -> None:
     assert not (root / "opt" / "cni.node").exists()
 
 
-def test_the_program_is_moved_stays_where_it_is_and_goes_from_there(root: pathlib.Path) -> None:
+def test_the_program_is_moved_kept_and_removed(root: pathlib.Path) -> None:
     first, second = root / "srv" / "first", root / "srv" / "second"
     settle("/var/lib/cni")
     before = pathlib.Path(boot_paths.PROGRAM).read_bytes()
@@ -64,7 +64,7 @@ def test_the_program_is_moved_stays_where_it_is_and_goes_from_there(root: pathli
     assert not usual.exists()
 
 
-def test_a_program_that_a_killed_run_has_left_at_its_usual_place_goes(root: pathlib.Path) -> None:
+def test_a_program_that_a_killed_run_left_at_the_default_path_is_removed(root: pathlib.Path) -> None:
     settle("/var/lib/cni")
     content = pathlib.Path(boot_paths.PROGRAM).read_bytes()
     settle("/var/lib/cni", program_dir=root / "srv")
@@ -74,7 +74,7 @@ def test_a_program_that_a_killed_run_has_left_at_its_usual_place_goes(root: path
     assert not pathlib.Path(boot_paths.PROGRAM).parent.exists()
 
 
-def test_a_link_to_elsewhere_is_set_right(root: pathlib.Path) -> None:
+def test_a_link_to_another_file_is_corrected(root: pathlib.Path) -> None:
     settle("/var/lib/cni")
     os.unlink(boot_paths.LINK)
     os.symlink("/dev/null", boot_paths.LINK)
@@ -82,7 +82,7 @@ def test_a_link_to_elsewhere_is_set_right(root: pathlib.Path) -> None:
     assert os.readlink(boot_paths.LINK) == boot_paths.UNIT
 
 
-def test_a_path_is_one_word_of_the_unit_whatever_is_in_it(root: pathlib.Path) -> None:
+def test_a_path_is_quoted_as_one_word_of_the_unit(root: pathlib.Path) -> None:
     settle(*DIRECTORIES)
     lines = pathlib.Path(boot_paths.UNIT).read_text(encoding="utf-8").splitlines()
     (command,) = (line for line in lines if line.startswith("ExecStart="))
@@ -91,7 +91,7 @@ def test_a_path_is_one_word_of_the_unit_whatever_is_in_it(root: pathlib.Path) ->
     assert mounts.endswith('/var/lib/cni "/var/a b/\\"%%$\\\\"')
 
 
-def test_what_ends_a_line_ends_none_of_the_unit(root: pathlib.Path) -> None:
+def test_a_control_character_ends_no_line_of_the_unit(root: pathlib.Path) -> None:
     """No module takes such a path, and a unit of before may list it."""
     odd = "/var/a\nExecStartPre=/bin/false\t\x1b\x85é"
     settle("/var/lib/cni", odd)
@@ -103,7 +103,7 @@ def test_what_ends_a_line_ends_none_of_the_unit(root: pathlib.Path) -> None:
     assert systemd_unit.read_cache_dirs() == ["/var/lib/cni", odd]
 
 
-def test_the_program_is_the_same_each_time_and_needs_nothing_beside_it(root: pathlib.Path) -> None:
+def test_the_program_is_reproducible_and_self_contained(root: pathlib.Path) -> None:
     assert boot_zipapp.build() == boot_zipapp.build()
     settle("/var/lib/cni")
     with zipfile.ZipFile(boot_paths.PROGRAM) as archive:
@@ -134,7 +134,7 @@ def test_the_program_follows_every_form_of_import(statement: str, monkeypatch: p
 
 
 @pytest.mark.parametrize("line", ["# cache_dirs: [", "# cache_dirs: 5", "nothing of ours"])
-def test_a_unit_that_somebody_has_changed_is_written_anew(root: pathlib.Path, line: str) -> None:
+def test_a_changed_unit_is_overwritten(root: pathlib.Path, line: str) -> None:
     settle("/var/lib/cni")
     pathlib.Path(boot_paths.UNIT).write_text(f"{line}\n", encoding="utf-8")
     assert systemd_unit.read_cache_dirs() == []

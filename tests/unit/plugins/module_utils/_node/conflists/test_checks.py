@@ -103,23 +103,23 @@ ON_LINKS: t.Final[dict[str, tuple[JsonObject, list[str]]]] = {
 
 
 @pytest.mark.parametrize(("plugin", "expected"), ON_LINKS.values(), ids=ON_LINKS)
-def test_links_are_there_and_large_enough(lab: Lab, plugin: JsonObject, expected: list[str]) -> None:
+def test_links_exist_and_their_mtu_is_large_enough(lab: Lab, plugin: JsonObject, expected: list[str]) -> None:
     assert lab.find_codes(plugin) == expected
 
 
-def test_without_a_default_route_a_master_has_to_be_named(lab: Lab) -> None:
+def test_a_master_is_required_without_a_default_route(lab: Lab) -> None:
     lab.has(view(routes=()))
     assert lab.find_codes({"type": "macvlan"}) == ["error missing-link /plugins/0"]
     assert lab.find_codes({"type": "bridge"}, {"type": "ipvlan"}) == []
 
 
-def test_in_check_mode_a_link_may_come_yet(lab: Lab) -> None:
+def test_check_mode_tolerates_a_missing_link(lab: Lab) -> None:
     assert lab.find_codes({"type": "macvlan", "master": "eth7"}, check_mode=True) == [
         "warning missing-link /plugins/0/master"
     ]
 
 
-def test_once_it_is_written_a_container_may_have_the_device(lab: Lab) -> None:
+def test_a_missing_device_of_an_existing_network_is_no_finding(lab: Lab) -> None:
     lab.net_d.put("10-net.conflist", network("net", {"type": "host-device", "device": "eth7"}))
     assert lab.find_codes({"type": "host-device", "device": "eth7"}) == []
     assert lab.find_codes({"type": "host-device", "device": "eth8"}) == ["warning missing-device /plugins/0/device"]
@@ -212,19 +212,19 @@ ON_NODE: t.Final[dict[str, tuple[JsonObject, list[str], list[str], list[str]]]] 
 
 
 @pytest.mark.parametrize(("plugin", "addresses", "routes", "expected"), ON_NODE.values(), ids=ON_NODE)
-def test_a_subnet_is_nobody_elses_on_the_node(
+def test_a_subnet_does_not_overlap_with_routes_of_the_node(
     lab: Lab, plugin: JsonObject, addresses: list[str], routes: list[str], expected: list[str]
 ) -> None:
     lab.has(view(addresses, [DEFAULT_ROUTE, *routes]))
     assert lab.find_codes(plugin) == expected
 
 
-def test_a_bridge_without_ports_is_in_the_way_and_stops_nothing(lab: Lab) -> None:
+def test_an_idle_bridge_is_a_warning(lab: Lab) -> None:
     lab.has(view(["10.1.0.1/16 dev docker0"], [DEFAULT_ROUTE, "10.1.0.0/16 dev docker0"], is_idle=True))
     assert lab.find_codes(bridge("10.1.0.0/16")) == [f"warning idle-bridge {RANGE}"]
 
 
-def test_another_address_of_a_bridge_stops_only_what_is_written(lab: Lab) -> None:
+def test_a_bridge_with_another_address_is_an_error_only_for_a_changed_network(lab: Lab) -> None:
     plugin = bridge("10.1.0.0/16")
     lab.has(view(["10.9.0.1/16 dev cni0"]))
     assert lab.find_codes(plugin) == ["error bridge-address-differs /plugins/0/ipam/ranges/0/0"]
@@ -233,7 +233,7 @@ def test_another_address_of_a_bridge_stops_only_what_is_written(lab: Lab) -> Non
     assert lab.find_codes({**plugin, "mtu": 1400}) == ["error bridge-address-differs /plugins/0/ipam/ranges/0/0"]
 
 
-def test_what_the_network_was_before_is_its_own(lab: Lab) -> None:
+def test_the_previous_subnet_of_a_network_does_not_conflict(lab: Lab) -> None:
     lab.has(view(["10.1.0.1/16 dev docker0"], [DEFAULT_ROUTE, "10.1.0.0/16 dev docker0"]))
     lab.net_d.put("10-net.conflist", network("net", bridge("10.1.0.0/16", "docker0")))
     assert lab.find_codes(bridge("10.1.0.0/16")) == []
@@ -270,12 +270,14 @@ BESIDE: t.Final[dict[str, tuple[JsonObject, JsonObject, bool]]] = {
 
 
 @pytest.mark.parametrize(("document", "beside", "collide"), BESIDE.values(), ids=BESIDE)
-def test_a_subnet_is_no_other_files_either(lab: Lab, document: JsonObject, beside: JsonObject, collide: bool) -> None:
+def test_a_subnet_does_not_overlap_with_that_of_another_file(
+    lab: Lab, document: JsonObject, beside: JsonObject, collide: bool
+) -> None:
     lab.net_d.put("20-other.conflist", network("other", beside))
     assert lab.find_codes(document) == ([f"error overlaps-network {RANGE}"] if collide else [])
 
 
-def test_what_is_to_be_removed_collides_with_nothing(lab: Lab) -> None:
+def test_a_removed_network_does_not_conflict(lab: Lab) -> None:
     lab.net_d.put("20-other.conflist", network("net", bridge("10.1.0.0/16", "cni1")))
     lab.net_d.ensure(present("gone", network("gone", bridge("10.1.0.0/16", "cni2"))))
     planned = lab.net_d.planned(present("net", network("net", bridge("10.1.0.0/16"))), purge=True)

@@ -32,7 +32,7 @@ def net_d(tmp_path: pathlib.Path) -> NetD:
     return NetD(tmp_path / "cni" / "net.d")
 
 
-def test_a_plan_touches_nothing(net_d: NetD) -> None:
+def test_a_plan_changes_no_file(net_d: NetD) -> None:
     changes = net_d.plan(present("a"), absent("b"), purge=True).changes
     assert [(change.action, change.before, change.after) for change in changes] == [("created", None, text("a"))]
     assert not net_d.path.parent.exists()
@@ -99,18 +99,16 @@ REFUSED: dict[str, tuple[list[DesiredConflist], str]] = {
 
 
 @pytest.mark.parametrize(("items", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_wrong_is_found_before_anything_is_written(
-    net_d: NetD, items: list[DesiredConflist], message: str
-) -> None:
+def test_errors_are_raised_before_anything_is_written(net_d: NetD, items: list[DesiredConflist], message: str) -> None:
     assert error_of(net_d.ensure, present("good"), *items).msg.startswith(message)
     assert not net_d.path.exists()
 
 
-def test_the_directory_has_to_be_absolute() -> None:
+def test_the_directory_must_be_absolute() -> None:
     assert error_of(ConflistDirectory, "etc/cni").msg == "conf_dir: 'etc/cni' is not an absolute path"
 
 
-def test_content_and_mode_are_kept_right(net_d: NetD) -> None:
+def test_content_and_mode_are_corrected(net_d: NetD) -> None:
     net_d.ensure(present("a"))
     assert net_d.ensure(present("a", text("a", disableGC=True))) == {"10-a.conflist": "changed"}
     (net_d.path / "10-a.conflist").chmod(0o666)
@@ -160,13 +158,13 @@ def test_the_one_file_that_is_named_with_its_network_is_removed(net_d: NetD) -> 
     assert list(net_d.files()) == ["10-a.conflist"]
 
 
-def test_a_file_that_another_network_takes_over_stays_however_often_it_is_asked_for(net_d: NetD) -> None:
+def test_a_file_that_another_network_takes_over_is_kept(net_d: NetD) -> None:
     net_d.ensure(present("a", filename="1.conflist"))
     for action in ("changed", "unchanged"):
         assert net_d.ensure(absent("a", "1.conflist"), present("b", filename="1.conflist")) == {"1.conflist": action}
 
 
-def test_absent_removes_every_file_of_a_network_whoever_wrote_it(net_d: NetD) -> None:
+def test_absent_removes_every_file_of_a_network(net_d: NetD) -> None:
     net_d.ensure(present("a"), present("b"))
     net_d.put("20-a.conflist", text("a"))
     net_d.put("a.conf", single("a"))
@@ -176,7 +174,7 @@ def test_absent_removes_every_file_of_a_network_whoever_wrote_it(net_d: NetD) ->
     assert list(net_d.files()) == ["10-b.conflist"]
 
 
-def test_absent_leaves_what_the_same_run_writes(net_d: NetD) -> None:
+def test_absent_keeps_files_that_the_same_run_writes(net_d: NetD) -> None:
     net_d.ensure(present("a"))
     assert net_d.ensure(absent("a"), present("a", priority=20)) == {
         "20-a.conflist": "created",
@@ -198,7 +196,7 @@ Spoil = t.Callable[[pathlib.Path], object]
     ],
     ids=["untouched", "its mode changed", "edited", "emptied", "gone"],
 )
-def test_purge_removes_what_we_wrote_and_nobody_changed(net_d: NetD, spoil: Spoil, remaining: list[str]) -> None:
+def test_purge_removes_own_unchanged_files(net_d: NetD, spoil: Spoil, remaining: list[str]) -> None:
     foreign = net_d.put("00-foreign.conflist", text("foreign"))
     same = net_d.put("10-same.conflist", text("same"))
     net_d.ensure(present("a"), present("same"))
@@ -217,7 +215,7 @@ def test_a_foreign_file_of_the_same_content_stays_foreign_until_it_is_changed(ne
     assert net_d.ensure(purge=True) == {"10-a.conflist": "removed"}
 
 
-def test_what_somebody_changed_is_ours_again_once_we_have_written_it(net_d: NetD) -> None:
+def test_a_changed_file_is_own_again_after_it_is_written(net_d: NetD) -> None:
     net_d.ensure(present("a"))
     net_d.put("10-a.conflist", text("a", disableGC=True))
     assert net_d.ensure(present("a")) == {"10-a.conflist": "changed"}
@@ -225,14 +223,14 @@ def test_what_somebody_changed_is_ours_again_once_we_have_written_it(net_d: NetD
     assert net_d.hidden() == []
 
 
-def test_a_moved_network_leaves_a_file_that_somebody_changed(net_d: NetD) -> None:
+def test_a_moved_network_keeps_a_changed_file(net_d: NetD) -> None:
     net_d.ensure(present("a"))
     net_d.put("10-a.conflist", text("a", disableGC=True))
     assert net_d.ensure(present("a", priority=20)) == {"20-a.conflist": "created"}
     assert sorted(net_d.files()) == ["10-a.conflist", "20-a.conflist"]
 
 
-def test_what_is_not_a_file_stops_nothing_but_itself(net_d: NetD) -> None:
+def test_a_directory_in_place_of_a_file_fails_only_its_own_network(net_d: NetD) -> None:
     (net_d.path / "10-a.conflist").mkdir(parents=True)
     os.symlink("nowhere", net_d.path / "10-b.conflist")
     assert error_of(net_d.ensure, present("a")).code == Code.IO_FAILURE
@@ -240,13 +238,13 @@ def test_what_is_not_a_file_stops_nothing_but_itself(net_d: NetD) -> None:
     assert not (net_d.path / "10-b.conflist").is_symlink()
 
 
-def test_data_is_written_as_a_person_would() -> None:
+def test_data_is_written_as_indented_json() -> None:
     assert to_content({"name": "é", "plugins": [{"n": 9007199254740993}]}).decode() == (
         '{\n  "name": "é",\n  "plugins": [\n    {\n      "n": 9007199254740993\n    }\n  ]\n}\n'
     )
 
 
 @pytest.mark.parametrize("value", [{1, 2}, b"x", "\udc80", object()], ids=lambda value: type(value).__name__)
-def test_data_without_a_form_in_json_is_refused(value: object) -> None:
+def test_data_that_json_cannot_represent_is_refused(value: object) -> None:
     error = error_of(to_content, {"key": value})
     assert (error.code, error.msg.startswith("this cannot be written as JSON: ")) == (Code.INVALID_CONFIG, True)

@@ -50,7 +50,7 @@ STEPS = 7
 
 
 @pytest.mark.parametrize("step", range(STEPS))
-def test_the_next_run_finishes_it_and_a_purge_removes_it(
+def test_the_next_run_completes_a_killed_run_and_purge_removes_its_files(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     net_d = NetD(tmp_path / "net.d")
@@ -75,7 +75,7 @@ def test_the_next_run_finishes_it_and_a_purge_removes_it(
     assert os.listdir(copy.path) == ["00-foreign.conflist"]
 
 
-def test_there_are_no_more_steps_than_these(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_run_has_more_steps_than_are_interrupted(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     net_d = NetD(tmp_path / "net.d")
     net_d.ensure(*(present(name) for name in "abc"))
     _kill_before(STEPS, monkeypatch)
@@ -84,7 +84,7 @@ def test_there_are_no_more_steps_than_these(tmp_path: pathlib.Path, monkeypatch:
 
 
 @pytest.mark.parametrize("name", [".cni.node-x.tmp", ".cni.node.owned"])
-def test_no_runtime_takes_what_is_ours_for_a_configuration(tmp_path: pathlib.Path, name: str) -> None:
+def test_runtimes_ignore_the_files_of_this_collection(tmp_path: pathlib.Path, name: str) -> None:
     net_d = NetD(tmp_path / "net.d")
     net_d.ensure(present("a"))
     if not (net_d.path / name).exists():

@@ -38,7 +38,7 @@ def find_messages(net_d: NetD, *items: DesiredConflist) -> dict[str, str]:
     return {f"{finding.code} {os.path.basename(finding.file)}": str(finding) for finding in findings}
 
 
-def test_nothing_is_said_of_a_directory_that_is_as_it_should_be(net_d: NetD) -> None:
+def test_a_correct_directory_has_no_findings(net_d: NetD) -> None:
     assert find_messages(net_d, present("a")) == {}
     net_d.ensure(present("a"), present("b"))
     net_d.put("README", b"")
@@ -47,14 +47,14 @@ def test_nothing_is_said_of_a_directory_that_is_as_it_should_be(net_d: NetD) -> 
     assert find_messages(net_d, present("a"), present("b"), absent("c")) == {}
 
 
-def test_of_the_files_of_one_network_it_says_which_wins(net_d: NetD) -> None:
+def test_the_finding_names_the_file_that_runtimes_use(net_d: NetD) -> None:
     net_d.put("20-a.conflist", text("a"))
     (message,) = find_messages(net_d, present("a")).values()
     first, second = net_d.path / "10-a.conflist", net_d.path / "20-a.conflist"
     assert f"{first} and {second} define network a; runtimes use the first one; remove {second}, " in message
 
 
-def test_lists_shadow_single_plugins_but_not_for_those_that_go_by_the_name(net_d: NetD) -> None:
+def test_lists_shadow_single_plugins_except_for_runtimes_that_sort_by_name(net_d: NetD) -> None:
     net_d.put("00-a.conf", single("a"))
     net_d.put("99-a.conflist", text("a"))
     net_d.put("00-b.conf", single("b"))
@@ -66,12 +66,12 @@ def test_lists_shadow_single_plugins_but_not_for_those_that_go_by_the_name(net_d
     assert f"but containerd and CRI-O use {files[2]}" in message
 
 
-def test_a_network_whose_other_files_go_is_not_shadowed(net_d: NetD) -> None:
+def test_a_network_whose_other_files_are_removed_is_not_shadowed(net_d: NetD) -> None:
     net_d.ensure(present("a"))
     assert find_messages(net_d, present("a", priority=20)) == {}
 
 
-def test_a_file_of_somebody_that_comes_first_is_what_pods_get(net_d: NetD) -> None:
+def test_a_foreign_file_that_sorts_first_is_a_finding(net_d: NetD) -> None:
     net_d.put("05-cilium.conflist", text("cilium"))
     assert list(find_messages(net_d, present("a"))) == ["other-file-first 05-cilium.conflist"]
     assert find_messages(net_d, present("a", priority=1)) == {}
@@ -81,17 +81,17 @@ def test_a_file_of_somebody_that_comes_first_is_what_pods_get(net_d: NetD) -> No
 
 
 @pytest.mark.parametrize("priority", [0, 9])
-def test_one_of_ours_may_come_first(net_d: NetD, priority: int) -> None:
+def test_an_own_file_may_sort_first(net_d: NetD, priority: int) -> None:
     net_d.ensure(present("first", priority=priority))
     assert find_messages(net_d, present("a")) == {}
 
 
-def test_what_runs_the_others_is_to_come_first(net_d: NetD) -> None:
+def test_a_plugin_that_selects_networks_may_sort_first(net_d: NetD) -> None:
     net_d.put("00-multus.conf", single("multus").replace(b'"type": "a"', b'"type": "multus"'))
     assert find_messages(net_d, present("a")) == {}
 
 
-def test_a_file_that_nobody_can_read_is_told_and_that_it_comes_first(net_d: NetD) -> None:
+def test_an_unreadable_file_is_a_finding_that_tells_whether_it_sorts_first(net_d: NetD) -> None:
     net_d.put("00-broken.conflist", b"{")
     net_d.put("50-broken.conf", b"")
     messages = find_messages(net_d, present("a"))
@@ -105,7 +105,7 @@ def test_a_file_that_nobody_can_read_is_told_and_that_it_comes_first(net_d: NetD
     "name",
     [".ansible_tmpab12-net.conflist", ".x.conf", ".x.json", ".a.conflist.swp", "a.conf.dpkg-new", ".cni.node-x.tmp"],
 )
-def test_what_is_left_over_is_told_once_nobody_writes_it_any_more(net_d: NetD, name: str) -> None:
+def test_an_old_temporary_file_is_a_finding(net_d: NetD, name: str) -> None:
     path = net_d.put(name, b"")
     is_read = name.endswith((".conflist", ".conf", ".json"))
     assert list(find_messages(net_d)) == ([f"leftover-file {name}"] if is_read else [])
@@ -114,7 +114,7 @@ def test_what_is_left_over_is_told_once_nobody_writes_it_any_more(net_d: NetD, n
     assert ("runtimes read this file" in find_messages(net_d)[f"leftover-file {name}"]) is is_read
 
 
-def test_a_directory_of_plugins_is_no_file(net_d: NetD) -> None:
+def test_a_directory_with_the_name_of_a_file_is_ignored(net_d: NetD) -> None:
     (net_d.path / "10-a.conflist.tmp").mkdir(parents=True)
     (net_d.path / ".a.conflist").mkdir()
     os.utime(net_d.path / "10-a.conflist.tmp", (YESTERDAY, YESTERDAY))

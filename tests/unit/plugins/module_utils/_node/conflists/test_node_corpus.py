@@ -36,32 +36,32 @@ def name_cases(tables: t.Mapping[str, t.Mapping[str, C]]) -> list[t.Any]:
 
 
 @pytest.mark.parametrize("case", name_cases(BROKEN))
-def test_what_is_wrong_on_a_node_has_exactly_these_findings(
+def test_a_wrong_case_has_exactly_the_expected_findings(
     case: NodeCase, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check(case.findings(tmp_path / "net.d", monkeypatch), case.expected)
 
 
 @pytest.mark.parametrize("case", name_cases(FINE))
-def test_what_only_looks_wrong_has_none(
+def test_a_correct_case_has_no_findings(
     case: NodeCase, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check(case.findings(tmp_path / "net.d", monkeypatch), [])
 
 
 @pytest.mark.parametrize("case", name_cases({**plugin_cases.BROKEN, **access_cases.BROKEN}))
-def test_plugins_that_are_of_no_use_have_exactly_these_findings(
+def test_a_wrong_plugin_case_has_exactly_the_expected_findings(
     case: PluginCase | AccessCase, tmp_path: pathlib.Path
 ) -> None:
     check(case.findings(tmp_path), case.expected)
 
 
 @pytest.mark.parametrize("case", name_cases({**plugin_cases.FINE, **access_cases.FINE}))
-def test_plugins_that_do_have_none(case: PluginCase | AccessCase, tmp_path: pathlib.Path) -> None:
+def test_a_correct_plugin_case_has_no_findings(case: PluginCase | AccessCase, tmp_path: pathlib.Path) -> None:
     check(case.findings(tmp_path), [])
 
 
-def test_each_code_is_found_in_five_ways_and_two_only_look_like_it() -> None:
+def test_each_code_has_five_wrong_cases_and_two_correct_ones() -> None:
     broken: dict[str, t.Mapping[str, NodeCase | PluginCase | AccessCase]] = {
         **BROKEN,
         **plugin_cases.BROKEN,

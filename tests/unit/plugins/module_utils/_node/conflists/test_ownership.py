@@ -22,12 +22,12 @@ def created(directory: pathlib.Path, name: str, after: bytes = b"new") -> FileCh
     return FileChange("net", str(directory / name), "created", None, after)
 
 
-def test_nothing_is_ours_at_first(tmp_path: pathlib.Path) -> None:
+def test_an_empty_directory_has_no_own_files(tmp_path: pathlib.Path) -> None:
     ownership = Ownership.load(str(tmp_path))
     assert (ownership.networks_by_file(), list(tmp_path.iterdir())) == ({}, [])
 
 
-def test_what_was_written_is_ours_and_the_list_is_for_all_to_read(tmp_path: pathlib.Path) -> None:
+def test_a_written_file_is_listed_and_the_list_is_world_readable(tmp_path: pathlib.Path) -> None:
     (tmp_path / "x.conf").write_bytes(b"new")
     Ownership.load(str(tmp_path)).settle([created(tmp_path, "x.conf")])
     again = Ownership.load(str(tmp_path))
@@ -37,7 +37,7 @@ def test_what_was_written_is_ours_and_the_list_is_for_all_to_read(tmp_path: path
     assert (tmp_path / LIST).stat().st_mode & 0o777 == 0o644
 
 
-def test_what_is_claimed_is_ours_as_it_was_and_as_it_will_be(tmp_path: pathlib.Path) -> None:
+def test_a_claimed_file_is_own_with_its_old_and_its_new_content(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "x.conf"
     path.write_bytes(b"old")
     Ownership.load(str(tmp_path)).settle([created(tmp_path, "x.conf", b"old")])
@@ -49,7 +49,7 @@ def test_what_is_claimed_is_ours_as_it_was_and_as_it_will_be(tmp_path: pathlib.P
     assert Ownership.load(str(tmp_path)).is_unaltered("x.conf") is False
 
 
-def test_a_file_that_was_there_already_is_not_ours(tmp_path: pathlib.Path) -> None:
+def test_an_existing_file_with_the_same_content_is_not_own(tmp_path: pathlib.Path) -> None:
     (tmp_path / "x.conf").write_bytes(b"same")
     ownership = Ownership.load(str(tmp_path))
     unchanged = [FileChange("net", str(tmp_path / "x.conf"), "unchanged", b"same", b"same")]
@@ -58,7 +58,7 @@ def test_a_file_that_was_there_already_is_not_ours(tmp_path: pathlib.Path) -> No
     assert list(tmp_path.iterdir()) == [tmp_path / "x.conf"]
 
 
-def test_what_is_removed_is_forgotten_and_the_list_with_its_last_file(tmp_path: pathlib.Path) -> None:
+def test_a_removed_file_is_dropped_and_an_empty_list_is_removed(tmp_path: pathlib.Path) -> None:
     for name in ("x.conf", "y.conf"):
         (tmp_path / name).write_bytes(b"new")
     Ownership.load(str(tmp_path)).settle([created(tmp_path, "x.conf"), created(tmp_path, "y.conf")])
@@ -74,7 +74,7 @@ def test_what_is_removed_is_forgotten_and_the_list_with_its_last_file(tmp_path: 
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b"{}", b'{"files": []}', b'{"files": {"x.conf": "net"}}', b"\0" * 10]
 )
-def test_a_list_that_cannot_be_read_is_an_error_and_stays(tmp_path: pathlib.Path, content: bytes) -> None:
+def test_an_unreadable_list_is_an_error_and_is_kept(tmp_path: pathlib.Path, content: bytes) -> None:
     (tmp_path / LIST).write_bytes(content)
     error = error_of(Ownership.load, str(tmp_path))
     assert (error.code, str(tmp_path / LIST) in error.msg) == (Code.DECODE_FAILURE, True)

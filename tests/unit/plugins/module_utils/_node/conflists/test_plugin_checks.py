@@ -37,12 +37,12 @@ def find_codes(plugins: ScriptedPlugins, *configured: JsonObject, check_mode: bo
     return [f"{finding.severity} {finding.code} {finding.path}" for finding in probe.findings(network)]
 
 
-def test_plugins_that_are_as_they_should_be_are_asked_once(plugins: ScriptedPlugins) -> None:
+def test_working_plugins_are_asked_once(plugins: ScriptedPlugins) -> None:
     assert find_codes(plugins, {"type": "lab", "ipam": {"type": "lab"}}, {"type": "lab"}, {"type": "new"}) == []
     assert len(plugins.calls("lab", "VERSION")) == 1
 
 
-def test_a_plugin_that_fails_is_asked_once_too(plugins: ScriptedPlugins) -> None:
+def test_a_failing_plugin_is_asked_once(plugins: ScriptedPlugins) -> None:
     assert len(find_codes(plugins, {"type": "bad"}, {"type": "bad"})) == 2
     assert len(plugins.calls("bad", "VERSION")) == 1
 
@@ -88,13 +88,13 @@ FAULTS: t.Final[dict[str, tuple[JsonObject, list[str]]]] = {
 
 
 @pytest.mark.parametrize(("plugin", "expected"), FAULTS.values(), ids=FAULTS)
-def test_all_that_is_wrong_with_plugins_is_said_at_once(
+def test_all_plugin_findings_are_reported_at_once(
     plugins: ScriptedPlugins, plugin: JsonObject, expected: list[str]
 ) -> None:
     assert find_codes(plugins, plugin) == expected
 
 
-def test_a_single_plugins_configuration_is_the_whole(plugins: ScriptedPlugins) -> None:
+def test_a_finding_of_a_single_plugin_points_to_the_document(plugins: ScriptedPlugins) -> None:
     given = {"cniVersion": "0.4.0", "name": "net", "type": "none"}
     network = config.parse(json.dumps(given).encode(), "net.conf")
     probe = PluginProbe(ProcessExecutor([str(plugins.path)], 60), tolerate_missing=False)
@@ -107,7 +107,7 @@ def test_plugins_need_a_version_in_common(plugins: ScriptedPlugins) -> None:
     assert find_codes(plugins, both[0], {"type": "lab"}, cniVersions=["0.4.0", "1.1.0"]) == []
 
 
-def test_in_check_mode_what_is_missing_may_come_yet(plugins: ScriptedPlugins) -> None:
+def test_check_mode_tolerates_a_missing_plugin(plugins: ScriptedPlugins) -> None:
     assert find_codes(plugins, {"type": "none"}, {"type": "bad"}, check_mode=True) == [
         "warning missing-plugin /plugins/0/type",
         "error broken-plugin /plugins/1/type",

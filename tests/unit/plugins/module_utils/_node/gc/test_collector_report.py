@@ -95,7 +95,7 @@ def test_leaks_that_were_removed_before_an_unexpected_error_are_reported(
     assert failures(leaks) == {"net": UNEXPECTED}
 
 
-def test_a_record_that_cannot_be_examined_stays_an_owner(gc: GcFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_cannot_be_checked_stays_an_owner(gc: GcFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     gc.attach("blue", "green", "yellow")
     for name in ("blue", "green", "yellow"):
         gc.node.drop_namespace(name)

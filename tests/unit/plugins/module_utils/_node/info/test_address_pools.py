@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.module_utils._node.info.address_pools import Pool, pools
+from ansible_collections.cni.node.plugins.module_utils._node.info.address_pools import Pool, list_pools
 
 
 class LeaseDirectory:
@@ -29,7 +29,7 @@ class LeaseDirectory:
         plugin = {"type": "bridge", "ipam": {"type": "host-local", "dataDir": self._data_dir, **ipam}}
         network = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
         (self.conf_dir / "10-net.conflist").write_text(json.dumps(network), encoding="utf-8")
-        return pools(str(self.conf_dir))
+        return list_pools(str(self.conf_dir))
 
     def give(self, first: str, count: int) -> None:
         start = ipaddress.ip_address(first)
@@ -53,13 +53,13 @@ def place(tmp_path: pathlib.Path) -> LeaseDirectory:
         ({"subnet": "10.1.0.0/24", "gateway": "10.2.0.1"}, 254),
     ],
 )
-def test_gateway_and_broadcast_address_are_kept_back(place: LeaseDirectory, written: JsonObject, size: int) -> None:
+def test_gateway_and_broadcast_address_are_not_counted(place: LeaseDirectory, written: JsonObject, size: int) -> None:
     for ipam in (written, {"ranges": [[written]]}):
         (pool,) = place.pools(**ipam)
         assert (pool.size, pool.taken, pool.free) == (size, 0, size)
 
 
-def test_each_set_counts_for_itself_and_its_ranges_together(place: LeaseDirectory) -> None:
+def test_each_set_of_ranges_is_one_pool(place: LeaseDirectory) -> None:
     place.give("10.1.0.2", 3)
     place.give("10.2.0.2", 1)
     place.give("fd00::2", 2)
@@ -73,15 +73,15 @@ def test_each_set_counts_for_itself_and_its_ranges_together(place: LeaseDirector
 
 
 @pytest.mark.parametrize(
-    ("taken", "words"), [(240, ""), (241, "only 12 of 253 addresses are left"), (253, "no address of 253 is left")]
+    ("taken", "words"), [(240, ""), (241, "only 12 of 253 addresses are free"), (253, "all 253 addresses are taken")]
 )
-def test_what_runs_out_is_said(place: LeaseDirectory, taken: int, words: str) -> None:
+def test_a_scarce_pool_has_a_warning(place: LeaseDirectory, taken: int, words: str) -> None:
     place.give("10.1.0.2", taken)
     (pool,) = place.pools(subnet="10.1.0.0/24")
     assert (words in pool.warning, bool(pool.warning)) == (True, bool(words))
 
 
-def test_what_is_full_comes_first(place: LeaseDirectory) -> None:
+def test_full_pools_come_first(place: LeaseDirectory) -> None:
     place.give("10.1.0.2", 250)
     place.give("10.3.0.2", 5)
     pools = place.pools(
@@ -107,7 +107,7 @@ def test_what_is_full_comes_first(place: LeaseDirectory) -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_told_is_left_out(place: LeaseDirectory, ipam: JsonObject) -> None:
+def test_pools_of_unknown_size_are_left_out(place: LeaseDirectory, ipam: JsonObject) -> None:
     assert place.pools(**ipam) == []
 
 

@@ -21,7 +21,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.fake_node import FakeNode
 
 
-def test_plugins_of_every_directory_are_asked_by_themselves(tmp_path: pathlib.Path) -> None:
+def test_plugins_of_each_directory_are_asked_separately(tmp_path: pathlib.Path) -> None:
     first, second = (ScriptedPlugins(tmp_path / name) for name in ("first", "second"))
     first.write("bridge", versions=["0.4.0"])
     first.write("rude", VERSION=ScriptedAnswer(stdout="hello"))
@@ -42,7 +42,7 @@ def test_plugins_of_every_directory_are_asked_by_themselves(tmp_path: pathlib.Pa
     assert (rude["type"], rude["versions"], rude["error"]["code"]) == ("rude", [], Code.DECODE_FAILURE)
 
 
-def test_networks_come_by_path_whether_they_win_lose_or_break(tmp_path: pathlib.Path) -> None:
+def test_networks_are_sorted_by_path_including_shadowed_and_broken_ones(tmp_path: pathlib.Path) -> None:
     (tmp_path / "10-a.conflist").write_text(json.dumps(LIST), encoding="utf-8")
     (tmp_path / "20-a.conflist").write_text(json.dumps(LIST), encoding="utf-8")
     (tmp_path / "05-single.conf").write_text(json.dumps(SINGLE), encoding="utf-8")
@@ -65,7 +65,7 @@ def _read_attachments(node: FakeNode) -> dict[str, dict[str, object]]:
     return {str(attachment.get("container_id", attachment.get("path"))): attachment for attachment in facts}
 
 
-def test_attachments_say_what_has_become_of_namespace_and_network(node: FakeNode) -> None:
+def test_attachments_have_the_state_of_namespace_and_network(node: FakeNode) -> None:
     for name in ("same", "moved", "dropped"):
         node.make_namespace(name)
         assert node.ensure(node.attachment(name)).action == "added"
@@ -87,7 +87,7 @@ def test_attachments_say_what_has_become_of_namespace_and_network(node: FakeNode
     ("command", "recorded", "expected"),
     [("ADD", True, None), ("ADD", False, "ADD"), ("DEL", True, "DEL"), ("DEL", False, "DEL")],
 )
-def test_what_was_begun_and_not_finished_is_there_once(
+def test_an_interrupted_attachment_is_listed_once(
     node: FakeNode, command: str, recorded: bool, expected: str | None
 ) -> None:
     node.make_namespace()
@@ -101,7 +101,7 @@ def test_what_was_begun_and_not_finished_is_there_once(
     assert (attachment["interrupted"], attachment["own"], attachment["error"]) == (expected, True, None)
 
 
-def test_foreign_and_broken_records_are_there_too(node: FakeNode) -> None:
+def test_foreign_and_broken_records_are_listed(node: FakeNode) -> None:
     node.make_namespace()
     node.ensure(node.attachment())
     foreign = json.loads(node.record_file().read_text(encoding="utf-8"))
@@ -117,7 +117,7 @@ def test_foreign_and_broken_records_are_there_too(node: FakeNode) -> None:
     assert all(attachments[str(path)].keys() == {"path", "error"} for path in broken)
 
 
-def test_a_record_that_tells_no_namespace_says_nothing_of_its_fate(node: FakeNode) -> None:
+def test_a_record_without_a_namespace_has_an_unknown_state(node: FakeNode) -> None:
     """The reference runtime, and so podman, CRI-O and others, did not record it before libcni 1.2."""
     node.make_namespace()
     node.ensure(node.attachment())
@@ -128,7 +128,7 @@ def test_a_record_that_tells_no_namespace_says_nothing_of_its_fate(node: FakeNod
     assert (attachment["own"], attachment["netns"], attachment["netns_state"]) == (False, "", "unknown")
 
 
-def test_namespaces_come_sorted_and_files_that_are_none_do_not(
+def test_namespaces_are_sorted_and_other_files_are_left_out(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)

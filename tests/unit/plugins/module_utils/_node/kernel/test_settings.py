@@ -71,7 +71,7 @@ def actions(plan: Plan) -> dict[str, str]:
     return {**modules, **{change.name: change.action for change in plan.settings}}
 
 
-def test_a_plan_touches_nothing(node: KernelSettingsNode) -> None:
+def test_a_plan_changes_no_file(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(ipv4__ip_forward="0")
     plan = node.plan(needs("ifb", net__ipv4__ip_forward="1"))

@@ -96,7 +96,7 @@ class Removal:
 
     Attributes:
         files: Files of networks.
-        attachments: Only for check mode, in which they still exist. Otherwise an existing one has been made since.
+        attachments: Used only in check mode, in which their records still exist.
     """
 
     files: tuple[PlannedFile, ...] = ()
@@ -107,7 +107,7 @@ class Removal:
         return frozenset(file.path for file in self.files)
 
     def networks(self) -> list[NetworkConfiguration]:
-        """Return the removed networks. An invalid file has none, because no plugin could have been run with it."""
+        """Return the removed networks. Invalid files are left out: no plugin has run with them."""
         networks = []
         for file in self.files:
             with contextlib.suppress(CniError):

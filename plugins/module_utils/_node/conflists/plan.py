@@ -109,7 +109,7 @@ def hold_lock(directory: str, timeout: float) -> t.ContextManager[None]:
     Raises:
         CniError: ``TRY_AGAIN``, ``IO_FAILURE``.
     """
-    # Most runs change nothing, and need neither the lock nor what it imports.
+    # Most runs change nothing, and need neither the lock nor its imports.
     from ansible_collections.cni.node.plugins.module_utils._base import lock
 
     durable.make_directory(directory)

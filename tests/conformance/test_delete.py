@@ -95,7 +95,7 @@ def test_a_record_from_before_a_plugin_was_taken_out_of_the_list_still_runs_it_d
     assert node.ran() == [("DEL", "b"), ("DEL", "a")]
 
 
-def test_the_version_of_add_is_used_whatever_the_plugins_say_by_now(node: ConformanceNode) -> None:
+def test_del_and_check_use_the_version_of_add(node: ConformanceNode) -> None:
     record = node.added(node.network("a", cniVersions=["0.4.0", "1.0.0", "1.1.0"]))
     node.plugins.write("a", versions=["0.4.0"])
     node.runtime.delete(record)

@@ -99,7 +99,7 @@ def test_operations_on_different_containers_are(node: ConformanceNode, impatient
         impatient.check(node.record())
 
 
-def test_a_killed_process_holds_up_nobody(node: ConformanceNode, impatient: Runtime) -> None:
+def test_a_killed_process_releases_its_locks(node: ConformanceNode, impatient: Runtime) -> None:
     with hold_in_other_process(node, "CHECK") as process:
         process.kill()
         process.wait()

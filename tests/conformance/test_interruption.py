@@ -31,7 +31,7 @@ def the_intent(node: ConformanceNode) -> Record:
 
 
 @pytest.mark.parametrize(("plugin", "has_result"), [("a", False), ("b", True)])
-def test_an_intent_tells_of_an_add_that_was_killed_differs_from_libcni(
+def test_a_killed_add_leaves_an_intent_differs_from_libcni(
     node: ConformanceNode, plugin: str, has_result: bool
 ) -> None:
     node.network("a", "b")

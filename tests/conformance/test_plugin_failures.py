@@ -121,7 +121,7 @@ def test_no_output_at_add_is_a_failure(node: ConformanceNode) -> None:
     assert (error.code, error.msg) == (Code.DECODE_FAILURE, "the result of plugin a is not valid JSON: it is empty")
 
 
-def test_null_is_a_result_that_says_nothing(node: ConformanceNode) -> None:
+def test_null_is_an_empty_result(node: ConformanceNode) -> None:
     node.write("a", ADD=ScriptedAnswer(stdout="null"))
     assert node.runtime.add(node.network("a"), node.attachment()).keys == {"cniVersion": "1.1.0"}
 

@@ -98,7 +98,9 @@ def test_a_record_of_one_version_leaves_no_choice(node: ConformanceNode, operati
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
-def test_without_a_version_in_common_the_error_says_what_each_speaks(node: ConformanceNode, operation: str) -> None:
+def test_without_a_common_version_the_error_lists_the_versions_of_each_plugin(
+    node: ConformanceNode, operation: str
+) -> None:
     record = _added(node, "a")
     _roll_back(node, "a", "0.1.0")
     error = error_of(getattr(node.runtime, operation), record)

@@ -67,8 +67,8 @@ def test_what_ends_in_one_call_is_handed_on_as_it_is(controller: Controller) -> 
     assert controller.shown == []
 
 
-def test_it_asks_until_nothing_is_left_and_shows_how_far_it_is(controller: Controller) -> None:
-    parts = [result(entry("a"), left=[1, 2]), result(entry("b"), left=[2]), result(entry("c"))]
+def test_the_action_calls_the_module_until_all_items_are_done_and_shows_progress(controller: Controller) -> None:
+    parts = [result(entry("a"), remaining=[1, 2]), result(entry("b"), left=[2]), result(entry("c"))]
     continuations = [{}, *(part["_controller"] for part in parts[:-1])]
     done, action = controller.run(*parts)
     assert [asked["module_args"]["_controller"] for asked in action.asked] == continuations
@@ -80,7 +80,7 @@ def test_it_asks_until_nothing_is_left_and_shows_how_far_it_is(controller: Contr
 
 
 def test_a_node_that_is_lost_meanwhile_is_unreachable_with_what_was_done(controller: Controller) -> None:
-    done, dummy = controller.run(result(entry("a"), left=[1]), AnsibleConnectionFailure("no route"))
+    done, dummy = controller.run(result(entry("a"), remaining=[1]), AnsibleConnectionFailure("no route"))
     assert (done["unreachable"], done["changed"], done["summary"]) == (True, True, {"added": 1})
     with pytest.raises(AnsibleConnectionFailure):
         controller.run(AnsibleConnectionFailure("no route"))
@@ -96,7 +96,7 @@ def test_a_task_in_the_background_is_one_call_that_does_all(controller: Controll
 def test_the_host_is_named_as_ansible_names_it_and_no_plugin_where_nothing_is_to_be_logged(
     controller: Controller,
 ) -> None:
-    controller.run(result(entry("a"), left=[1]), result(entry("b")), delegate_to="node2", no_log=True)
+    controller.run(result(entry("a"), remaining=[1]), result(entry("b")), delegate_to="node2", no_log=True)
     (line,) = controller.shown
     assert line.startswith("[node1 -> node2] attachments: 1 of 2, ")
     assert line.endswith("/s")

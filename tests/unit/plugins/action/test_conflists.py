@@ -115,7 +115,7 @@ def controller(tmp_path: pathlib.Path) -> Controller:
 
 
 @pytest.mark.parametrize("item", [{"config": CONFIG}, {"content": TEXT}, {"state": "absent", "name": "net"}], ids=str)
-def test_what_needs_no_rendering_reaches_the_node_as_it_is(controller: Controller, item: JsonObject) -> None:
+def test_an_item_without_a_template_reaches_the_node_unchanged(controller: Controller, item: JsonObject) -> None:
     assert controller.sent(item) == item
 
 
@@ -222,7 +222,7 @@ def test_an_absent_network_without_a_name_is_refused_with_its_place(controller: 
     assert controller.find_refusal({"content": "[]", "state": "absent"}).startswith("conflists[1] is not valid JSON: ")
 
 
-def test_what_is_absent_without_a_configuration_is_for_the_node_to_refuse(controller: Controller) -> None:
+def test_an_absent_item_without_a_configuration_is_refused_by_the_node(controller: Controller) -> None:
     assert controller.sent({"state": "absent"}) == {"state": "absent"}
 
 
@@ -282,7 +282,7 @@ BAD: dict[str, tuple[JsonObject, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("item", "fragments"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_said_with_its_place_and_no_node_is_asked(
+def test_an_error_names_its_place_and_stops_the_task_before_the_node(
     controller: Controller, item: JsonObject, fragments: tuple[str, ...]
 ) -> None:
     controller.write("templates/net.j2")
@@ -313,7 +313,7 @@ def codes(result: JsonObject) -> list[tuple[str, str]]:
     return [(finding["file"], finding["code"]) for finding in result["findings"]]
 
 
-def test_all_that_is_wrong_with_all_items_is_said_at_once(controller: Controller) -> None:
+def test_the_errors_of_all_items_are_reported_at_once(controller: Controller) -> None:
     result, sent = controller.validated({"config": TYPOS}, {"config": CONFIG}, {"content": "{"})
     assert (result["failed"], sent) == (True, None)
     assert codes(result) == [
@@ -346,12 +346,12 @@ def test_a_warning_is_shown_and_stops_nothing(controller: Controller) -> None:
 
 
 @pytest.mark.parametrize("strict", [True, "yes"])
-def test_a_warning_stops_where_it_is_to_be_strict(controller: Controller, strict: t.Any) -> None:
+def test_a_warning_is_an_error_with_strict(controller: Controller, strict: t.Any) -> None:
     result, sent = controller.validated({"config": ODD}, strict=strict)
     assert (result["failed"], sent, "warnings" in result) == (True, None, False)
 
 
-def test_only_the_levels_asked_for_are_looked_at(controller: Controller) -> None:
+def test_only_the_requested_levels_are_checked(controller: Controller) -> None:
     result, sent = controller.validated({"config": TYPOS}, levels=["specification", "consistency"])
     assert (codes(result), result["msg"]) == ([], "from the node")
     result, sent = controller.validated({"config": {**CONFIG, "name": "a/b"}}, levels=[])
@@ -383,7 +383,7 @@ def test_attachments_of_text_are_looked_at(controller: Controller) -> None:
     assert (codes(result), sent) == ([("attachments[0]", "undeclared-capability")], None)
 
 
-def test_what_the_node_finds_comes_with_what_is_found_here(
+def test_findings_of_the_node_follow_those_of_the_controller(
     controller: Controller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_the_node = {"file": "/etc/cni/net.d/10-net.conflist", "code": "shadowed-network"}

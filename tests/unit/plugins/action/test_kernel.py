@@ -60,7 +60,9 @@ def run(directory: pathlib.Path, arguments: JsonObject) -> tuple[JsonObject, Jso
 
 @pytest.mark.parametrize("state", ["absent", Encrypted()], ids=["text", "encrypted"])
 @pytest.mark.parametrize("networks", [NETWORKS, "[{]", None], ids=["items", "text", "nothing"])
-def test_where_all_is_put_back_no_network_is_looked_at(tmp_path: pathlib.Path, state: object, networks: object) -> None:
+def test_networks_are_not_validated_when_all_settings_are_restored(
+    tmp_path: pathlib.Path, state: object, networks: object
+) -> None:
     result, sent = run(tmp_path, {"state": state, "conflists": networks, "cache_dir": "/c"})
     assert (result["msg"], sent) == ("from the node", {"state": state, "cache_dir": "/c"})
 

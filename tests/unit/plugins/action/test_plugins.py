@@ -149,7 +149,7 @@ def test_a_directory_is_sent_as_an_archive_of_its_plugins(controller: Controller
     ],
     ids=str,
 )
-def test_what_the_node_gets_by_itself_is_none_of_the_controllers_business(
+def test_a_source_that_the_node_fetches_is_not_read_on_the_controller(
     controller: Controller, arguments: JsonObject
 ) -> None:
     dummy, action = controller.run({**arguments, "_controller": {"digest": "forged"}})
@@ -174,7 +174,7 @@ BAD: dict[str, tuple[JsonObject, str]] = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD)
-def test_what_is_wrong_is_said_before_a_node_is_asked(
+def test_an_error_is_reported_before_the_node_is_called(
     controller: Controller, arguments: JsonObject, message: str
 ) -> None:
     result, action = controller.run(arguments)

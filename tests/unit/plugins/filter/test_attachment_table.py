@@ -48,7 +48,7 @@ def test_a_result_of_old_has_its_address_shown() -> None:
     assert cells(old)[1][3] == "10.1.0.2/16"
 
 
-def test_what_is_not_there_is_a_dash() -> None:
+def test_a_missing_value_is_a_dash() -> None:
     assert cells({**ATTACHED, "action": "removed", "result": {}})[1][3:] == ["-", "-", "removed"]
 
 

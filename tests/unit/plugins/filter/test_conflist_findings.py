@@ -77,7 +77,7 @@ def test_attachments_are_looked_at_with_their_network() -> None:
     assert codes(elsewhere, attachments=items) == [("conflists[0]", "no-inlined-plugins")]
 
 
-def test_what_is_wrong_with_an_attachment_is_said_once_for_all_directories(tmp_path: pathlib.Path) -> None:
+def test_a_finding_of_an_attachment_is_reported_once_for_all_directories(tmp_path: pathlib.Path) -> None:
     files = [tmp_path / place / "10-net.conflist" for place in ("a", "b")]
     for path in files:
         path.parent.mkdir()
@@ -93,7 +93,7 @@ def test_long_values_are_cut() -> None:
 
 
 @pytest.mark.parametrize("nonsense", [5, None, [GOOD, 5], [[GOOD]]])
-def test_what_is_no_configuration_is_refused_in_a_sentence(nonsense: t.Any) -> None:
+def test_a_value_of_another_type_is_refused_with_a_message(nonsense: t.Any) -> None:
     with pytest.raises(AnsibleFilterError, match=r"conflist_findings: conflists\[.\]: found "):
         conflist_findings(nonsense)
     with pytest.raises(AnsibleFilterError, match=r"valid_conflist: conflists\[.\]: found "):
@@ -120,7 +120,7 @@ def test_data_that_is_no_json_is_refused() -> None:
         conflist_findings({**GOOD, "x": {1, 2}})
 
 
-def test_a_controller_without_the_library_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_without_jsonschema_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for cached in (schemas.validator, schemas._validator_class):
         cached.cache_clear()
     monkeypatch.setitem(t.cast("JsonObject", __import__("sys").modules), "jsonschema", None)
@@ -144,7 +144,7 @@ def test_a_file_can_be_tested(tmp_path: pathlib.Path) -> None:
     assert valid_conflist(str(path), files=True)
 
 
-def test_the_networks_of_hosts_are_looked_at_by_host_and_findings_are_told_once() -> None:
+def test_equal_findings_of_several_hosts_are_reported_once_with_their_hosts() -> None:
     by_host = {"a": [GOOD, TYPO], "b": TYPO, "c": [GOOD], "d": []}
     findings = conflist_findings(by_host, by_host=True)
     assert [(finding["code"], finding["file"], finding["hosts"]) for finding in findings] == [
@@ -161,7 +161,7 @@ def test_the_networks_of_hosts_are_looked_at_by_host_and_findings_are_told_once(
 @pytest.mark.parametrize(
     ("networks", "attachments"), [([GOOD], None), ({"a": GOOD}, [])], ids=["networks", "attachments"]
 )
-def test_what_is_not_by_host_is_refused_in_a_sentence(networks: t.Any, attachments: t.Any) -> None:
+def test_networks_that_are_not_grouped_by_host_are_refused_with_a_message(networks: t.Any, attachments: t.Any) -> None:
     with pytest.raises(
         AnsibleFilterError, match="by_host: found a list; expected: a dictionary of host names to lists"
     ):

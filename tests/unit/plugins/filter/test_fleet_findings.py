@@ -56,7 +56,7 @@ def test_what_is_found_is_named_as_people_name_it() -> None:
         fleet_findings({}, {"a": {"plugins": 5}})
 
 
-def test_plugins_are_compared_as_well() -> None:
+def test_plugins_of_the_nodes_are_compared() -> None:
     info = {
         node: {"plugins": [{"type": "bridge", "path": "/opt/cni/bin/bridge", "versions": [version]}]}
         for node, version in (("a", "1.0.0"), ("b", "1.1.0"))

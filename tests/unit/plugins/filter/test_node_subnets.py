@@ -74,7 +74,7 @@ def test_the_last_subnet_is_found_and_one_host_more_is_refused() -> None:
         node_subnets("192.0.2.0/28", [*hosts, "e"], 30)
 
 
-def test_what_is_assigned_to_a_host_that_is_away_is_given_to_no_other() -> None:
+def test_the_subnet_of_an_absent_host_is_not_reassigned() -> None:
     (own,) = node_subnets("192.0.2.0/28", ["a"], 30).values()
     assert node_subnets("192.0.2.0/28", ["a"], 30, {"away": own})["a"] != own
 
@@ -121,7 +121,7 @@ def _macvlan(own: t.Any) -> JsonObject:
     return {"type": "macvlan", "master": "eth0", "ipam": {"type": "host-local", "ranges": [[own]]}}
 
 
-def test_what_is_reserved_goes_to_no_host() -> None:
+def test_a_reserved_subnet_is_assigned_to_no_host() -> None:
     hosts = [str(number) for number in range(8)]
     reserved = ["192.168.1.1-192.168.1.99", "192.168.1.254", "192.168.1.128/28", "10.0.0.1"]
     given_out = node_subnets(LAN, hosts[:7], 28, shared=True, reserved=reserved)
@@ -188,7 +188,9 @@ class TestFile:
             ('{"192.168.1.0/24": {"a": "192.168.1.0/25"}}', "assigned to a: 192.168.1.0/25; expected: a /28"),
         ],
     )
-    def test_what_is_no_such_file_is_refused_by_name(self, tmp_path: pathlib.Path, content: str, message: str) -> None:
+    def test_a_file_of_another_format_is_refused_by_name(
+        self, tmp_path: pathlib.Path, content: str, message: str
+    ) -> None:
         file = tmp_path / "subnets.json"
         file.write_text(content, encoding="utf-8")
         with pytest.raises(AnsibleFilterError) as refused:

@@ -84,7 +84,7 @@ def test_trouble_is_counted_by_its_kind(facts: JsonObject, trouble: str) -> None
 
 
 @pytest.mark.parametrize("given", [None, [], "x", {"n1": None}])
-def test_what_is_no_dictionary_of_facts_is_refused(given: object) -> None:
+def test_facts_of_another_type_are_refused(given: object) -> None:
     with pytest.raises(AnsibleFilterError, match="expected a dictionary"):
         node_table(given)
 

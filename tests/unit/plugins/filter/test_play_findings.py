@@ -49,7 +49,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("variables", "message"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_said_once(variables: JsonObject, message: str) -> None:
+def test_a_finding_of_several_hosts_is_reported_once(variables: JsonObject, message: str) -> None:
     (of_all,) = play_findings(all_have(**variables), HOSTS)["errors"]
     assert of_all.startswith(message)
     assert play_findings({"one": {}}, ["one"], given=variables)["errors"] == [of_all]
@@ -101,7 +101,7 @@ class Unready(dict[str, t.Any]):
         raise AnsibleError("'ansible_facts' is undefined")
 
 
-def test_a_host_whose_networks_cannot_be_told_is_named() -> None:
+def test_a_host_whose_networks_cannot_be_evaluated_is_named() -> None:
     hostvars = {"one": {"cni_node_conflists": lan()}, "two": Unready(cni_node_conflists=lan())}
     findings = play_findings(hostvars, ["one", "two"])
     assert findings == {

@@ -37,7 +37,7 @@ def find_codes(result: t.Any) -> list[str]:
 @pytest.mark.parametrize(
     "result", [GOOD, OLD, OLDEST, {"cniVersion": "1.1.0"}], ids=lambda result: result["cniVersion"]
 )
-def test_what_the_specification_allows_passes(result: JsonObject) -> None:
+def test_valid_results_have_no_findings(result: JsonObject) -> None:
     assert find_codes(result) == find_codes([result, {"result": result}, {"result": {}}, {"result": None}]) == []
 
 
@@ -69,7 +69,7 @@ WRONG: t.Final[dict[str, tuple[JsonObject, list[str]]]] = {
 
 
 @pytest.mark.parametrize(("result", "expected"), WRONG.values(), ids=WRONG)
-def test_what_it_does_not_allow_is_found(result: JsonObject, expected: list[str]) -> None:
+def test_invalid_results_have_findings(result: JsonObject, expected: list[str]) -> None:
     assert find_codes(result) == expected
 
 
@@ -97,5 +97,5 @@ ANY: t.Final = st.recursive(
 
 
 @given(st.sampled_from(["0.2.0", "0.4.0", "1.1.0", "", None, 5]), ANY, ANY, ANY)
-def test_whatever_a_plugin_says_findings_come_out(version: t.Any, ip: t.Any, ip4: t.Any, routes: t.Any) -> None:
+def test_any_result_yields_a_list_of_findings(version: t.Any, ip: t.Any, ip4: t.Any, routes: t.Any) -> None:
     assert isinstance(result_findings({"cniVersion": version, "ips": [ip], "ip4": ip4, "routes": routes}), list)

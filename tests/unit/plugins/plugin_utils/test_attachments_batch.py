@@ -52,8 +52,8 @@ def make_batch(*results: JsonObject) -> Batch:
 def test_a_result_by_several_calls_is_that_of_one() -> None:
     entries = [entry("a"), entry("b", "failed"), entry("c", "removed"), entry("d", "checked"), entry("e")]
     several = make_batch(
-        result(entries[0], entries[3], left=[1, 2, 4], timing=timing(1.0, "portmap"), warnings=["x", "y"]),
-        result(entries[1], left=[2, 4], timing=timing(4.0)),
+        result(entries[0], entries[3], remaining=[1, 2, 4], timing=timing(1.0, "portmap"), warnings=["x", "y"]),
+        result(entries[1], remaining=[2, 4], timing=timing(4.0)),
         result(entries[2], entries[4], timing=timing(2.0, workers=1), warnings=["y", "z"]),
     )
     assert several.continuation == {}
@@ -66,17 +66,17 @@ def test_a_result_by_several_calls_is_that_of_one() -> None:
     )
 
 
-def test_what_a_reboot_needs_is_told_by_the_last_call() -> None:
+def test_the_last_call_reports_the_boot_state() -> None:
     files = [{"path": "/x", "action": "created"}]
     of_file = {"before_header": "/x", "before": "", "after_header": "/x", "after": "1"}
     last = result(entry("b"), files=files)
     last["diff"] = [last["diff"], of_file]
-    whole = make_batch(result(entry("a"), left=[1]), last).result()
+    whole = make_batch(result(entry("a"), remaining=[1]), last).result()
     assert whole["files"] == files
     states, *others = whole["diff"]
     assert (list(states["after"]), others) == (["attachment of a", "attachment of b"], [of_file])
     assert whole["msg"].endswith("; files for a reboot: 1 created")
-    failed = make_batch(result(entry("a"), left=[1]), result(entry("b"), error=ERROR)).result()
+    failed = make_batch(result(entry("a"), remaining=[1]), result(entry("b"), error=ERROR)).result()
     assert (failed["failed"], failed["error"]) == (True, ERROR)
     assert failed["msg"].endswith("\nthe files for a reboot are incomplete: no; not at all")
 
@@ -95,8 +95,8 @@ LOST: dict[str, tuple[JsonObject, JsonObject]] = {
 
 
 @pytest.mark.parametrize(("lost", "expected"), LOST.values(), ids=LOST)
-def test_what_was_done_before_is_told_with_what_went_wrong(lost: JsonObject, expected: JsonObject) -> None:
-    batch = make_batch(result(entry("b"), entry("c"), left=[0, 3], warnings=["x"]), lost)
+def test_earlier_results_are_returned_with_the_error(lost: JsonObject, expected: JsonObject) -> None:
+    batch = make_batch(result(entry("b"), entry("c"), remaining=[0, 3], warnings=["x"]), lost)
     assert batch.continuation == {}
     whole = batch.result()
     assert {key: whole[key] for key in expected} == expected
@@ -105,8 +105,8 @@ def test_what_was_done_before_is_told_with_what_went_wrong(lost: JsonObject, exp
     assert whole["msg"].startswith(f"{lost['msg']}\nbefore that, of 4 attachments: 2 added; ")
 
 
-def test_the_next_call_is_told_what_the_last_one_said() -> None:
-    first = result(entry("a"), left=[1, 2])
+def test_each_call_gets_the_continuation_of_the_one_before() -> None:
+    first = result(entry("a"), remaining=[1, 2])
     batch = make_batch(first)
     assert batch.continuation == first["_controller"]
     assert "_controller" not in batch.result()
@@ -122,14 +122,14 @@ def test_the_next_call_is_told_what_the_last_one_said() -> None:
 )
 def test_progress_has_the_rate_and_the_slowest_plugin(seconds: float, names: bool, line: str) -> None:
     entries = entry("a"), entry("b", "failed"), entry("c")
-    batch = make_batch(result(*entries, left=[3, 4], timing=timing(0.82, "portmap")))
+    batch = make_batch(result(*entries, remaining=[3, 4], timing=timing(0.82, "portmap")))
     assert batch.progress(seconds, names=names) == line
 
 
 def test_progress_names_no_plugin_where_none_was_run() -> None:
     nothing = {**timing(0.0), "slowest": None}
     batch = make_batch(
-        result(entry("a", "unchanged"), left=[1], timing=nothing),
+        result(entry("a", "unchanged"), remaining=[1], timing=nothing),
     )
     assert batch.progress(2.0, names=True) == "attachments: 1 of 2, 0.5/s"
     assert batch.result()["msg"] == "attachments: 1 unchanged"

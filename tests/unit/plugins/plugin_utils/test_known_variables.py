@@ -56,6 +56,6 @@ def test_the_refusal_names_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("names", ["cni_node_prge", [5], None], ids=str)
-def test_what_are_no_names_is_refused_in_a_sentence(names: object) -> None:
+def test_values_that_are_no_names_are_refused_with_a_message(names: object) -> None:
     with pytest.raises(AnsibleFilterError, match="expected: a list of names"):
         unknown_variables(names)

@@ -167,7 +167,7 @@ def test_other_files_are_not_taken_for_temporary_ones(name: str) -> None:
     assert not durable.is_temporary(name)
 
 
-def test_remove_says_whether_there_was_a_file(file: pathlib.Path) -> None:
+def test_remove_returns_whether_there_was_a_file(file: pathlib.Path) -> None:
     assert [durable.remove(str(file)), durable.remove(str(file)), file.exists()] == [True, False, False]
 
 

@@ -79,7 +79,7 @@ def test_an_error_of_the_system_without_a_number_keeps_its_text() -> None:
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM])
 @pytest.mark.parametrize("user", [0, 1000])
-def test_an_error_for_lack_of_root_says_so(monkeypatch: pytest.MonkeyPatch, number: int, user: int) -> None:
+def test_an_error_without_root_asks_for_root(monkeypatch: pytest.MonkeyPatch, number: int, user: int) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
     error = io_error("open", "/x", OSError(number, os.strerror(number)))
     assert ("become: true" in error.details) is (user != 0)

@@ -81,7 +81,7 @@ def test_nothing_more_lenient_is_read(text: str) -> None:
         ('"\\ud800"', "unpaired surrogate escape"),
     ],
 )
-def test_the_error_says_what_is_wrong_where(text: str, words: str) -> None:
+def test_the_error_names_the_fault_and_its_place(text: str, words: str) -> None:
     assert words in str(error_of(decoded, text))
 
 

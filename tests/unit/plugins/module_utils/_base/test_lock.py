@@ -98,7 +98,7 @@ def test_shared_locks_go_together(path: pathlib.Path, by: str) -> None:
         take(path, "shared")
 
 
-def test_the_error_says_what_is_in_use_and_which_file_the_lock_is(path: pathlib.Path) -> None:
+def test_the_error_names_the_locked_object_and_the_lock_file(path: pathlib.Path) -> None:
     with hold_elsewhere(path, "exclusive", "thread"):
         error = error_of(take, path, "exclusive")
     assert error.msg.startswith("container c is in use by another process")

@@ -49,7 +49,7 @@ def test_networks_are_found_by_name_and_not_by_file(tmp_path: pathlib.Path) -> N
     assert sorted(conf_dir.load(str(tmp_path)).networks) == ["dbnet", "other", "third"]
 
 
-def test_of_two_lists_the_lower_file_name_wins_and_the_other_is_shadowed(tmp_path: pathlib.Path) -> None:
+def test_the_lower_file_name_wins_and_shadows_the_other_list(tmp_path: pathlib.Path) -> None:
     put(tmp_path, {"20-b.conflist": listed("n", "second"), "10-a.conflist": listed("n", "first")})
     loaded = conf_dir.load(str(tmp_path))
     assert loaded.get("n").plugin_types == ("first",)

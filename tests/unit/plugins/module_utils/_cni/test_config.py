@@ -195,7 +195,7 @@ def test_the_error_has_file_place_value_and_what_was_expected(pointer: str, docu
     assert error.details.startswith("expected: ")
 
 
-def test_the_error_about_a_plugins_key_says_which_plugin() -> None:
+def test_the_error_of_a_plugins_key_names_the_plugin() -> None:
     assert "(plugin 0, type noop)" in error_of(parse, with_plugin(dns=[1])).msg
 
 

@@ -106,7 +106,7 @@ def test_a_container_has_one_operation_and_gc_its_network_alone(
     take(exclusion, requested)
 
 
-def test_the_error_says_what_is_in_use(directory: pathlib.Path) -> None:
+def test_the_error_names_the_locked_object(directory: pathlib.Path) -> None:
     exclusion = Exclusion(str(directory), 0)
     with elsewhere(exclusion, directory, BLUE, "thread"):
         assert "container blue is in use" in error_of(take, exclusion, BLUE).msg

@@ -60,7 +60,7 @@ class TestLookUp:
         os.symlink(put(tmp_path / "a", "other", ""), tmp_path / "a" / "plugin")
         assert ProcessExecutor([str(tmp_path / "a")], 1).require("plugin") == str(tmp_path / "a" / "plugin")
 
-    def test_a_file_that_is_not_executable_is_an_error_that_says_so(self, tmp_path: pathlib.Path) -> None:
+    def test_a_file_that_is_not_executable_is_an_error(self, tmp_path: pathlib.Path) -> None:
         path = put(tmp_path, "plugin", "", mode=0o644)
         error = error_of(ProcessExecutor([str(tmp_path)], 1).require, "plugin")
         assert (error.code, error.msg) == (Code.INVALID_CONFIG, f"plugin {path} is not executable")
@@ -219,7 +219,7 @@ class TestFailure:
         assert details.endswith("stderr (last lines): panic: out of order")
         assert "goroutine 1" in fail(f"printf 'tired\\n\\n{trace[:40]}' >&2; exit 2").details
 
-    def test_the_end_of_time_is_told_with_the_limit_and_not_with_what_was_printed(
+    def test_the_error_of_a_time_limit_names_the_limit_without_the_output(
         self, fail: t.Callable[..., CniError]
     ) -> None:
         error = fail("""echo '{"code": 7, "msg": "no"}'; exec sleep 60""", timeout=0.3)
@@ -228,7 +228,7 @@ class TestFailure:
             "plugin plugin failed (DEL): ran out of time (limit 0.3 s) and was killed",
         )
 
-    def test_too_much_output_is_told(self, fail: t.Callable[..., CniError]) -> None:
+    def test_too_much_output_is_an_error(self, fail: t.Callable[..., CniError]) -> None:
         error = fail("exec yes")
         assert f"printed more than {OUTPUT_LIMIT} bytes" in error.msg
         assert len(str(error)) < 10_000

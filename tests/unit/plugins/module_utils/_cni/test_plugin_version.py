@@ -35,7 +35,7 @@ def test_the_highest_version_that_all_support_is_selected() -> None:
     assert versions.select(network("0.3.1", "0.4.0", "1.0.0", "1.1.0")) == "1.0.0"
 
 
-def test_a_delegated_plugin_has_a_say() -> None:
+def test_a_delegated_plugins_versions_count() -> None:
     executor = MemoryExecutor(a=succeeds, b=succeeds, ipam=supports("0.4.0"))
     assert PluginVersions(executor).select(network("0.4.0", "1.0.0", ipam="ipam")) == "0.4.0"
 
@@ -46,12 +46,12 @@ def test_without_a_choice_no_plugin_is_asked() -> None:
     assert executor.calls == []
 
 
-def test_where_it_is_required_plugins_are_asked_without_a_choice_too() -> None:
+def test_a_required_probe_runs_even_for_one_possible_version() -> None:
     executor = MemoryExecutor(a=succeeds, b=supports("0.4.0"))
     assert error_of(PluginVersions(executor).require, network("1.0.0")).code == Code.INCOMPATIBLE_VERSION
 
 
-def test_without_a_common_version_the_error_says_who_supports_what() -> None:
+def test_without_a_common_version_the_error_lists_the_versions_of_each_plugin() -> None:
     error = error_of(
         PluginVersions(MemoryExecutor(a=supports("0.3.1"), b=supports("1.0.0"))).select, network("0.3.1", "1.0.0")
     )

@@ -101,7 +101,7 @@ def test_unknown_keys_are_ignored() -> None:
     assert decode({**OWN_RECORD, "future": {"a": 1}}) == decode(OWN_RECORD)
 
 
-def test_an_intent_has_no_result_and_says_what_was_begun() -> None:
+def test_an_intent_has_the_operation_and_no_result() -> None:
     intent = Record(ATTACHMENT, b"{}", version="1.0.0", command="ADD")
     assert "result" not in json.loads(intent.encode())
     assert record.decode(intent.encode(), SOURCE).command == "ADD"

@@ -71,14 +71,14 @@ def test_nothing_is_known_where_there_is_no_directory(store: RecordStore) -> Non
     store.remove(ONE.attachment.key)
 
 
-def test_two_that_share_a_name_are_told_apart(store: RecordStore) -> None:
+def test_two_records_with_one_file_name_are_kept_apart(store: RecordStore) -> None:
     store.write(ONE)
     store.write(OTHER)
     assert [store.read(record.attachment.key) for record in (ONE, OTHER)] == [ONE, OTHER]
     assert len(store.read_all()[0]) == 2
 
 
-def test_two_that_share_a_name_are_told_apart_though_they_are_written_at_the_same_time(
+def test_two_records_with_one_file_name_are_kept_apart_when_written_at_the_same_time(
     store: RecordStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write, meanwhile = durable.write, [OTHER]

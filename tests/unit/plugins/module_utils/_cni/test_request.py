@@ -150,7 +150,7 @@ def test_gc_names_the_valid_attachments_under_both_keys_that_1_1_0_has_had() -> 
     }
 
 
-def test_gc_says_that_nothing_is_valid_where_nothing_is() -> None:
+def test_gc_sends_an_empty_list_without_valid_attachments() -> None:
     keys = json.loads(request.for_gc(NETWORK, TUNING, "1.1.0", []))
     assert (keys["cni.dev/valid-attachments"], keys["cni.dev/attachments"]) == ([], [])
 

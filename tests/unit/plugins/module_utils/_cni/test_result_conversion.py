@@ -28,7 +28,7 @@ def outcome(convert: t.Callable[[], Result]) -> Result | int:
 
 
 @given(results(), versions, versions)
-def test_a_detour_through_a_version_that_can_say_as_much_loses_nothing(
+def test_a_conversion_through_a_version_of_equal_expressiveness_loses_nothing(
     original: Result, between: str, target: str
 ) -> None:
     """The law of all 7x7 conversions: r.to(u).to(w) == r.to(w) where u's form says all that r's or w's form says.

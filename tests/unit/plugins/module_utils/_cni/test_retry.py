@@ -55,7 +55,7 @@ def test_add_is_repeated_after_a_del_of_the_whole_list(tmp_path: pathlib.Path) -
     assert (node.record is not None, node.intent) == (True, None)
 
 
-def test_an_add_that_goes_on_saying_so_fails_with_that_when_the_time_is_over(tmp_path: pathlib.Path) -> None:
+def test_an_add_that_keeps_failing_fails_at_the_time_limit(tmp_path: pathlib.Path) -> None:
     node = patient(tmp_path, 0.5, b=later("ADD", 100))
     error = error_of(node.runtime.add, network(), node.attachment)
     assert (error.code, error.msg) == (Code.TRY_AGAIN, "not now")
@@ -74,7 +74,7 @@ def test_an_add_whose_del_fails_is_not_repeated(tmp_path: pathlib.Path) -> None:
     assert node.intent is not None
 
 
-def test_between_two_adds_the_intent_says_what_is_to_be_restored(tmp_path: pathlib.Path) -> None:
+def test_between_two_adds_the_intent_has_the_restoration(tmp_path: pathlib.Path) -> None:
     """A run that is killed in the pause loses nothing that has been there before."""
     seen: list[str] = []
 

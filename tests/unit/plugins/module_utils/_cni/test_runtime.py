@@ -118,7 +118,7 @@ def test_the_del_of_a_failed_add_gets_the_last_result_there_was(tmp_path: pathli
     ] * 3
 
 
-def test_where_add_and_its_del_fail_both_are_told_and_the_intent_stays(tmp_path: pathlib.Path) -> None:
+def test_when_add_and_its_del_fail_both_errors_are_reported_and_the_intent_stays(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, b=fails_at("ADD"), a=fails_at("DEL"))
     error = error_of(node.runtime.add, network(), node.attachment)
     assert error.msg == "b fails at ADD"

@@ -43,7 +43,7 @@ RULES = st.lists(st.tuples(NAMES, st.text(st.characters(codec="ascii", exclude_c
 
 
 @given(RULES)
-def test_no_rule_is_lost_whatever_its_comment_says(rules: list[tuple[str, str, str]]) -> None:
+def test_no_rule_is_lost_to_its_comment(rules: list[tuple[str, str, str]]) -> None:
     comments = [text.replace("\\", "").replace('"', "") for dummy, text, dummy in rules]
     lines = [f'-A {chain} -m comment --comment "{text}" -j {to}' for (chain, dummy, to), text in zip(rules, comments)]
     table = iptables.parse("\n".join(["*nat", *lines]))["nat"]

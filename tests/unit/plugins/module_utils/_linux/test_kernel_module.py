@@ -105,7 +105,7 @@ def test_the_error_names_the_obstacle(kernel: ToyKernel) -> None:
 
 
 @pytest.mark.parametrize("capabilities", ["0000000000000000", "00000000a80425fb", "000001fffffeffff"])
-def test_a_container_without_the_right_to_load_modules_says_so(kernel: ToyKernel, capabilities: str) -> None:
+def test_an_error_without_the_right_to_load_modules_names_the_right(kernel: ToyKernel, capabilities: str) -> None:
     kernel.has_on_disk("ifb")
     kernel.write("proc/self/status", f"Name:\tx\nCapEff:\t{capabilities}\n")
     kernel.write("sys/module/bridge/initstate", "live\n")

@@ -58,7 +58,7 @@ def tools(program_dir: pathlib.Path) -> Tools:
     return install
 
 
-def test_rules_are_those_of_postrouting_with_what_they_say(tools: Tools) -> None:
+def test_rules_of_postrouting_are_read_with_their_comments(tools: Tools) -> None:
     tools()
     first, second, last = nat.rules(4, HOOK)
     assert (first.address, first.target, first.comment) == ("10.1.0.2", CHAIN, COMMENT)
@@ -139,7 +139,7 @@ lines" -j ACCEPT
 """
 
 
-def test_rules_of_others_are_no_obstacle_and_what_their_comments_say_is_no_rule(tools: Tools) -> None:
+def test_foreign_rules_are_skipped_and_their_comments_are_not_parsed(tools: Tools) -> None:
     tools(saved=SAVED)
     expected = entrances()
     tools(saved=SAVED.replace("-A POSTROUTING", f"{FOREIGN}-A POSTROUTING", 1))

@@ -15,7 +15,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import syscall
 REFUSED = {errno.ENOENT, errno.EPERM}
 
 
-def test_a_failed_call_says_why_and_on_what(tmp_path: pathlib.Path) -> None:
+def test_a_failed_call_names_its_cause_and_its_object(tmp_path: pathlib.Path) -> None:
     missing = str(tmp_path / "missing")
     operations: list[t.Callable[[], None]] = [
         lambda: syscall.mount(missing, missing, syscall.MS_BIND),

@@ -56,7 +56,7 @@ def test_actions_are_counted_in_the_order_of_their_names() -> None:
     assert summarize_actions([]) == "none"
 
 
-def test_what_nobody_has_foreseen_is_told_without_a_traceback() -> None:
+def test_an_unexpected_error_is_reported_without_a_traceback() -> None:
     def operation(module: AnsibleModule) -> JsonObject:
         raise ValueError("no closing quotation")
 
@@ -72,7 +72,7 @@ def test_a_result_is_returned() -> None:
     )
 
 
-def test_a_result_that_says_so_is_a_failure_with_all_it_has() -> None:
+def test_a_result_marked_as_failed_fails_with_all_its_keys() -> None:
     result = {"changed": True, "failed": True, "msg": "one of two", "entries": [1, 2]}
     assert _ran(lambda module: result) == ("fail", result)
 

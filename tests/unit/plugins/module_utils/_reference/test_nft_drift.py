@@ -145,11 +145,11 @@ def test_what_the_plugins_make_is_not_missed(node: NftablesNode) -> None:
 
 
 @pytest.mark.parametrize(("entries", "missing"), UNRULED.values(), ids=UNRULED)
-def test_what_is_gone_is_named(node: NftablesNode, entries: list[JsonObject], missing: tuple[str, ...]) -> None:
+def test_missing_rules_are_named(node: NftablesNode, entries: list[JsonObject], missing: tuple[str, ...]) -> None:
     assert node.lost(entries) == missing
 
 
-def test_a_table_that_is_gone_is_named_by_its_rules(node: NftablesNode) -> None:
+def test_a_missing_table_is_named_by_its_rules(node: NftablesNode) -> None:
     remaining = [
         entry for entry in RULESET if _place(entry)[0] != "bridge" and entry.get("table", {}).get("family") != "bridge"
     ]
@@ -172,6 +172,6 @@ def test_a_mac_that_tuning_has_set_is_not_the_one_that_is_checked(node: Nftables
     assert node.lost(RULESET, mac=mac) == (UNCHECKED,)
 
 
-def test_a_node_without_nft_says_nothing_of_checks(node: NftablesNode, tmp_path: pathlib.Path) -> None:
+def test_a_node_without_nft_reports_no_missing_checks(node: NftablesNode, tmp_path: pathlib.Path) -> None:
     (tmp_path / "nft").unlink()
     assert node.lost(RULESET) is None

@@ -25,7 +25,7 @@ BROKEN: t.Final = corpus.broken()
 
 
 @pytest.mark.parametrize("path", corpus.GOOD, ids=lambda path: path.name)
-def test_what_the_world_uses_passes(path: pathlib.Path) -> None:
+def test_good_configurations_have_no_finding(path: pathlib.Path) -> None:
     assert errors(inputs.findings([str(path)], files=True)) == []
     config.parse(path.read_bytes(), str(path))
 
@@ -37,7 +37,7 @@ def test_the_line_ends_of_windows_pass(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("case", BROKEN.values(), ids=BROKEN)
-def test_what_is_broken_has_exactly_these_findings(case: corpus.Case, tmp_path: pathlib.Path) -> None:
+def test_broken_configurations_have_exactly_their_findings(case: corpus.Case, tmp_path: pathlib.Path) -> None:
     findings = corpus.find_in(case, tmp_path)
     assert sorted(f"{finding.code} {finding.path}".strip() for finding in findings) == sorted(case["findings"])
     for key in ("message", "hint"):
@@ -65,7 +65,7 @@ def test_every_plugin_with_a_schema_is_in_the_good_corpus() -> None:
 
 
 @pytest.mark.parametrize("case", BROKEN.values(), ids=BROKEN)
-def test_what_the_engine_refuses_has_an_error(case: corpus.Case, tmp_path: pathlib.Path) -> None:
+def test_configurations_that_the_engine_refuses_have_an_error(case: corpus.Case, tmp_path: pathlib.Path) -> None:
     if "make" in case:
         return
     for content in corpus.contents(case):

@@ -181,7 +181,7 @@ def test_each_plugin_gets_what_it_needs_and_no_more(
     assert needs.values == dict.fromkeys(settings, "1")
 
 
-def test_every_need_says_which_plugin_of_which_network_has_it_and_why() -> None:
+def test_every_requirement_names_its_plugin_network_and_reason() -> None:
     bridge = {"type": "bridge", "isGateway": True, "ipMasq": True, "macspoofchk": True, "ipam": V4}
     needs = needs_of(
         [bridge, {"type": "portmap"}], [{"type": "ptp", "ipMasq": True, "ipMasqBackend": "nftables", "ipam": V4}]

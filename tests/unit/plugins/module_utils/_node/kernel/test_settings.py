@@ -104,7 +104,7 @@ def test_modules_and_settings_are_there_now_and_after_the_next_boot(node: Kernel
     assert {path.stat().st_mode & 0o777 for path in (node.modules_file, node.settings_file)} == {0o644}
 
 
-def test_a_setting_that_a_module_brings_is_foretold(node: KernelSettingsNode) -> None:
+def test_check_mode_predicts_a_setting_that_a_module_creates(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0")
     node.kernel.has_on_disk("br_netfilter")
     node.kernel.brings("br_netfilter", "net/bridge/bridge-nf-call-iptables", "0")
@@ -170,7 +170,7 @@ def test_a_second_value_does_not_change_what_was_at_first(node: KernelSettingsNo
     assert node.kernel.setting("net/core/a") == "5"
 
 
-def test_what_is_asked_for_as_it_was_at_first_has_nothing_to_be_put_back(node: KernelSettingsNode) -> None:
+def test_a_setting_equal_to_its_first_value_saves_nothing(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(core__a="5")
     node.ensure(needs(net__core__a="6"), persist=False)
     node.ensure(needs(net__core__a="5"), persist=False)
@@ -179,7 +179,7 @@ def test_what_is_asked_for_as_it_was_at_first_has_nothing_to_be_put_back(node: K
     assert node.files() == []
 
 
-def test_what_is_not_asked_for_any_more_is_put_back(node: KernelSettingsNode) -> None:
+def test_a_setting_that_is_no_longer_required_is_restored(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(core__a="5", core__b="5", core__c="6", core__d="")
     node.ensure(needs("ifb", net__core__a="6", net__core__b="6", net__core__c="6", net__core__d="6"))
@@ -194,7 +194,7 @@ def test_what_is_not_asked_for_any_more_is_put_back(node: KernelSettingsNode) ->
     assert node.files() == []
 
 
-def test_what_somebody_else_has_changed_since_stays(node: KernelSettingsNode) -> None:
+def test_a_setting_that_was_changed_since_stays(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(core__a="5", core__b="5")
     node.ensure(needs(net__core__a="6", net__core__b="6"))
     node.kernel.has_settings(core__a="9")
@@ -218,7 +218,7 @@ def test_without_files_only_the_running_kernel_is_changed_and_can_be_put_back(no
     assert node.kernel.setting("net/core/a") == "5"
 
 
-def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: KernelSettingsNode) -> None:
+def test_all_errors_are_reported_at_once_before_any_change(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(ipv4__ip_forward="0")
     required = needs("ifb", "ipvlan", "vrf", net__ipv4__ip_forward="1", net__ipv4__ip_forwrd="1")
@@ -242,7 +242,7 @@ def test_all_that_is_wrong_is_said_at_once_and_nothing_is_done(node: KernelSetti
         (1000, ": Permission denied; it was not run as root; a task on a node needs become: true (s)"),
     ],
 )
-def test_a_setting_that_cannot_be_written_is_told_with_what_to_do(
+def test_the_error_of_an_unwritable_setting_names_a_remedy(
     node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch, user: int, expected: str
 ) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0")
@@ -263,7 +263,7 @@ PORTS = "net.ipv4.ip_local_port_range"
         (PORTS, "32768\t60999", "all of them", "expected: integers, such as the current value: 32768 60999 (s)"),
     ],
 )  # fmt: skip
-def test_a_word_for_a_number_is_refused_before_anything_is_done(
+def test_a_non_numeric_value_is_refused_before_any_change(
     node: KernelSettingsNode, name: str, now: str, required: str, expected: str
 ) -> None:
     node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
@@ -282,7 +282,7 @@ def test_a_word_for_a_number_is_refused_before_anything_is_done(
         ("net.core.rps_default_mask", "0", "ff"),
     ],
 )
-def test_where_a_word_may_be_right_the_kernel_is_to_say(
+def test_a_setting_that_may_have_words_is_left_to_the_kernel_to_judge(
     node: KernelSettingsNode, name: str, now: str, required: str
 ) -> None:
     node.kernel.write(f"proc/sys/{name.replace('.', '/')}", now)
@@ -300,7 +300,7 @@ def test_conntrack_brings_settings_where_there_are_some_before(node: KernelSetti
     assert node.kernel.setting("net/netfilter/nf_conntrack_max") == "5"
 
 
-def test_routing_comes_first_for_the_kernel_resets_other_settings_with_it(node: KernelSettingsNode) -> None:
+def test_routing_is_set_first_because_the_kernel_resets_other_settings_with_it(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__conf__all__x="0", ipv4__ip_forward="0", ipv6__conf__all__forwarding="0", core__a="0")
     required = needs(
         net__core__a="1", net__ipv4__conf__all__x="1", net__ipv4__ip_forward="1", net__ipv6__conf__all__forwarding="1"
@@ -343,9 +343,7 @@ def values(*names: str) -> list[str | None]:
 
 
 @pytest.mark.parametrize("redirects", ["0", "1"])
-def test_what_was_right_until_the_kernel_has_reset_it_is_written_again(
-    routing: KernelSettingsNode, redirects: str
-) -> None:
+def test_a_setting_that_the_kernel_resets_is_written_again(routing: KernelSettingsNode, redirects: str) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects)
     plan = routing.ensure(needs(net__ipv4__conf__all__accept_redirects=redirects, **ROUTES))
     assert actions(plan) == {FORWARD: "set", REDIRECTS: "unchanged"}
@@ -354,7 +352,7 @@ def test_what_was_right_until_the_kernel_has_reset_it_is_written_again(
     assert routing.files() == []
 
 
-def test_what_somebody_else_has_changed_stays_where_the_kernel_resets_it(routing: KernelSettingsNode) -> None:
+def test_a_foreign_value_stays_where_the_kernel_resets_it(routing: KernelSettingsNode) -> None:
     routing.ensure(needs(net__ipv4__conf__all__accept_redirects="0"))
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects="1")
     plan = routing.ensure(needs(**ROUTES))
@@ -362,14 +360,14 @@ def test_what_somebody_else_has_changed_stays_where_the_kernel_resets_it(routing
     assert values(FORWARD, REDIRECTS) == ["1", "1"]
 
 
-def test_of_two_names_of_a_setting_the_one_asked_for_wins_over_the_one_left(routing: KernelSettingsNode) -> None:
+def test_the_required_name_of_a_setting_wins_over_the_saved_one(routing: KernelSettingsNode) -> None:
     routing.ensure(needs(net__ipv4__conf__all__forwarding="1"))
     routing.kernel.has_settings(ipv4__ip_forward="0", ipv4__conf__all__forwarding="0")
     assert actions(routing.ensure(needs(**ROUTES))) == {FORWARD: "set", ALL_FORWARD: "left"}
     assert values(FORWARD, ALL_FORWARD) == ["1", "1"]
 
 
-def test_what_is_asked_for_is_so_where_routing_is_put_back(routing: KernelSettingsNode) -> None:
+def test_required_settings_hold_after_routing_is_restored(routing: KernelSettingsNode) -> None:
     routing.ensure(needs(**ROUTES))
     plan = routing.ensure(needs(net__ipv4__conf__all__accept_redirects="0"))
     assert actions(plan) == {REDIRECTS: "unchanged", FORWARD: "restored"}
@@ -386,7 +384,7 @@ def test_all_that_is_put_back_is_as_it_was(routing: KernelSettingsNode, redirect
     assert values(FORWARD, REDIRECTS) == ["0", redirects]
 
 
-def test_of_two_names_of_a_setting_the_one_asked_for_wins(routing: KernelSettingsNode) -> None:
+def test_the_required_one_of_two_names_of_a_setting_wins(routing: KernelSettingsNode) -> None:
     for asked in ("net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"):
         routing.ensure(Needs())
         other = {"net__ipv4__conf__all__forwarding", "net__ipv4__ip_forward"} - {asked}
@@ -397,7 +395,7 @@ def test_of_two_names_of_a_setting_the_one_asked_for_wins(routing: KernelSetting
 
 @pytest.mark.parametrize("redirects", ["0", "1"])
 @pytest.mark.parametrize("asked", ["0", "1"])
-def test_where_the_kernel_refuses_a_value_what_it_has_reset_is_as_it_was_too(
+def test_settings_that_the_kernel_resets_are_restored_when_it_refuses_a_value(
     routing: KernelSettingsNode, redirects: str, asked: str
 ) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects, zone="1")
@@ -408,7 +406,9 @@ def test_where_the_kernel_refuses_a_value_what_it_has_reset_is_as_it_was_too(
     assert values(FORWARD, REDIRECTS, "net.zone") == ["0", redirects, "1"]
 
 
-def test_what_cannot_be_put_back_is_named(routing: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_that_cannot_be_restored_is_named(
+    routing: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects="1", zone="1")
     write = sysctl.write
 
@@ -458,7 +458,7 @@ def test_killed_between_memory_and_kernel_all_can_still_be_put_back(
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), CniError(Code.IO_FAILURE, "it is refused")])
-def test_where_a_second_value_does_not_come_to_be_the_first_can_still_be_put_back(
+def test_the_first_value_can_be_restored_after_a_second_was_refused(
     node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch, end: BaseException
 ) -> None:
     node.kernel.has_settings(core__a="1")
@@ -519,7 +519,7 @@ def test_a_run_that_has_waited_goes_by_what_the_other_has_left(
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
 
 
-def test_what_is_left_to_somebody_else_is_forgotten(node: KernelSettingsNode) -> None:
+def test_a_saved_value_of_a_foreign_setting_is_forgotten(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(core__a="1")
     node.ensure(needs(net__core__a="2"), persist=False)
     node.kernel.has_settings(core__a="3")

@@ -150,7 +150,7 @@ def identities(bin_dir: BinDir) -> dict[str, tuple[int, int, int]]:
     return {name: (status.st_ino, status.st_mode, status.st_mtime_ns) for name, status in statuses.items()}
 
 
-def test_a_file_of_somebody_else_is_in_the_way(bin_dir: BinDir) -> None:
+def test_a_foreign_file_is_an_error(bin_dir: BinDir) -> None:
     bin_dir.put("calico", b"calico")
     bin_dir.put("bridge", b"foreign")
     before = identities(bin_dir)
@@ -164,7 +164,7 @@ def test_a_file_of_somebody_else_is_in_the_way(bin_dir: BinDir) -> None:
     assert actions(bin_dir.present(OLD, ["ptp"])) == {"ptp": "installed"}
 
 
-def test_what_was_set_aside_comes_back_as_it_was(bin_dir: BinDir) -> None:
+def test_a_file_that_was_set_aside_is_restored(bin_dir: BinDir) -> None:
     foreign = bin_dir.put("bridge", b"foreign", 0o750)
     os.utime(foreign, ns=(10**18, 10**18))
     (bin_dir.path / "ptp").symlink_to("bridge")
@@ -210,7 +210,7 @@ def test_absent_leaves_the_directory_as_it_was(bin_dir: BinDir) -> None:
     assert not os.path.exists(bin_dir.store.path)
 
 
-def test_what_somebody_has_put_in_the_place_of_ours_is_not_removed(bin_dir: BinDir) -> None:
+def test_a_foreign_file_in_place_of_a_plugin_is_not_removed(bin_dir: BinDir) -> None:
     bin_dir.present(OLD)
     bin_dir.put("bridge", b"from a package")
     bin_dir.put("flannel", b"from another one")
@@ -228,7 +228,7 @@ WITHOUT_BRIDGE: dict[str, t.Callable[..., InstallResult]] = {
 
 
 @pytest.mark.parametrize("leave", WITHOUT_BRIDGE.values(), ids=WITHOUT_BRIDGE)
-def test_what_was_set_aside_is_kept_as_long_as_another_file_has_its_place(
+def test_a_file_that_was_set_aside_is_kept_while_another_file_has_its_path(
     bin_dir: BinDir, leave: t.Callable[..., InstallResult]
 ) -> None:
     foreign = bin_dir.put("bridge", b"foreign", 0o750)
@@ -248,7 +248,7 @@ def test_what_was_set_aside_is_kept_as_long_as_another_file_has_its_place(
     assert (bin_dir.files(), os.path.exists(bin_dir.store.path)) == ({"bridge": b"foreign"}, False)
 
 
-def test_a_link_that_was_set_aside_is_kept_as_well(bin_dir: BinDir) -> None:
+def test_a_link_that_was_set_aside_is_kept(bin_dir: BinDir) -> None:
     bin_dir.path.mkdir()
     (bin_dir.path / "bridge").symlink_to("/bin/true")
     bin_dir.present(OLD, force=True)
@@ -276,7 +276,7 @@ def test_a_second_file_does_not_take_the_place_of_what_is_set_aside(bin_dir: Bin
 
 
 @pytest.mark.parametrize("kind", ["directory", "pipe"])
-def test_what_is_no_file_is_not_touched(bin_dir: BinDir, kind: str) -> None:
+def test_a_path_that_is_no_file_is_not_touched(bin_dir: BinDir, kind: str) -> None:
     bin_dir.path.mkdir()
     (os.mkdir if kind == "directory" else os.mkfifo)(bin_dir.path / "bridge")
     assert "bin/bridge is not a regular file" in str(error_of(bin_dir.present, OLD, force=True))
@@ -340,7 +340,7 @@ def test_a_file_that_was_set_aside_and_is_damaged_does_not_come_back(bin_dir: Bi
     assert bin_dir.files() == {"bridge": b"foreign"}
 
 
-def test_what_takes_the_place_of_a_plugin_meanwhile_is_not_taken_for_it(
+def test_a_file_that_replaces_a_plugin_meanwhile_is_not_mistaken_for_it(
     bin_dir: BinDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put = BinDirectory.sync

@@ -92,7 +92,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, str], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("arguments", "fragments"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_had_is_said_with_what_to_do(arguments: t.Any, fragments: tuple[str, ...]) -> None:
+def test_the_error_of_a_failed_download_names_a_remedy(arguments: t.Any, fragments: tuple[str, ...]) -> None:
     error = str(error_of(ask, *arguments))
     for fragment in fragments:
         assert fragment in error

@@ -69,7 +69,7 @@ def test_a_dry_run_names_what_is_wrong_once_and_in_order(directory: pathlib.Path
     assert trial_netns.ensure(paths, [], present=True, dry_run=False) == []
 
 
-def test_what_is_as_wanted_is_left_alone_and_waits_for_nobody(directory: pathlib.Path, paths: NodePaths) -> None:
+def test_an_unchanged_namespace_is_not_touched_and_takes_no_lock(directory: pathlib.Path, paths: NodePaths) -> None:
     (directory / "there").touch()
     with lock.hold_lock(paths.netns_lock, exclusive=True, timeout=0, what="it"):
         assert trial_netns.ensure(paths, ["there"], present=True, dry_run=False) == []
@@ -77,7 +77,7 @@ def test_what_is_as_wanted_is_left_alone_and_waits_for_nobody(directory: pathlib
 
 
 @pytest.mark.parametrize("present", [True, False])
-def test_what_another_run_has_just_seen_to_is_no_change(
+def test_a_namespace_that_another_run_has_just_created_is_no_change(
     directory: pathlib.Path, paths: NodePaths, monkeypatch: pytest.MonkeyPatch, present: bool
 ) -> None:
     path = directory / "red"

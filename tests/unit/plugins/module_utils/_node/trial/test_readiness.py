@@ -33,7 +33,7 @@ def ask_status(node: FakeNode) -> list[Readiness]:
         (100, "failed"),
     ],
 )
-def test_one_that_is_not_ready_says_so_with_its_code(make_node: MakeNode, code: int, status: str) -> None:
+def test_an_unready_network_is_reported_with_its_code(make_node: MakeNode, code: int, status: str) -> None:
     node = make_node(b=fails_at("STATUS", code=code))
     node.write(cniVersion="1.1.0")
     (answer,) = ask_status(node)
@@ -68,7 +68,7 @@ def test_a_network_without_plugins_and_none_at_all(node: FakeNode, tmp_path: pat
     assert readiness(node.runtime(), []) == []
 
 
-def test_what_is_never_foreseen_hides_no_other_network(make_node: MakeNode) -> None:
+def test_an_unexpected_error_hides_no_other_network(make_node: MakeNode) -> None:
     def breaks(call: object) -> CniError:
         raise ValueError("never foreseen")
 

@@ -51,12 +51,12 @@ def test_lines_are_those_where_keys_and_entries_begin() -> None:
     assert (lines["/plugins"], lines["/plugins/0"], lines["/plugins/0/mtu"]) == (6, 7, 8)
 
 
-def test_what_is_not_there_is_where_it_should_be() -> None:
+def test_a_missing_key_has_the_line_of_its_parent() -> None:
     positions = scan(TEXT)
     assert positions.line("/plugins/0/ipam/subnet") == 7
     assert positions.line("/nowhere") == 1
 
 
-def test_both_places_of_a_key_given_twice_are_told() -> None:
+def test_a_duplicate_key_has_both_places() -> None:
     (repeated,) = scan('{"a": {"b": 1,\n"c": 2,\n"b": 3}}').twice
     assert (repeated.path, repeated.first, repeated.second) == ("/a/b", 1, 3)

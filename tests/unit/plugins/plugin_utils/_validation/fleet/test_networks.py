@@ -39,7 +39,7 @@ def test_a_network_that_ends_at_each_node_may_be_the_same_on_all() -> None:
     assert find_codes(a=network("10.1.0.0/24"), b=network("10.1.0.0/24")) == []
 
 
-def test_of_a_network_cut_into_subnets_none_may_be_on_two_nodes() -> None:
+def test_no_part_of_a_divided_network_may_be_on_two_nodes() -> None:
     collision = ("node-subnets-collide", "c: 10-pods.conflist", "/plugins/0/ipam")
     assert find_codes(a=network("10.1.0.0/24"), b=network("10.1.1.0/24"), c=network("10.1.0.0/24")) == [collision]
     assert find_codes(a=network("10.1.0.0/24"), c=network("10.1.0.0/16")) == [collision]

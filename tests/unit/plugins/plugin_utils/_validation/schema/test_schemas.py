@@ -55,7 +55,7 @@ def test_every_reference_plugin_has_one_that_knows_all_its_keys() -> None:
         assert (schema["additionalProperties"], schema["x-release"]) == (False, "1.9.1")
 
 
-def test_a_release_is_told_as_such() -> None:
+def test_x_since_is_a_release() -> None:
     releases = [part["x-since"] for name in NAMES for part in parts(schemas.load(name)) if "x-since" in part]
     assert releases
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", release) for release in releases)

@@ -68,7 +68,7 @@ def test_what_ends_in_one_call_is_handed_on_as_it_is(controller: Controller) -> 
 
 
 def test_the_action_calls_the_module_until_all_items_are_done_and_shows_progress(controller: Controller) -> None:
-    parts = [result(entry("a"), remaining=[1, 2]), result(entry("b"), left=[2]), result(entry("c"))]
+    parts = [result(entry("a"), remaining=[1, 2]), result(entry("b"), remaining=[2]), result(entry("c"))]
     continuations = [{}, *(part["_controller"] for part in parts[:-1])]
     done, action = controller.run(*parts)
     assert [asked["module_args"]["_controller"] for asked in action.asked] == continuations

@@ -14,7 +14,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Address, Network
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpNetwork
 
 # First and last slot, or address, of several.
 _Span = tuple[int, int]
@@ -32,7 +32,7 @@ class Cut:
         blocked: Slots that no host gets.
     """
 
-    whole: Network
+    whole: IpNetwork
     prefix: int
     shared: bool = False
     blocked: tuple[_Span, ...] = ()
@@ -183,14 +183,14 @@ def _span(text: str, cut: Cut) -> _Span | None:
     return ((first - base) // cut.step, (last - base) // cut.step) if first <= last else None
 
 
-def _network(text: t.Any, what: str) -> Network:
+def _network(text: t.Any, what: str) -> IpNetwork:
     try:
         return ipaddress.ip_network(str(text))
     except ValueError as exc:
         raise _invalid(f"{what}: {text!r}: {exc}", "expected: a network such as 10.244.0.0/16") from exc
 
 
-def _address(text: str, what: str) -> Address:
+def _address(text: str, what: str) -> IpAddress:
     try:
         return ipaddress.ip_address(text)
     except ValueError as exc:

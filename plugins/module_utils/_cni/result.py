@@ -8,12 +8,12 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import parse_address, parse_interface
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject, kind
 from ansible_collections.cni.node.plugins.module_utils._cni import version
 
@@ -156,34 +156,13 @@ def _check_integer(value: object, where: str) -> None:
 
 
 def _check_address(value: object, where: str) -> None:
-    if not _is_interface_address(_expect(value, str, where)):
+    if parse_interface(_expect(value, str, where)) is None:
         raise CniError(Code.DECODE_FAILURE, f"{where}: {value!r} is not an address with a prefix length")
 
 
 def _check_gateway(value: object, where: str) -> None:
-    if value is not None and value != "" and not _is_address(_expect(value, str, where)):
+    if value is not None and value != "" and parse_address(_expect(value, str, where)) is None:
         raise CniError(Code.DECODE_FAILURE, f"{where}: {value!r} is not an address")
-
-
-# Most results of a node share the gateway and the routes.
-@functools.lru_cache(maxsize=1024)
-def _is_interface_address(text: str) -> bool:
-    address, slash, length = text.rpartition("/")
-    return bool(slash) and length.isdigit() and _is_address(address) and _parses(ipaddress.ip_interface, text)
-
-
-@functools.lru_cache(maxsize=1024)
-def _is_address(text: str) -> bool:
-    # Only Python accepts an address with a zone.
-    return "%" not in text and _parses(ipaddress.ip_address, text)
-
-
-def _parses(parse: t.Callable[[str], object], text: str) -> bool:
-    try:
-        parse(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _expect(value: object, wanted: type, where: str) -> t.Any:

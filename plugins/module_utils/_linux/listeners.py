@@ -16,8 +16,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import printable
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
-
-Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 
 _DIRECTORY: t.Final = "/proc/thread-self/net"
 # States of net/tcp_states.h in the form of the files. An unconnected UDP socket is "closed".
@@ -36,7 +35,7 @@ class Listener(t.NamedTuple):
     """
 
     protocol: str
-    address: Address
+    address: IpAddress
     port: int
     inode: str
 
@@ -89,13 +88,13 @@ def _listener(protocol: str, words: t.Sequence[str]) -> Listener:
     return Listener(protocol, _address(address), int(port, 16), words[9])
 
 
-def _address(digits: str) -> Address:
+def _address(digits: str) -> IpAddress:
     """Return the address in a text of 32-bit words, each in the byte order of the machine."""
     words = (int(digits[start : start + 8], 16) for start in range(0, len(digits), 8))
     return _unmap(ipaddress.ip_address(b"".join(map(_WORD.pack, words))))
 
 
-def _unmap(address: Address) -> Address:
+def _unmap(address: IpAddress) -> IpAddress:
     return (address.version == 6 and address.ipv4_mapped) or address
 
 
@@ -131,4 +130,4 @@ def _name(pid: int) -> str:
         return "a process"
 
 
-__all__ = ("Address", "Listener", "find_process", "listeners")
+__all__ = ("Listener", "find_process", "listeners")

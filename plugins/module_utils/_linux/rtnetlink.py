@@ -15,6 +15,7 @@ import struct
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import io_error
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpInterface, IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._linux.netlink import ATTRIBUTE, Connection, attributes
 
 # linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h
@@ -47,9 +48,6 @@ _NAME_SIZE: t.Final = 16
 # RT_TABLE_MAIN
 MAIN_TABLE: t.Final = 254
 
-IpAddress = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
-IpInterface = t.Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
-IpNetwork = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
 T = t.TypeVar("T")
 
 

@@ -82,8 +82,8 @@ _AnyBackend = t.Union[Masquerading, PortMapping]
 class RuleDrift:
     """Compares attachments with the node's firewall.
 
-    The rules are read once for all attachments of a run. They are read again only for an attachment whose rules seem to be
-    missing and whose record is younger than that.
+    The rules are read once for all attachments of a run. They are read again only if rules of an attachment seem to be
+    missing whose record is younger than the snapshot.
     """
 
     def __init__(self, records: RecordStore) -> None:

@@ -5,7 +5,7 @@
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 # Do not use this from other collections or standalone plugins/modules!
 
-"""Everything that the product knows of plugin types, one row for each.
+"""Everything that the collection knows about plugin types, one row for each.
 
 A new plugin type is a row here and a schema in ``plugin_utils/schemas/plugins``; no other file names plugin types.
 """
@@ -35,34 +35,34 @@ DEFAULT_BRIDGE: t.Final = "cni0"
 
 # Patterns are text: most runs see no error and compile none of them.
 
-# DEL looks for the chain whose rules it is about to remove. The interface is gone by then, so that the next DEL has no
-# address to look for rules of and succeeds. All interfaces of a container in a network share the chain.
+# All interfaces of a container in a network share a chain. DEL removes the interface before it fails on the chain. The next
+# DEL finds no address whose rules it would have to remove, and succeeds.
 _MASQUERADE_CHAIN: t.Final = (
     Quirk(DEL_AGAIN, r"\(DEL\)(?s:.*) -j CNI-[0-9a-f]{24} (?s:.*)(does not exist|Couldn't load target)"),
     Quirk(DEL_AGAIN, r"\(DEL\)(?s:.*) -X CNI-[0-9a-f]{24} (?s:.*)(Device or resource busy|Too many links)"),
 )
-# On a new node, two ADDs at the same time both make the chains that all containers share; the second one fails.
+# On a new node, two concurrent ADDs both create the chains that all containers share, and the second one fails.
 _SHARED_CHAINS: t.Final = Quirk(ADD_AGAIN, r"\(ADD\)(?s:.*)(File exists|Chain already exists)")
 
-# Quirks of all reference plugins that make an interface: they share the code that CHECK verifies addresses and routes with.
+# Quirks of all reference plugins that make an interface: their CHECK verifies addresses and routes with the same code.
 INTERFACE_QUIRKS: t.Final = (
-    # It does not look for routes in the table that sbr and vrf move them to.
+    # It does not look in the table to which sbr and vrf move routes.
     Quirk(FALSE_ALARM, r"Expected Route|Failed to find Gateway", ROUTES_MOVED),
-    # Nor in the table that the route itself names.
+    # It does not look in the table that the route itself names.
     Quirk(FALSE_ALARM, r"Expected Route .* Table:(?!254 )\d+ .*not found"),
-    # 1.2.0 and older: ADD gives the container's gateway to a route that has none, CHECK looks for it without a gateway.
+    # 1.2.0 and older: ADD adds the container's gateway to a route that has none, but CHECK expects no gateway.
     Quirk(FALSE_ALARM, r"Expected Route .* GW:<nil>\} not found"),
-    # It looks for the route to the network of the address; an address with a prefix of 32 bits has none.
+    # It looks for the route to the address's network; an address with a prefix of 32 bits has no such route.
     Quirk(FALSE_ALARM, r"Failed to find Gateway", IPV4_HOST_ADDRESS),
 )
 
 _BRIDGE_QUIRKS: t.Final = (
-    # udev changes the MAC of a new link of the node, and a bridge takes that of a port. That of the container is compared
-    # with the kernel apart from CHECK.
+    # udev changes the MAC of a new link of the node, and a bridge takes the MAC of a port. The MAC of the container is
+    # compared with the kernel independently of CHECK.
     Quirk(FALSE_ALARM, r"Bridge interface \S+ Mac doesn't match: |Mac doesn't match: \S+ not found"),
-    # CHECK runs an IPAM plugin that a network of layer 2 does not have.
+    # CHECK runs an IPAM plugin even if the configuration has none.
     Quirk(FALSE_ALARM, r"no plugin name provided", NO_IPAM),
-    # A bridge without a port has no MAC to be set. It has got its address by then, and the next ADD skips that step.
+    # A bridge without a port has no MAC to set. It has its address by then, so that the next ADD skips this step.
     Quirk(ADD_AGAIN, r"\(ADD\): failed to set bridge addr: could not set bridge's mac"),
     Quirk(
         ADVICE,
@@ -71,10 +71,10 @@ _BRIDGE_QUIRKS: t.Final = (
     ),
 )
 _PORTMAP_QUIRKS: t.Final = (
-    # 1.1 and older: CHECK looks for the rules of both families where iptables and ip6tables are installed.
+    # 1.1 and older: CHECK looks for the rules of both families if iptables and ip6tables are installed.
     Quirk(FALSE_ALARM, r"could not check ipv6 dnat", NO_IPV6_ADDRESS),
     Quirk(FALSE_ALARM, r"could not check ipv4 dnat", NO_IPV4_ADDRESS),
-    # With addresses of both families, it looks for the rules of one among those of the other.
+    # With addresses of both families, it looks for the rules of one family among those of the other.
     Quirk(FALSE_ALARM, r"could not check ipv6 dnat: rule .*-s [0-9.]+/"),
     Quirk(FALSE_ALARM, r"could not check ipv4 dnat: rule .*-s [0-9a-f]*:"),
 )
@@ -146,18 +146,23 @@ _UNKNOWN: t.Final = PluginType()
 
 
 def row(plugin_type: object) -> PluginType:
-    """Return what is known of a plugin type; the row of an unknown one has only defaults."""
+    """Return the row of a plugin type; the row of an unknown type has only defaults."""
     return CATALOGUE.get(plugin_type, _UNKNOWN) if isinstance(plugin_type, str) else _UNKNOWN
+
+
+def types_where(predicate: t.Callable[[PluginType], bool]) -> tuple[str, ...]:
+    """Return the names of the plugin types whose row fulfills a condition."""
+    return tuple(name for name, known in CATALOGUE.items() if predicate(known))
 
 
 Segment = tuple[t.Any, ...]
 
-# Each container has a link to the node of its own.
+# The segment of a plugin that links each container with the node alone.
 POINT_TO_POINT: t.Final[Segment] = ("point-to-point", "", 0)
 
 
 def segment_of(plugin_type: str, keys: t.Mapping[str, t.Any]) -> Segment | None:
-    """Return an identifier of the l2 segment that the containers of a plugin share, None for a plugin without one."""
+    """Return an identifier of the l2 segment that the containers of a plugin share, None if it has none."""
     l2 = row(plugin_type).l2
     if l2 is None:
         return None
@@ -185,4 +190,5 @@ __all__ = (
     "is_routed",
     "row",
     "segment_of",
+    "types_where",
 )

@@ -31,20 +31,20 @@ def make_executor(
     allow_world_writable: bool = False,
     listener: Listener | None = None,
 ) -> Stopwatch:
-    """Return the chain of executors that runs plugins: a stopwatch around `DefectTolerance` around processes.
+    """Return the chain of executors for plugins: a stopwatch around `DefectTolerance` around processes.
 
-    Arguments and errors are those of `ProcessExecutor`.
+    Its arguments and errors are those of `ProcessExecutor`.
     """
     processes = ProcessExecutor(plugin_dirs, timeout, allow_world_writable=allow_world_writable, listener=listener)
     return Stopwatch(DefectTolerance(processes))
 
 
 class DefectTolerance:
-    """An executor around another one that completes DEL where reference plugins are known to fail.
+    """Wraps an executor and completes a DEL that a reference plugin is known to fail.
 
     "Plugins should generally complete a DEL action without error even if some resources are missing" (section 2,
-    "DEL"). host-device and sbr fail once the network namespace is gone, as after a reboot. Without this, such an
-    attachment could never be deleted.
+    "DEL"). host-device and sbr fail if the network namespace is gone, as after a reboot. Without this class,
+    such an attachment could never be deleted.
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -67,7 +67,7 @@ class DefectTolerance:
         return self._executor.execute(plugin_type, request, parameters)
 
     def _return_device(self, plugin_type: str, request: bytes, parameters: Parameters, netns: str) -> bytes:
-        """Run DEL of a plugin, and DEL of its IPAM plugin where the plugin fails before it gets there."""
+        """Run DEL of a plugin, and DEL of its IPAM plugin if the plugin fails before that."""
         try:
             if netns:
                 return self._executor.execute(plugin_type, request, parameters)
@@ -93,7 +93,7 @@ class PluginCall(t.NamedTuple):
 
 
 class Stopwatch:
-    """An executor around another one that records the duration of each call."""
+    """Wraps an executor and records the duration of each call."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor

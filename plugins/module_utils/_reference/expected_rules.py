@@ -11,6 +11,7 @@ import functools
 import ipaddress
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration, PluginConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
@@ -117,7 +118,7 @@ def _first_of_each_family(addresses: t.Iterable[ContainerAddress]) -> t.Collecti
 
 # Most attachments of a node have the same network.
 @functools.lru_cache(maxsize=64)
-def _text(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> str:
+def _text(network: IpNetwork) -> str:
     return str(network)
 
 

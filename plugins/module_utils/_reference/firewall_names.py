@@ -12,25 +12,25 @@ import hashlib
 import re
 import typing as t
 
-# What the reference plugins call the tables of nftables that are theirs alone.
+# The nftables tables that only the reference plugins use.
 MASQUERADE_TABLE: t.Final = "cni_plugins_masquerade"
 PORTS_TABLE: t.Final = "cni_hostport"
 
-# Where bridge checks the MAC of what a container sends (macspoofchk), in a table that others may use as well.
+# Where bridge checks the source MAC of a container (macspoofchk). Other programs may use the table as well.
 SPOOF_FAMILY: t.Final = "bridge"
 SPOOF_TABLE: t.Final = "nat"
 SPOOF_CHAIN_PREFIX: t.Final = "cni-br-iface-"
 SPOOF_COMMENT_PREFIX: t.Final = "macspoofchk-"
 
-# The chains of iptables that all containers share, and where the kernel looks first.
+# The iptables chains that all containers share, and the built-in chains that jump to them.
 PORTS_CHAIN: t.Final = "CNI-HOSTPORT-DNAT"
 PORTS_HOOKS: t.Final = ("PREROUTING", "OUTPUT")
 MASQUERADE_HOOK: t.Final = "POSTROUTING"
-# Where the rules are that lead to the chain of a single container, and how the name of that begins.
+# The chains with jumps to the chain of a single container, and how the name of the latter begins.
 ENTRANCES: t.Final = (MASQUERADE_HOOK, PORTS_CHAIN)
 CHAIN_PREFIX: t.Final = "CNI-"
 
-# How rules of iptables name their owner, those that masquerade and those that map ports alike.
+# How comments of iptables rules name their owner.
 _COMMENT: t.Final = re.compile(r'(?:dnat )?name: "([^"]+)" id: "([^"]+)"')
 
 _CHAIN_LENGTH: t.Final = 28
@@ -38,22 +38,22 @@ _LINK_LENGTH: t.Final = 15
 
 
 def masquerade_chain(network: str, container_id: str) -> str:
-    """Return the chain of iptables that bridge and ptp make for a container."""
+    """Return the iptables chain that bridge and ptp make for a container."""
     return _digest(CHAIN_PREFIX, network + container_id, _CHAIN_LENGTH)
 
 
 def ports_chain(network: str, container_id: str) -> str:
-    """Return the chain of iptables that portmap makes for a container."""
+    """Return the iptables chain that portmap makes for a container."""
     return _digest(f"{CHAIN_PREFIX}DN-", network + container_id, _CHAIN_LENGTH)
 
 
 def ifb(network: str, container_id: str) -> str:
-    """Return the link that bandwidth makes for a container."""
+    """Return the name of the link that bandwidth makes for a container."""
     return _digest("bwp", network + container_id, _LINK_LENGTH)
 
 
 def instance(network: str, container_id: str, ifname: str) -> str:
-    """Return what the comment of an attachment's rules in `MASQUERADE_TABLE` begins with, before a comma.
+    """Return the text before the first comma in the comment of an attachment's rules in `MASQUERADE_TABLE`.
 
     In `PORTS_TABLE`, the comment is the container's id.
     """
@@ -61,22 +61,22 @@ def instance(network: str, container_id: str, ifname: str) -> str:
 
 
 def spoof_owner(container_id: str, ifname: str) -> str:
-    """Return what the chains and comments of `SPOOF_TABLE` call a container's interface."""
+    """Return the name of a container's interface in the chains and comments of `SPOOF_TABLE`."""
     return f"{container_id}-{ifname}"
 
 
 def spoof_chains(owner: str) -> tuple[str, str]:
-    """Return the chain for what an interface sends, and the one for the MAC, which that leads to."""
+    """Return the chain for the traffic of an interface, and the chain to which it jumps to check the MAC."""
     return f"{SPOOF_CHAIN_PREFIX}{owner}", f"{SPOOF_CHAIN_PREFIX}{owner}-mac"
 
 
 def owner(comment: str) -> tuple[str, str] | None:
-    """Return the network and the container that a comment in iptables names."""
-    named = _COMMENT.fullmatch(comment)
-    return (named[1], named[2]) if named else None
+    """Return the network and the container in the comment of an iptables rule, None for another comment."""
+    match = _COMMENT.fullmatch(comment)
+    return (match[1], match[2]) if match else None
 
 
-# An attachment's names are asked for once for each of its addresses.
+# A comparison needs the names of an attachment once for each of its addresses.
 @functools.lru_cache(maxsize=64)
 def _digest(prefix: str, text: str, length: int) -> str:
     return (prefix + hashlib.sha512(text.encode("utf-8")).hexdigest())[:length]

@@ -19,7 +19,7 @@ if t.TYPE_CHECKING:
 
 
 class NftListing:
-    """The tables of one name, asked for the rules of many attachments."""
+    """The tables of one name in all families, indexed by the owners of their rules."""
 
     def __init__(self, tables: t.Iterable[NftTable]) -> None:
         self._tables = {table.family: table for table in tables}
@@ -30,12 +30,12 @@ class NftListing:
                 self._rules_by_owner.setdefault(_key(rule.comment), []).append(rule)
 
     def rules_of(self, owner: str) -> list[NftRule]:
-        """Return the rules whose comment names an owner, alone or before a comma."""
+        """Return the rules whose comment is an owner, or begins with an owner and a comma."""
         rules = self._rules_by_owner.get(_key(owner), ())
         return [rule for rule in rules if f"{rule.comment},".startswith(f"{owner},")]
 
     def is_entered(self, rule: NftRule, hook: str) -> bool:
-        """Return whether the kernel comes to the chain of a rule from a hook, such as ``prerouting``."""
+        """Return whether the kernel reaches the chain of a rule from a hook, such as ``prerouting``."""
         key = (rule.family, hook)
         if key not in self._reached:
             self._reached[key] = self._tables[rule.family].reached_from(hook)

@@ -13,48 +13,51 @@ import os
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.durable import list_directory
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
-# What the reference plugin host-local keeps: a directory for each network, and in it a file for each address.
+# The plugin host-local keeps a directory for each network, with a file for each assigned address.
 TYPE: t.Final = "host-local"
 DATA_DIR: t.Final = "/var/lib/cni/networks"
 
-Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
-
 
 def data_dir(ipam: t.Mapping[str, t.Any]) -> str:
-    """Return where an IPAM configuration has its networks' directories."""
-    given = ipam.get("dataDir")
-    return given if isinstance(given, str) and os.path.isabs(given) else DATA_DIR
+    """Return the directory in which an IPAM configuration keeps the directories of its networks."""
+    path = ipam.get("dataDir")
+    return path if isinstance(path, str) and os.path.isabs(path) else DATA_DIR
 
 
 def directories(name: str, networks: t.Iterable[NetworkConfiguration]) -> list[str]:
-    """Return the directories of a network, as its configurations, old and new, place them."""
+    """Return the existing directories of a network.
+
+    Args:
+        networks: Its configurations, recorded and current, which may differ in ``dataDir``.
+    """
     ipams = [plugin.keys.get("ipam") or {} for network in networks for plugin in network.plugins]
     parents = {DATA_DIR, *(data_dir(ipam) for ipam in ipams if ipam.get("type") == TYPE)}
     return [path for path in (os.path.join(parent, name) for parent in sorted(parents)) if _is_directory(path)]
 
 
 def networks() -> list[str]:
-    """Return the names of all networks that have a directory at the usual place."""
+    """Return the names of all networks with a directory in the default data directory."""
     return [name for name in list_directory(DATA_DIR) if _is_directory(os.path.join(DATA_DIR, name))]
 
 
-def addresses(directory: str) -> dict[str, Address]:
-    """Return the addresses that are given away by the names of their files, without a look into these.
+def addresses(directory: str) -> dict[str, IpAddress]:
+    """Return the assigned addresses by the names of their files, without reading these.
 
-    host-local gives away no address that has a file, of whatever kind that is.
+    host-local assigns no address for which a file of any kind exists.
     """
     return by_name(list_directory(directory))
 
 
-def by_name(names: t.Iterable[str]) -> dict[str, Address]:
-    """Return which of a directory's names are addresses."""
-    found = {}
+def by_name(names: t.Iterable[str]) -> dict[str, IpAddress]:
+    """Return the names in a directory that are addresses."""
+    parsed = {}
     for name in names:
         with contextlib.suppress(ValueError):
-            found[name] = ipaddress.ip_address(name)
-    return found
+            parsed[name] = ipaddress.ip_address(name)
+    return parsed
 
 
 def _is_directory(path: str) -> bool:
@@ -64,7 +67,6 @@ def _is_directory(path: str) -> bool:
 __all__ = (
     "DATA_DIR",
     "TYPE",
-    "Address",
     "addresses",
     "by_name",
     "data_dir",

@@ -11,11 +11,12 @@ import functools
 import ipaddress
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpNetwork, Link, Route, View
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, Route, View
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import VETH
 

@@ -8,106 +8,146 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    IpAddress,
+    IpInterface,
+    IpNetwork,
+    parse_address,
+    parse_interface,
+    parse_network,
+)
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 
-Address = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
-Interface = t.Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
-Network = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
+_IPV4: t.Final = 4
 
 
 class Range(t.NamedTuple):
-    """Addresses that are given out, from the first to the last.
+    """Addresses that an IPAM plugin assigns, from the first to the last.
 
     Attributes:
-        gateway: It is never given out.
-        path: JSON pointer of what defines it, from the configuration of the IPAM plugin on.
+        gateway: It is never assigned from this range.
+        path: JSON pointer of the object that defines it.
+        group: Number of its set; host-local assigns an address of each set.
     """
 
-    subnet: Network
-    first: Address
-    last: Address
-    gateway: Address
+    subnet: IpNetwork
+    first: IpAddress
+    last: IpAddress
+    gateway: IpAddress
     path: str
+    group: int = 0
+
+    def holds(self, address: IpAddress) -> bool:
+        return address.version == self.subnet.version and int(self.first) <= int(address) <= int(self.last)
 
     def overlaps(self, other: Range) -> bool:
         begin, end = max(int(self.first), int(other.first)), min(int(self.last), int(other.last))
         return self.subnet.version == other.subnet.version and begin <= end
 
-
-def range_sets(ipam: t.Mapping[str, t.Any]) -> list[list[Range]]:
-    """Return host-local's sets of ranges that can be told."""
-    written = ipam.get("ranges")
-    sets = [_range(ipam, "")]
-    for place, members in enumerate(written if isinstance(written, list) else ()):
-        listed = enumerate(members if isinstance(members, list) else ())
-        sets.append([one for index, keys in listed for one in _range(keys, f"/ranges/{place}/{index}")])
-    return sets
+    @property
+    def has_room(self) -> bool:
+        size = int(self.last) - int(self.first) + 1
+        return size > (1 if self.holds(self.gateway) else 0)
 
 
-def static_addresses(ipam: t.Mapping[str, t.Any]) -> list[Range]:
-    """Return static's addresses that can be told, each as a range of one."""
-    written = ipam.get("addresses")
-    listed = enumerate(written if isinstance(written, list) else ())
-    return [one for index, keys in listed for one in _static(keys, f"/addresses/{index}")]
+def list_objects(value: object, path: str) -> t.Iterator[tuple[JsonObject, str]]:
+    """Return the objects of a JSON array with their JSON pointers."""
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(item, dict):
+            yield item, f"{path}/{index}"
 
 
-def ipam_range_sets(ipam: object) -> list[list[Range]]:
-    """Return the sets of ranges of an IPAM configuration that can be told; each address of static is one."""
+def range_objects(ipam: JsonObject, path: str = "") -> t.Iterator[tuple[int, JsonObject, str]]:
+    """Return the objects that define host-local's ranges: number of the set, keys, JSON pointer.
+
+    Args:
+        path: JSON pointer of the IPAM configuration.
+    """
+    group = 0
+    if "subnet" in ipam:
+        yield group, ipam, path
+        group += 1
+    sets = ipam.get("ranges")
+    for index, members in enumerate(sets if isinstance(sets, list) else ()):
+        for keys, place in list_objects(members, f"{path}/ranges/{index}"):
+            yield group + index, keys, place
+
+
+def host_local_ranges(ipam: JsonObject, path: str = "") -> list[Range]:
+    """Return host-local's ranges, without those whose subnet is invalid or too small."""
+    ranges = (_read_range(group, keys, place) for group, keys, place in range_objects(ipam, path))
+    return [found for found in ranges if found]
+
+
+def host_local_range_sets(ipam: JsonObject) -> list[list[Range]]:
+    """Return host-local's ranges by their sets."""
+    groups = itertools.groupby(host_local_ranges(ipam), key=lambda member: member.group)
+    return [list(members) for dummy, members in groups]
+
+
+def static_ranges(ipam: JsonObject) -> list[Range]:
+    """Return static's addresses, each as a range of one address."""
+    ranges = (_read_address(keys, place) for keys, place in list_objects(ipam.get("addresses"), "/addresses"))
+    return [found for found in ranges if found]
+
+
+def range_sets(ipam: object) -> list[list[Range]]:
+    """Return the sets of ranges of an IPAM configuration; each address of static is a set of its own."""
     if not isinstance(ipam, dict):
         return []
     known = catalogue.row(ipam.get("type"))
     if known.has_addresses:
-        return [[one] for one in static_addresses(ipam)]
-    return range_sets(ipam) if known.has_ranges else []
+        return [[member] for member in static_ranges(ipam)]
+    return host_local_range_sets(ipam) if known.has_ranges else []
 
 
-def bridge_address(one: Range) -> Interface:
-    """Return what the plugin bridge gives to its bridge: without a gateway, the first address of the subnet."""
-    is_left_out = one.gateway == one.subnet.network_address and one.subnet.num_addresses > 1
-    return ipaddress.ip_interface((one.subnet[1] if is_left_out else one.gateway, one.subnet.prefixlen))
+def bridge_address(member: Range) -> IpInterface:
+    """Return the address that the plugin bridge gives to its bridge for a range."""
+    is_subnet_address = member.gateway == member.subnet.network_address and member.subnet.num_addresses > 1
+    address = member.subnet[1] if is_subnet_address else member.gateway
+    return ipaddress.ip_interface((address, member.subnet.prefixlen))
 
 
-def bridge_addresses(ipam: object) -> list[Interface]:
-    """Return all that the plugin bridge may give to its bridge by an IPAM configuration."""
-    return [bridge_address(one) for ranges in ipam_range_sets(ipam) for one in ranges]
+def bridge_addresses(ipam: object) -> list[IpInterface]:
+    """Return all addresses that the plugin bridge may give to its bridge with an IPAM configuration."""
+    return [bridge_address(member) for members in range_sets(ipam) for member in members]
 
 
-def _range(keys: object, path: str) -> list[Range]:
-    if not isinstance(keys, dict) or not keys.get("subnet"):
-        return []
-    try:
-        subnet = ipaddress.ip_network(keys["subnet"], strict=False)
-        # As host-local: the broadcast address of IPv4 is kept back.
-        usual = {"rangeStart": subnet[1], "rangeEnd": subnet[-2 if subnet.version == 4 else -1], "gateway": subnet[1]}
-        first, last, gateway = (ipaddress.ip_address(keys[key]) if keys.get(key) else usual[key] for key in usual)
-    except (ValueError, IndexError):
-        return []
-    if {first.version, last.version} != {subnet.version}:
-        return []
-    return [Range(subnet, first, last, gateway, path)]
+def _read_range(group: int, keys: JsonObject, path: str) -> Range | None:
+    """Return the range that an object defines, None if its subnet is invalid or too small.
+
+    An end or a gateway that is invalid or of another family counts as absent, so that the rest can still be checked.
+    """
+    subnet = parse_network(keys.get("subnet"))
+    if subnet is None or subnet.prefixlen > subnet.max_prefixlen - 2:
+        return None
+    parsed = (parse_address(keys.get(key)) for key in ("rangeStart", "rangeEnd", "gateway"))
+    first, last, gateway = (given if given and given.version == subnet.version else None for given in parsed)
+    # As host-local: the broadcast address of IPv4 is not assigned.
+    default_last = subnet[-2] if subnet.version == _IPV4 else subnet[-1]
+    return Range(subnet, first or subnet[1], last or default_last, gateway or subnet[1], path, group)
 
 
-def _static(keys: object, path: str) -> list[Range]:
-    if not isinstance(keys, dict) or not isinstance(keys.get("address"), str):
-        return []
-    try:
-        own = ipaddress.ip_interface(keys["address"])
-        gateway = ipaddress.ip_address(keys["gateway"]) if keys.get("gateway") else own.network[0]
-    except ValueError:
-        return []
-    return [Range(own.network, own.ip, own.ip, gateway, path)]
+def _read_address(keys: JsonObject, path: str) -> Range | None:
+    own = parse_interface(keys.get("address"))
+    if own is None:
+        return None
+    gateway = parse_address(keys.get("gateway"))
+    return Range(own.network, own.ip, own.ip, gateway or own.network[0], path)
 
 
 __all__ = (
-    "Address",
-    "Interface",
-    "Network",
     "Range",
     "bridge_address",
     "bridge_addresses",
-    "ipam_range_sets",
+    "host_local_range_sets",
+    "host_local_ranges",
+    "list_objects",
+    "range_objects",
     "range_sets",
-    "static_addresses",
+    "static_ranges",
 )

@@ -25,13 +25,13 @@ _LEASE_LIMIT: t.Final = 4096
 
 
 class Lease(t.NamedTuple):
-    """An address that is given away.
+    """An address that host-local has assigned.
 
     Attributes:
-        container_id, ifname: Whose it is; both are empty in a file that a full disk or a loss of power left empty,
-            and the interface in one of a release before 0.8.
-        changed: When, in seconds of the epoch.
-        identity: What the file is and how it was when it was read.
+        container_id, ifname: The owner. Both are empty if a full disk or a power failure left the file empty; releases
+            before 0.8 write no interface.
+        changed: The time of the last change, in seconds since the epoch.
+        identity: Identifies the file and its state when it was read.
     """
 
     path: str
@@ -46,20 +46,20 @@ class Lease(t.NamedTuple):
 
 
 class LeaseDirectory:
-    """A network's directory, held open: what is read in it is what is removed, whatever its path leads to by then.
+    """A network's directory of leases, held open so that leases are removed where they were read.
 
-    Who else may write to it may put there what they like. Nothing but a regular file is read or removed.
+    Other programs may write to the directory. Only regular files are read and removed.
     """
 
     def __init__(self, directory: HeldDirectory) -> None:
         self.path = directory.path
         self._directory = directory
 
-    def exclusive(self, timeout: float) -> t.ContextManager[None]:
-        """Keep host-local itself from it.
+    def lock(self, timeout: float) -> t.ContextManager[None]:
+        """Lock the directory against host-local.
 
         Raises:
-            CniError: ``TRY_AGAIN`` when the time is over.
+            CniError: ``TRY_AGAIN`` after the timeout.
         """
         path, what = self._directory.path_of(_LOCK), f"host-local's {self.path}"
         within = self._directory.descriptor
@@ -72,22 +72,26 @@ class LeaseDirectory:
             CniError: ``IO_FAILURE``.
         """
         addresses = host_local.by_name(self._directory.names())
-        found = (self._lease(name, str(address)) for name, address in addresses.items())
-        return [lease for lease in found if lease is not None]
+        leases = (self._lease(name, str(address)) for name, address in addresses.items())
+        return [lease for lease in leases if lease is not None]
 
-    def others(self, taken: t.Collection[str]) -> list[str]:
-        """Return what it holds beside the leases given and what host-local itself needs."""
-        names = set(self._directory.names()) - {os.path.basename(path) for path in taken}
+    def other_names(self, leases: t.Collection[str]) -> list[str]:
+        """Return the names in the directory that are neither these leases nor files that host-local needs itself.
+
+        Args:
+            leases: Paths of leases.
+        """
+        names = set(self._directory.names()) - {os.path.basename(path) for path in leases}
         return sorted(name for name in names if not self._is_host_locals(name))
 
-    def youngest(self) -> float:
-        """Return when something in it has changed last."""
+    def last_change(self) -> float:
+        """Return the time of the last change in the directory, in seconds since the epoch."""
         names = self._directory.names()
         changes = (status.st_mtime for name in names if (status := self._directory.status(name)) is not None)
         return max((os.fstat(self._directory.descriptor).st_mtime, *changes))
 
     def free(self, lease: Lease) -> None:
-        """Remove a lease, if it is as it was when it was read.
+        """Remove a lease unless it has changed since it was read.
 
         Raises:
             CniError: ``IO_FAILURE``.
@@ -95,12 +99,12 @@ class LeaseDirectory:
         self._directory.remove_unchanged(os.path.basename(lease.path), lease.identity)
 
     def remove(self) -> None:
-        """Remove the directory, which has no lease any more.
+        """Remove a directory without leases.
 
         Raises:
-            CniError: ``IO_FAILURE``; also where it has one.
+            CniError: ``IO_FAILURE``, also if the directory contains a lease.
         """
-        if not self.others(()):
+        if not self.other_names(()):
             for name in self._directory.names():
                 self._directory.unlink(name)
         try:
@@ -125,8 +129,8 @@ class LeaseDirectory:
 
 
 @contextlib.contextmanager
-def opened(path: str) -> t.Iterator[LeaseDirectory | None]:
-    """Open a network's directory; nothing is there where the path leads elsewhere or to nothing by now.
+def hold(path: str) -> t.Iterator[LeaseDirectory | None]:
+    """Hold a network's directory open; yield None if the path does not exist or is not a directory.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -135,4 +139,4 @@ def opened(path: str) -> t.Iterator[LeaseDirectory | None]:
         yield LeaseDirectory(directory) if directory else None
 
 
-__all__ = ("Lease", "LeaseDirectory", "opened")
+__all__ = ("Lease", "LeaseDirectory", "hold")

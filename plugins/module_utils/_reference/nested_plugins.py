@@ -13,17 +13,17 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-
-_RUN_OTHERS: t.Final = frozenset(("flannel", "multus"))
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import Delegation
 
 
 class Executable(t.NamedTuple):
-    """A plugin that a network makes run.
+    """A plugin that a network runs.
 
     Attributes:
-        versions: Those of the specification in which it may be spoken to.
-        path: JSON pointer of what names it.
-        plugin: Index and type of the plugin of the network that runs it, or is it.
+        versions: The versions of the specification that its requests may have.
+        path: JSON pointer of its name in the network configuration.
+        plugin: Index and type of the network's plugin that runs it, which may be the plugin itself.
     """
 
     type: str
@@ -32,14 +32,14 @@ class Executable(t.NamedTuple):
     plugin: tuple[int, str]
 
 
-class Configured(t.NamedTuple):
-    """A plugin configuration of a network, or one inside of another's, which that is going to run.
+class ConfiguredPlugin(t.NamedTuple):
+    """A plugin configuration of a network, or one nested in the configuration of another plugin.
 
     Attributes:
-        keys: With what is added to them: a type, at least.
-        path: JSON pointer of it.
-        place: How many plugins of the same network run before it.
-        plugin: Index and type of the plugin of the network that runs it, or is it.
+        keys: Its keys, with those that the delegating plugin adds.
+        path: Its JSON pointer in the network configuration.
+        place: The number of plugins of the same network that run before it.
+        plugin: Index and type of the network's plugin that runs it, which may be the plugin itself.
     """
 
     type: str
@@ -51,57 +51,67 @@ class Configured(t.NamedTuple):
 
 
 def executables(network: NetworkConfiguration) -> t.Iterator[Executable]:
-    """Return every plugin that a network makes run: its own, their IPAM plugins, and what flannel and Multus run."""
-    for one in configured(network):
-        ipam = _object(one.keys.get("ipam")).get("type")
-        for name, place in ((one.type, "type"), (ipam, "ipam/type")):
+    """Return every plugin that a network runs: its plugins, the plugins to which they delegate, and all IPAM plugins."""
+    for plugin in all_plugins(network):
+        ipam = _object(plugin.keys.get("ipam")).get("type")
+        for name, place in ((plugin.type, "type"), (ipam, "ipam/type")):
             if isinstance(name, str) and name:
-                yield Executable(name, one.versions, f"{one.path}/{place}", one.plugin)
-        if one.type == "flannel" and not ipam:
-            yield Executable("host-local", one.versions, f"{one.path}/ipam", one.plugin)
+                yield Executable(name, plugin.versions, f"{plugin.path}/{place}", plugin.plugin)
+        delegation = catalogue.row(plugin.type).delegation
+        if delegation and delegation.default_ipam and not ipam:
+            yield Executable(delegation.default_ipam, plugin.versions, f"{plugin.path}/ipam", plugin.plugin)
 
 
 def nested_types(network: NetworkConfiguration) -> tuple[str, ...]:
-    """Return the plugins that flannel and Multus are going to run for a network, and the IPAM plugins of these."""
-    if _RUN_OTHERS.isdisjoint(network.plugin_types):
+    """Return the types of all plugins of a network with a plugin that delegates to others, else an empty tuple."""
+    if not any(catalogue.row(name).delegation for name in network.plugin_types):
         return ()
-    return tuple({one.type: None for one in executables(network) if "/" not in one.type})
+    return tuple({executable.type: None for executable in executables(network) if "/" not in executable.type})
 
 
-def configured(network: NetworkConfiguration) -> t.Iterator[Configured]:
-    """Return every plugin configuration of a network, those inside of others included."""
+def all_plugins(network: NetworkConfiguration) -> t.Iterator[ConfiguredPlugin]:
+    """Return every plugin configuration of a network, nested ones included."""
     for place, plugin in enumerate(network.plugins):
         path = f"/plugins/{plugin.index}" if network.is_list else ""
         yield from _with_delegates(
-            Configured(plugin.type, plugin.keys, network.versions, path, place, (plugin.index, plugin.type))
+            ConfiguredPlugin(plugin.type, plugin.keys, network.versions, path, place, (plugin.index, plugin.type))
         )
 
 
-def _with_delegates(one: Configured) -> t.Iterator[Configured]:
-    yield one
-    if one.type == "flannel":
-        keys = {"type": "bridge", "isGateway": True, **_object(one.keys.get("delegate"))}
-        yield from _with_delegates(_inner(one, keys, f"{one.path}/delegate"))
-    elif one.type == "multus":
-        for index, delegate in enumerate(_list(one.keys.get("delegates"))):
-            yield from _of_multus(one, _object(delegate), f"{one.path}/delegates/{index}")
+def _with_delegates(plugin: ConfiguredPlugin) -> t.Iterator[ConfiguredPlugin]:
+    yield plugin
+    delegation = catalogue.row(plugin.type).delegation
+    if delegation is not None:
+        yield from _delegates(plugin, delegation)
 
 
-def _of_multus(one: Configured, network: t.Mapping[str, t.Any], path: str) -> t.Iterator[Configured]:
+def _delegates(plugin: ConfiguredPlugin, delegation: Delegation) -> t.Iterator[ConfiguredPlugin]:
+    value, path = plugin.keys.get(delegation.key), f"{plugin.path}/{delegation.key}"
+    if not delegation.is_list:
+        yield from _with_delegates(_nest(plugin, delegation.complete(_object(value)), path))
+        return
+    for index, network in enumerate(_list(value)):
+        yield from _network_plugins(plugin, _object(network), f"{path}/{index}")
+
+
+def _network_plugins(
+    outer: ConfiguredPlugin, network: t.Mapping[str, t.Any], path: str
+) -> t.Iterator[ConfiguredPlugin]:
+    """Return the plugins of a nested network, which is a network configuration list or a single plugin."""
     if network.get("cniVersion") or network.get("cniVersions"):
         with contextlib.suppress(CniError):
-            one = one._replace(versions=config.parse_versions(network, ""))
-    listed = _list(network["plugins"]) if "plugins" in network else []
-    for place, plugin in enumerate(listed):
-        yield from _with_delegates(_inner(one, _object(plugin), f"{path}/plugins/{place}", place))
-    if not listed:
-        yield from _with_delegates(_inner(one, network, path))
+            outer = outer._replace(versions=config.parse_versions(network, ""))
+    plugins = _list(network["plugins"]) if "plugins" in network else []
+    for place, keys in enumerate(plugins):
+        yield from _with_delegates(_nest(outer, _object(keys), f"{path}/plugins/{place}", place))
+    if not plugins:
+        yield from _with_delegates(_nest(outer, network, path))
 
 
-def _inner(one: Configured, keys: t.Mapping[str, t.Any], path: str, place: int = 0) -> Configured:
+def _nest(outer: ConfiguredPlugin, keys: t.Mapping[str, t.Any], path: str, place: int = 0) -> ConfiguredPlugin:
     plugin_type = keys.get("type")
     name = plugin_type if isinstance(plugin_type, str) else ""
-    return one._replace(type=name, keys=keys, path=path, place=place)
+    return outer._replace(type=name, keys=keys, path=path, place=place)
 
 
 def _object(value: t.Any) -> t.Mapping[str, t.Any]:
@@ -112,4 +122,4 @@ def _list(value: t.Any) -> list[t.Any]:
     return value if isinstance(value, list) else []
 
 
-__all__ = ("Configured", "Executable", "configured", "executables", "nested_types")
+__all__ = ("ConfiguredPlugin", "Executable", "all_plugins", "executables", "nested_types")

@@ -30,11 +30,11 @@ class Quirk(t.NamedTuple):
     """A known defect of released plugins.
 
     Attributes:
-        effect: What is done about it.
-        pattern: Regular expression of the error. For `FALSE_ALARM` it is searched for in the whole message, for other
-            effects it follows "plugin TYPE failed ".
-        condition: When the error is wrong, for `FALSE_ALARM`.
-        advice: What the operator can do, for `ADVICE`.
+        effect: The reaction to it: one of the effects above.
+        pattern: Regular expression of the error. `FALSE_ALARM` searches for it in the whole message; other effects
+            expect it after "plugin TYPE failed ".
+        condition: The condition above under which the error is wrong, for `FALSE_ALARM`.
+        advice: Advice to the operator, for `ADVICE`.
     """
 
     effect: str
@@ -44,12 +44,12 @@ class Quirk(t.NamedTuple):
 
 
 class L2Segment(t.NamedTuple):
-    """How the containers of a network are linked.
+    """The l2 segment that links the containers of a network.
 
     Attributes:
         kind: ``bridge``, ``master`` (a link of the node) or ``point-to-point``.
         key: The key of the configuration that names the link.
-        default: The link without that key; None where the plugin requires the key.
+        default: The link if the key is absent; None if the plugin requires the key.
         vlan_key: The key of the VLAN, if there is one.
     """
 
@@ -60,12 +60,12 @@ class L2Segment(t.NamedTuple):
 
 
 class Delegation(t.NamedTuple):
-    """Which plugins a plugin runs by itself, as its configuration says.
+    """How a plugin runs other plugins, which its configuration contains.
 
     Attributes:
         key: The key that holds a plugin configuration, or a list of networks.
         is_list: Whether it holds a list. Each member is a network configuration list or a single plugin.
-        default_type: The plugin type where the configuration has none.
+        default_type: The plugin type if the configuration has none.
         default_gateway: Whether a delegated bridge is a gateway unless its configuration says otherwise.
         default_ipam: The IPAM plugin that is added, if any. Its addresses are not in the configuration.
     """
@@ -76,9 +76,15 @@ class Delegation(t.NamedTuple):
     default_gateway: bool = False
     default_ipam: str = ""
 
+    def complete(self, keys: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Return the configuration of a delegated plugin with the keys that the delegating plugin adds."""
+        plugin_type = keys.get("type", self.default_type)
+        is_gateway = self.default_gateway and plugin_type == self.default_type
+        return {"type": plugin_type, **({"isGateway": True} if is_gateway else {}), **keys}
+
 
 class PluginType(t.NamedTuple):
-    """What is known of a plugin type; the defaults are those of an unknown one.
+    """Properties of a plugin type. The defaults are those of an unknown type.
 
     Attributes:
         name: The value of ``type``.
@@ -86,25 +92,25 @@ class PluginType(t.NamedTuple):
         link_kind: The kernel's kind of the link that ADD makes in the container and DEL removes.
         borrows_device: Whether ADD moves a device of the node into the container and DEL gives it back.
         is_loopback: Whether it configures the loopback interface, and its result says so.
-        l2: How the containers are linked, None where that is not known.
-        gateway_on_link: Whether containers reach their gateway on the link and nowhere else.
+        l2: The l2 segment of the containers, None if unknown.
+        gateway_on_link: Whether containers reach their gateway only on the link itself.
         routes: Whether the node always routes to the containers.
         masquerades: Whether it understands ``ipMasq``.
         maps_ports: Whether it maps ports of the node to containers.
         checks_macs: Whether it understands ``macspoofchk``.
         filters: Whether it lets traffic of containers pass the node's firewall.
         limits_bandwidth: Whether it limits the rates of an interface.
-        tunes_interface: Whether it changes MAC and MTU of an interface without changing the result.
-        moves_routes: Whether it moves the routes of an interface to a table of their own.
+        tunes_interface: Whether it may change the MAC and the MTU of an interface without changing the result.
+        moves_routes: Whether it moves the routes of an interface out of the main table.
         leaves_down_key: The key with which the container's interface stays down.
         has_ranges: Whether it is an IPAM plugin with ``subnet`` or ``ranges``.
         has_addresses: Whether it is an IPAM plugin with ``addresses``.
         address_capability: The capability by which a runtime adds addresses to those of the configuration.
-        delegation: Which plugins it runs by itself.
+        delegation: How it runs other plugins, None if it does not.
         selects_networks: Whether it attaches containers to further networks, so that its file has to come first.
-        modules: The kernel modules that it needs in any case.
-        programs: The programs that it runs in any case.
-        del_needs_netns: Whether DEL fails without a network namespace, although nothing is left to be removed.
+        modules: The kernel modules that every configuration requires.
+        programs: The programs that it always runs.
+        del_needs_netns: Whether DEL fails without a network namespace, although there is nothing to remove.
         del_skips_ipam: Whether DEL does not run the IPAM plugin when the interface is gone.
         panics_without_sysctl: Whether ``sysctl`` in ``args.cni`` crashes it unless its configuration has ``sysctl``.
         quirks: Known defects of releases.
@@ -140,27 +146,27 @@ class PluginType(t.NamedTuple):
 
     @property
     def makes_interface(self) -> bool:
-        """Whether ADD fails when the container has an interface of that name."""
+        """Return whether ADD fails when the container has an interface of that name."""
         return bool(self.link_kind) or self.borrows_device
 
     @property
     def result_is_complete(self) -> bool:
-        """Whether the result lists everything that ADD made."""
+        """Return whether the result lists everything that ADD made."""
         return self.makes_interface or self.is_loopback
 
     @property
     def is_bridge(self) -> bool:
-        """Whether the containers are linked by a bridge of the node."""
+        """Return whether the containers are linked by a bridge of the node."""
         return self.l2 is not None and self.l2.kind == "bridge"
 
     @property
     def has_master(self) -> bool:
-        """Whether the container's link is made on a link of the node."""
+        """Return whether the container's link is made on a link of the node."""
         return self.l2 is not None and self.l2.kind == "master"
 
     @property
     def requires_master(self) -> bool:
-        """Whether the configuration has to name the link of the node."""
+        """Return whether the configuration must name the link of the node."""
         return self.l2 is not None and self.l2.default is None
 
 

@@ -94,7 +94,7 @@ def should_repeat_del(error: CniError) -> bool:
 
 
 def with_advice(error: CniError) -> CniError:
-    """Return the error of ADD, followed by what the operator can do if that is known."""
+    """Return the error of ADD with advice to the operator, if the catalogue has any."""
     quirk = _find(plugin_type.ADVICE, error.msg)
     return error.with_detail(quirk.advice) if quirk else error
 
@@ -113,7 +113,7 @@ def _find(effect: str, message: str) -> Quirk | None:
 
 
 def require_no_panic(network: NetworkConfiguration, config_args: t.Mapping[str, t.Any]) -> None:
-    """Refuse a configuration that crashes the tuning plugin (1.9.1 and older): neither its ADD nor its DEL can succeed.
+    """Reject a configuration that crashes the plugin tuning (1.9.1 and older), at ADD as well as at DEL.
 
     Args:
         config_args: The values of an attachment for ``args.cni``.
@@ -127,22 +127,20 @@ def require_no_panic(network: NetworkConfiguration, config_args: t.Mapping[str, 
             and plugin.keys.get("sysctl") is None
             and _sysctl_args(plugin, config_args)
         ):
-            problem = f"plugin {position} ({plugin.type}) of network {network.name}: args.cni has sysctl and the plugin itself has not"
-            advice = (
-                'the plugin ends in a panic then, also at DEL; add "sysctl": {} to it in the network\'s configuration'
-            )
+            problem = f"plugin {position} ({plugin.type}) of network {network.name}: args.cni has sysctl, but not the plugin's configuration"
+            advice = 'the plugin would panic, at DEL too; add "sysctl": {} to its configuration'
             raise CniError(Code.INVALID_CONFIG, problem, advice)
 
 
 def _sysctl_args(plugin: PluginConfiguration, config_args: t.Mapping[str, t.Any]) -> t.Any:
     args = plugin.keys.get("args")
-    written = args.get("cni") if isinstance(args, dict) else None
-    given = config_args if "sysctl" in config_args or not isinstance(written, dict) else written
-    return given.get("sysctl")
+    configured = args.get("cni") if isinstance(args, dict) else None
+    values = configured if isinstance(configured, dict) and "sysctl" not in config_args else config_args
+    return values.get("sysctl")
 
 
 def is_input_rejection(error: CniError) -> bool:
-    """Return whether DEL failed only because plugins rejected their input, so that it can never succeed with it."""
+    """Return whether DEL failed only because plugins rejected their input, so that repeating it is useless."""
     count = re.search(_FAILURE_COUNT, error.msg)
     messages = re.split(_FAILED_DEL, str(error))[1:]
     if len(messages) != (int(count[1]) if count else 1):

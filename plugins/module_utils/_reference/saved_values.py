@@ -23,12 +23,12 @@ _LIMIT: t.Final = 4096
 _KEYS: t.Final = frozenset(("mac", "promisc", "mtu", "allmulti", "txQLen"))
 
 
-class SavedValues(t.NamedTuple):
-    """A file in which tuning keeps what an interface had before, to put it back at DEL.
+class TuningFile(t.NamedTuple):
+    """A file in which tuning saves the former values of an interface, which DEL restores.
 
     Attributes:
-        changed: When, in seconds of the epoch.
-        identity: What the file is and how it was when it was read.
+        changed: The time of the last change, in seconds since the epoch.
+        identity: Identifies the file and its state when it was read.
     """
 
     path: str
@@ -37,17 +37,17 @@ class SavedValues(t.NamedTuple):
 
     @property
     def owner(self) -> str:
-        """Return the container's id and the interface, joined; where one ends and the other begins cannot be told."""
+        """Return the container's id and the interface, joined by a character that either may contain."""
         return os.path.basename(self.path)[: -len(_ENDING)]
 
     @property
     def container_ids(self) -> list[str]:
-        """Return each id that the container may have."""
+        """Return every possible id of the container."""
         parts = self.owner.split("_")
         return ["_".join(parts[:end]) for end in range(1, len(parts))]
 
     def remove(self) -> None:
-        """Remove the file, if it is as it was when it was read.
+        """Remove the file unless it has changed since it was read.
 
         Raises:
             CniError: ``IO_FAILURE``.
@@ -59,30 +59,30 @@ class SavedValues(t.NamedTuple):
 
 
 def owner(container_id: str, ifname: str) -> str:
-    """Return what a file is called, without its ending."""
+    """Return the name of a file without its ending."""
     return f"{container_id}_{ifname}"
 
 
 def directories(network: NetworkConfiguration) -> set[str]:
-    """Return where tuning keeps its files for a network."""
-    found = {plugin.keys.get("dataDir") or DATA_DIR for plugin in network.plugins if plugin.type == PLUGIN}
-    return {path for path in found if isinstance(path, str) and os.path.isabs(path)}
+    """Return the directories in which tuning keeps its files for a network."""
+    paths = {plugin.keys.get("dataDir") or DATA_DIR for plugin in network.plugins if plugin.type == PLUGIN}
+    return {path for path in paths if isinstance(path, str) and os.path.isabs(path)}
 
 
-def listing(directory: str) -> list[SavedValues]:
-    """Return the files of a directory that tuning has written.
+def listing(directory: str) -> list[TuningFile]:
+    """Return the files in a directory that tuning has written.
 
     Raises:
         CniError: ``IO_FAILURE``.
     """
     with hold_directory(directory) as opened:
         names = opened.names() if opened is not None else []
-        found = [_read(opened, name) for name in names] if opened is not None else []
-    return [one for one in found if one is not None]
+        files = [_read(opened, name) for name in names] if opened is not None else []
+    return [file for file in files if file is not None]
 
 
-def find(directory: str, container_id: str, ifname: str) -> SavedValues | None:
-    """Return the file of one attachment.
+def find(directory: str, container_id: str, ifname: str) -> TuningFile | None:
+    """Return the file of one attachment, None if there is none.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -91,15 +91,15 @@ def find(directory: str, container_id: str, ifname: str) -> SavedValues | None:
         return _read(opened, f"{owner(container_id, ifname)}{_ENDING}") if opened is not None else None
 
 
-def _read(directory: HeldDirectory, name: str) -> SavedValues | None:
+def _read(directory: HeldDirectory, name: str) -> TuningFile | None:
     stem, ending = os.path.splitext(name)
     file = directory.read(name, _LIMIT) if ending == _ENDING and "_" in stem else None
-    if file is None or not _is_tunings(file.content):
+    if file is None or not _is_written_by_tuning(file.content):
         return None
-    return SavedValues(directory.path_of(name), file.changed, file.identity)
+    return TuningFile(directory.path_of(name), file.changed, file.identity)
 
 
-def _is_tunings(content: bytes) -> bool:
+def _is_written_by_tuning(content: bytes) -> bool:
     try:
         keys = json.loads(content)
     except (ValueError, RecursionError):
@@ -107,4 +107,4 @@ def _is_tunings(content: bytes) -> bool:
     return isinstance(keys, dict) and _KEYS.issuperset(keys)
 
 
-__all__ = ("DATA_DIR", "PLUGIN", "SavedValues", "directories", "find", "listing", "owner")
+__all__ = ("DATA_DIR", "PLUGIN", "TuningFile", "directories", "find", "listing", "owner")

@@ -15,12 +15,12 @@ from ansible_collections.cni.node.plugins.module_utils._reference import firewal
 
 
 class SpoofCheck(t.NamedTuple):
-    """The chains with which bridge drops what a container sends from another MAC, and the rules that lead there.
+    """The chains in which bridge drops what a container sends from a MAC that is not its own, and the jumps to them.
 
     Attributes:
-        owner: The container's id and the interface, joined; where one ends and the other begins cannot be told.
-        chains: Those of both that exist.
-        rules: All rules in these chains, and those that lead to them.
+        owner: The container's id and the interface, joined by a character that either may contain.
+        chains: The existing chains; there are at most two.
+        rules: All rules in these chains, and the rules that jump to them.
     """
 
     owner: str
@@ -34,21 +34,21 @@ class SpoofCheck(t.NamedTuple):
 
     @property
     def container_ids(self) -> list[str]:
-        """Return each id that the container may have."""
+        """Return every possible id of the container."""
         parts = self.owner.split("-")
         return ["-".join(parts[:end]) for end in range(1, len(parts))]
 
     @property
     def words(self) -> frozenset[str | int]:
-        """Return what the rules that lead to it look for; the name of a link of the node is among that."""
+        """Return the values that the jumps to the chains match, such as the name of a link of the node."""
         return frozenset(value for rule in self._jumps() for value in rule.values)
 
     def is_same(self, other: SpoofCheck) -> bool:
-        """Return whether the other has the same chains and rules, by their numbers."""
+        """Return whether both have the same chains and the same rules, compared by handle as well."""
         return (self.owner, self.chains, self.rules) == (other.owner, other.chains, other.rules)
 
     def remove(self) -> None:
-        """Remove the chains, their rules and the rules that lead there, all of it or nothing.
+        """Remove the chains, their rules and the jumps to them in one transaction.
 
         Raises:
             CniError: ``IO_FAILURE``.
@@ -60,9 +60,9 @@ class SpoofCheck(t.NamedTuple):
 
 
 def listing() -> list[SpoofCheck]:
-    """Return every check that is written as bridge writes it.
+    """Return the checks of all containers that only the plugin bridge has written.
 
-    A chain that has a rule of anyone else, or that such a rule leads to, is left out.
+    Chains with a rule from elsewhere, or with a jump from such a rule, are omitted.
 
     Raises:
         CniError: ``IO_FAILURE``.
@@ -72,27 +72,27 @@ def listing() -> list[SpoofCheck]:
 
 
 def _checks(table: NftTable) -> list[SpoofCheck]:
-    found: list[SpoofCheck] = []
-    taken: set[str] = set()
+    checks: list[SpoofCheck] = []
+    assigned: set[str] = set()
     for owner in sorted(_owners(table), key=lambda name: (len(name), name)):
         chains = tuple(
-            chain for chain in firewall_names.spoof_chains(owner) if chain in table.hooks and chain not in taken
+            chain for chain in firewall_names.spoof_chains(owner) if chain in table.hooks and chain not in assigned
         )
         rules = tuple(rule for rule in table.rules if rule.chain in chains or not rule.targets.isdisjoint(chains))
         comment = f"{firewall_names.SPOOF_COMMENT_PREFIX}{owner}"
         if chains and all(rule.comment == comment for rule in rules):
-            found.append(SpoofCheck(owner, table, chains, rules))
-            taken.update(chains)
-    return found
+            checks.append(SpoofCheck(owner, table, chains, rules))
+            assigned.update(chains)
+    return checks
 
 
 def _owners(table: NftTable) -> set[str]:
-    """Return whom comments name, and whom chains do: of a bridge that was killed, they may be empty."""
+    """Return the owners that comments or chains name. A killed bridge may leave empty chains."""
     prefix, comment = firewall_names.SPOOF_CHAIN_PREFIX, firewall_names.SPOOF_COMMENT_PREFIX
-    named = {chain[len(prefix) :] for chain in table.hooks if chain.startswith(prefix)}
-    named |= {name[: -len("-mac")] for name in named if name.endswith("-mac")}
-    named |= {rule.comment[len(comment) :] for rule in table.rules if rule.comment.startswith(comment)}
-    return {name for name in named if "-" in name}
+    owners = {chain[len(prefix) :] for chain in table.hooks if chain.startswith(prefix)}
+    owners |= {name[: -len("-mac")] for name in owners if name.endswith("-mac")}
+    owners |= {rule.comment[len(comment) :] for rule in table.rules if rule.comment.startswith(comment)}
+    return {name for name in owners if "-" in name}
 
 
 __all__ = ("SpoofCheck", "listing")

@@ -20,53 +20,56 @@ from ansible_collections.cni.node.plugins.module_utils._linux import iptables, n
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names, saved_values
 
 
-def sweep(record: Record, records: RecordStore) -> int:
-    """Remove the masquerade rules that DEL leaves behind, and that keep a later DEL from ever succeeding.
+def remove_leaked_rules(record: Record, records: RecordStore) -> int:
+    """Remove the masquerade rules that DEL leaves behind, which would make every later DEL fail.
 
-    The reference plugins (1.9.1 and before) ask the interface for the addresses whose rules have to go. Where
-    interface or namespace have gone first, the rules stay, and so does the chain that the next attachment of
-    the same container shares. It stays as well where somebody has removed the rule that leads to it.
+    The reference plugins (1.9.1 and older) read from the interface the addresses whose rules they remove. If the
+    interface or its namespace is already gone, the rules leak, and with them the chain that all attachments of the
+    container in the network share. The chain also leaks if the rule that jumps to it was removed by hand.
 
     Returns:
-        How many rules were left behind.
+        The number of leaked rules.
 
     Raises:
-        CniError: A rule or a record cannot be read, or the rule not be removed.
+        CniError: A rule or a record cannot be read, or a rule cannot be removed.
     """
     if not _masquerades(record):
         return 0
     attachment = record.attachment
     names = (attachment.network, attachment.container_id)
     chain = firewall_names.masquerade_chain(*names)
-    found = _found(record, chain)
-    left = [rule for rules, dummy in found.values() for rule in rules if firewall_names.owner(rule.comment) == names]
-    unreached = [family for family, (dummy, is_unreached) in found.items() if is_unreached]
-    if left or unreached:
+    by_family = _list_rules(record, chain)
+    leaked = [
+        rule for rules, dummy in by_family.values() for rule in rules if firewall_names.owner(rule.comment) == names
+    ]
+    orphaned = [family for family, (dummy, is_orphaned) in by_family.items() if is_orphaned]
+    if leaked or orphaned:
         others = [other for other in records.read_container(attachment) if other.attachment.key != attachment.key]
         in_use = {address for other in others for address in other.addresses}
-        left = [rule for rule in left if rule.address not in in_use]
-        unreached = [] if others else unreached
-    for rule in left:
+        leaked = [rule for rule in leaked if rule.address not in in_use]
+        orphaned = [] if others else orphaned
+    for rule in leaked:
         nat.remove(rule)
-    for family in unreached:
+    for family in orphaned:
         nat.remove_chain(family, chain)
-    return len(left)
+    return len(leaked)
 
 
-def _found(record: Record, chain: str) -> dict[int, tuple[list[nat.Rule], bool]]:
-    """Return what there is of each family that the attachment has, or may have.
+def _list_rules(record: Record, chain: str) -> dict[int, tuple[list[nat.Rule], bool]]:
+    """Return the masquerade rules of each address family, and whether the chain exists without a rule that jumps to it.
 
-    What was interrupted has no addresses yet. A node without IPv6 may have a tool that fails, and no rule of it.
+    An interrupted ADD has recorded no addresses, so that both families are listed. On a node without IPv6, the tool for
+    IPv6 may fail.
     """
-    has = {ipaddress.ip_address(address).version for address in record.addresses}
-    found: dict[int, tuple[list[nat.Rule], bool]] = {}
-    for family in has or iptables.FAMILIES:
+    required = {ipaddress.ip_address(address).version for address in record.addresses}
+    by_family: dict[int, tuple[list[nat.Rule], bool]] = {}
+    for family in required or iptables.FAMILIES:
         try:
-            found[family] = nat.rules_and_orphan(family, firewall_names.MASQUERADE_HOOK, chain)
+            by_family[family] = nat.rules_and_orphan(family, firewall_names.MASQUERADE_HOOK, chain)
         except CniError:
-            if family in has:
+            if family in required:
                 raise
-    return found
+    return by_family
 
 
 def _masquerades(record: Record) -> bool:
@@ -168,4 +171,4 @@ def _owners_of_others(record: Record, records: RecordStore) -> set[str] | None:
     return owners | {saved_values.owner(*key[1:]) for key in keys}
 
 
-__all__ = ("remove_del_leaks", "sweep")
+__all__ = ("remove_del_leaks", "remove_leaked_rules")

@@ -11,6 +11,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import (
     Attachment,
     Key,
@@ -23,12 +24,12 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.plugins.module_utils._linux import listeners
-from ansible_collections.cni.node.plugins.module_utils._linux.listeners import Address, Listener
+from ansible_collections.cni.node.plugins.module_utils._linux.listeners import Listener
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 
 CAPABILITY: t.Final = "portMappings"
 
-_UNSPECIFIED: t.Final[tuple[Address, ...]] = (ipaddress.IPv4Address(0), ipaddress.IPv6Address(0))
+_UNSPECIFIED: t.Final[tuple[IpAddress, ...]] = (ipaddress.IPv4Address(0), ipaddress.IPv6Address(0))
 _ADVICE: t.Final = "choose another hostPort, or a hostIP that is not in use"
 
 
@@ -41,13 +42,13 @@ class Mapping(t.NamedTuple):
 
     protocol: str
     port: int
-    addresses: tuple[Address, ...]
+    addresses: tuple[IpAddress, ...]
     container_port: int
 
     def __str__(self) -> str:
         return f"host port {self.port}/{self.protocol}"
 
-    def overlaps(self, addresses: t.Iterable[Address]) -> bool:
+    def overlaps(self, addresses: t.Iterable[IpAddress]) -> bool:
         """Return whether an address may match both, given that the port is the same."""
         return any(_overlap(own, other) for own in self.addresses for other in addresses)
 
@@ -217,7 +218,7 @@ def _is_used(mapping: Mapping, listener: Listener) -> bool:
     return mapping.overlaps(_UNSPECIFIED if is_dual_stack else (listener.address,))
 
 
-def _overlap(address: Address, other: Address) -> bool:
+def _overlap(address: IpAddress, other: IpAddress) -> bool:
     return address.version == other.version and (address == other or address.is_unspecified or other.is_unspecified)
 
 

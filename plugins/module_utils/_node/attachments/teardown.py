@@ -15,7 +15,10 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.conf_dir import ConfDir
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_del_leaks, sweep
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import (
+    remove_del_leaks,
+    remove_leaked_rules,
+)
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.recorded_link import prepare, remove_host_end
 from ansible_collections.cni.node.plugins.module_utils._node.attachments.types import DesiredAttachment
 from ansible_collections.cni.node.plugins.module_utils._reference.quirks import (
@@ -68,7 +71,7 @@ def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
     """
     if error is None:
         remove_host_end(record)
-    leaked_rules = sweep(record, runtime.records)
+    leaked_rules = remove_leaked_rules(record, runtime.records)
     if error is None:
         remove_del_leaks(record, runtime.records)
     return bool(leaked_rules) or (error is not None and should_repeat_del(error))

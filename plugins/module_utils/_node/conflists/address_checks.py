@@ -12,6 +12,7 @@ import itertools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress, IpNetwork
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import MAIN_TABLE, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
@@ -23,13 +24,8 @@ from ansible_collections.cni.node.plugins.module_utils._reference.catalogue impo
     is_routed,
     segment_of,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
-    Address,
-    Network,
-    Range,
-    ipam_range_sets,
-)
-from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Configured, configured
+from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, range_sets
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import ConfiguredPlugin, all_plugins
 
 # A VPN for all traffic adds two routes, one for each half of all addresses, because these override the default route.
 _HALF_OF_ALL: t.Final = 1
@@ -48,7 +44,7 @@ class _Span(t.NamedTuple):
     """
 
     network: NetworkConfiguration
-    plugin: Configured
+    plugin: ConfiguredPlugin
     range: Range
     segment: Segment
     links: frozenset[str]
@@ -72,7 +68,7 @@ class _Place(t.NamedTuple):
     version: int
     first: int
     last: int
-    destination: Network
+    destination: IpNetwork
     link: str
     is_direct: bool
 
@@ -95,12 +91,12 @@ def findings(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
 
 
 def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
-    for plugin in configured(network):
+    for plugin in all_plugins(network):
         segment = segment_of(plugin.type, plugin.keys)
         ipam = plugin.keys.get("ipam")
         if segment is None or not isinstance(ipam, dict):
             continue
-        ranges = list(itertools.chain(*ipam_range_sets(ipam)))
+        ranges = list(itertools.chain(*range_sets(ipam)))
         gateways = frozenset(addresses.gateway for addresses in ranges)
         routed = is_routed(plugin.type, plugin.keys)
         for addresses in ranges:
@@ -108,7 +104,7 @@ def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
             yield _Span(network, plugin, addresses, segment, _links(plugin), routed, gateways, path)
 
 
-def _links(plugin: Configured) -> frozenset[str]:
+def _links(plugin: ConfiguredPlugin) -> frozenset[str]:
     if not catalogue.row(plugin.type).is_bridge:
         return frozenset()
     bridge = bridge_name(plugin.keys)
@@ -137,12 +133,12 @@ def _own_addresses(view: View) -> list[_Place]:
     ]
 
 
-def _place(destination: Network, link: str, *, is_direct: bool) -> _Place:
+def _place(destination: IpNetwork, link: str, *, is_direct: bool) -> _Place:
     first, last = int(destination.network_address), int(destination.broadcast_address)
     return _Place(destination.version, first, last, destination, link, is_direct)
 
 
-def _overlapping_places(places: list[_Place], first: Address, last: Address) -> list[_Place]:
+def _overlapping_places(places: list[_Place], first: IpAddress, last: IpAddress) -> list[_Place]:
     version, low, high = first.version, int(first), int(last)
     return [place for place in places if place.first <= high and place.last >= low and place.version == version]
 

@@ -10,37 +10,38 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.printable import quantity
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpInterface, Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import (
     Range,
     bridge_address,
-    ipam_range_sets,
+    range_sets,
 )
-from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Configured, configured
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import ConfiguredPlugin, all_plugins
 
 
 def findings(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
     """Find bridges with other addresses than the gateway of a network. The plugin bridge compares them at ADD."""
     for network in planned.desired:
-        for plugin in configured(network):
+        for plugin in all_plugins(network):
             if catalogue.row(plugin.type).is_bridge and is_routed(plugin.type, plugin.keys):
                 for finding in _find_conflicts(network, plugin, view):
                     yield finding._replace(is_unchanged=not planned.is_new(network))
 
 
-def _find_conflicts(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:
+def _find_conflicts(network: NetworkConfiguration, plugin: ConfiguredPlugin, view: View) -> t.Iterator[Finding]:
     bridge = _link(bridge_name(plugin.keys), view)
     vlan = plugin.keys.get("vlan")
     link = _link(f"{bridge.name}.{vlan}", view) if bridge and vlan else bridge
     if bridge is None or link is None:
         return
     addresses = [address.interface for address in view.addresses if address.link == link.ifindex]
-    for ranges in ipam_range_sets(plugin.keys.get("ipam")):
+    for ranges in range_sets(plugin.keys.get("ipam")):
         gateways = [bridge_address(members) for members in ranges]
         conflicting = [_conflicting_addresses(addresses, gateway) for gateway in gateways]
         if conflicting and all(conflicting):
@@ -50,7 +51,7 @@ def _find_conflicts(network: NetworkConfiguration, plugin: Configured, view: Vie
 
 def _finding(
     network: NetworkConfiguration,
-    plugin: Configured,
+    plugin: ConfiguredPlugin,
     addresses: Range,
     name: str,
     gateway: IpInterface,

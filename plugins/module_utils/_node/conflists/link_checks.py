@@ -16,7 +16,7 @@ from ansible_collections.cni.node.plugins.module_utils._linux import rtnetlink
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.conflists.directory import PlannedDirectory
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import Configured, configured
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import ConfiguredPlugin, all_plugins
 
 _PCI_DEVICES: t.Final = "/sys/bus/pci/devices"
 _SHOWN: t.Final = 10
@@ -29,7 +29,7 @@ def findings(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -
         tolerate_missing: Report missing links as tolerated: another task may still create them.
     """
     for network in planned.desired:
-        for plugin in configured(network):
+        for plugin in all_plugins(network):
             known = catalogue.row(plugin.type)
             if known.has_master and not plugin.keys.get("linkInContainer"):
                 yield from _on_master(network, plugin, view, tolerate_missing=tolerate_missing)
@@ -39,7 +39,7 @@ def findings(planned: PlannedDirectory, view: View, *, tolerate_missing: bool) -
 
 
 def _on_master(
-    network: NetworkConfiguration, plugin: Configured, view: View, *, tolerate_missing: bool
+    network: NetworkConfiguration, plugin: ConfiguredPlugin, view: View, *, tolerate_missing: bool
 ) -> t.Iterator[Finding]:
     if plugin.keys.get("master"):
         yield from _check_named_master(network, plugin, view, tolerate_missing=tolerate_missing)
@@ -69,7 +69,7 @@ def _on_master(
 
 
 def _check_named_master(
-    network: NetworkConfiguration, plugin: Configured, view: View, *, tolerate_missing: bool
+    network: NetworkConfiguration, plugin: ConfiguredPlugin, view: View, *, tolerate_missing: bool
 ) -> t.Iterator[Finding]:
     name = plugin.keys["master"]
     if isinstance(name, str) and _link(name, view) is None:
@@ -79,7 +79,7 @@ def _check_named_master(
         yield _finding("missing-link", network, plugin, "/master", message, hint, name, is_tolerated=tolerate_missing)
 
 
-def _device(network: NetworkConfiguration, plugin: Configured, view: View) -> t.Iterator[Finding]:
+def _device(network: NetworkConfiguration, plugin: ConfiguredPlugin, view: View) -> t.Iterator[Finding]:
     keys = plugin.keys
     look_ups: dict[str, t.Callable[[str], object]] = {
         "device": lambda name: _link(name, view),
@@ -110,7 +110,7 @@ def _of_default_route(view: View) -> Link | None:
 def _finding(
     code: str,
     network: NetworkConfiguration,
-    plugin: Configured,
+    plugin: ConfiguredPlugin,
     path: str,
     message: str,
     hint: str,

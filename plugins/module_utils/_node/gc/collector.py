@@ -170,7 +170,7 @@ class Collector:
         reason = self._possible_configuration(owners.network)
         known = [*owners.configurations(), *([network] if network else [])]
         for path in host_local.directories(owners.network, known):
-            with lease_directory.opened(path) as directory:
+            with lease_directory.hold(path) as directory:
                 if directory is not None:
                     finder = LeaseFinder(run.policy, directory, network is not None, reason)
                     items, again = finder.snapshot(), functools.partial(list_again, owners)

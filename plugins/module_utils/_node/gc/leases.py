@@ -39,7 +39,7 @@ class LeaseFinder:
         return {lease: lease for lease in self._directory.leases()}
 
     def find(self, items: Items[Lease], owners: Owners) -> t.Iterator[Suspect[Lease]]:
-        self._changed = 0.0 if self._is_configured else self._directory.youngest()
+        self._changed = 0.0 if self._is_configured else self._directory.last_change()
         leases = [lease for lease in items.values() if not owners.has(lease.container_id, lease.ifname)]
         freed = {lease.path for lease in leases if owners.is_pending_removal(lease.container_id, lease.ifname)}
         gone = set(freed)
@@ -47,7 +47,7 @@ class LeaseFinder:
             suspect = _suspect(lease, owners)
             yield suspect
             gone |= {lease.path} if suspect.leak.collected else set()
-        if not self._is_configured and not owners.live and not self._directory.others(gone):
+        if not self._is_configured and not owners.live and not self._directory.other_names(gone):
             # A run would have changed the directory just now, by DEL.
             self._changed = self._policy.now if freed else self._changed
             evidence = "the network has no configuration, no attachment and no lease"
@@ -76,7 +76,7 @@ class LeaseFinder:
         suspects = () if self._policy.dry_run else self.find(self.snapshot(), owners)
         if all(self.reason_to_keep(suspect, owners) for suspect in suspects):
             return contextlib.nullcontext()
-        return self._directory.exclusive(timeout)
+        return self._directory.lock(timeout)
 
 
 def _suspect(lease: Lease, owners: Owners) -> Suspect[Lease]:

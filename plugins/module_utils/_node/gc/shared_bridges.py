@@ -10,17 +10,18 @@ from __future__ import annotations
 import ipaddress
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.printable import plural
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import link_change
-from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import IpInterface, Link, View
+from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
 from ansible_collections.cni.node.plugins.module_utils._node.gc import network_files
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import bridge_name, is_routed
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import bridge_addresses
-from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import configured
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
 
 _LINK_LOCAL: t.Final = ipaddress.ip_network("fe80::/64")
 
@@ -46,7 +47,7 @@ def list_bridges(networks: t.Iterable[NetworkConfiguration]) -> list[Bridge]:
     """Return the bridges that networks name."""
     bridges_by_name: dict[str, Bridge] = {}
     for network in networks:
-        for plugin in configured(network):
+        for plugin in all_plugins(network):
             if catalogue.row(plugin.type).is_bridge:
                 name, vlan = bridge_name(plugin.keys), plugin.keys.get("vlan")
                 known = bridges_by_name.get(name) or Bridge(name, (), frozenset(), frozenset(), "")

@@ -16,8 +16,8 @@ from ansible_collections.cni.node.plugins.module_utils._linux import iptables
 from ansible_collections.cni.node.plugins.module_utils._linux.iptables import Table
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
-from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import configured
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
 
 _ISOLATION: t.Final = ("CNI-ISOLATION-STAGE-1", "CNI-ISOLATION-STAGE-2")
 _ADMIN: t.Final = "CNI-ADMIN"
@@ -40,9 +40,11 @@ class Group(t.NamedTuple):
     own: re.Pattern[str]
 
 
+_PORT_MAPPERS: t.Final = catalogue.types_where(lambda row: row.maps_ports)
+_FILTERS: t.Final = catalogue.types_where(lambda row: row.filters)
 _PORTS: t.Final = Group(
-    "portmap",
-    ("portmap",),
+    "/".join(_PORT_MAPPERS),
+    _PORT_MAPPERS,
     "nat",
     (firewall_names.PORTS_CHAIN, "CNI-HOSTPORT-MASQ", "CNI-HOSTPORT-SETMARK", "CNI-HOSTPORT-SNAT"),
     (*firewall_names.PORTS_HOOKS, firewall_names.MASQUERADE_HOOK),
@@ -142,10 +144,10 @@ class SharedChains:
 
 
 def _groups(networks: t.Iterable[NetworkConfiguration]) -> list[Group]:
-    plugins = [plugin for network in networks for plugin in configured(network)]
-    firewalls = [plugin.keys for plugin in plugins if plugin.type == "firewall"]
+    plugins = [plugin for network in networks for plugin in all_plugins(network)]
+    firewalls = [plugin.keys for plugin in plugins if plugin.type in _FILTERS]
     admin = dict.fromkeys(str(keys.get("iptablesAdminChainName") or _ADMIN) for keys in firewalls)
-    groups = [_PORTS] if any(plugin.type == "portmap" for plugin in plugins) else []
+    groups = [_PORTS] if any(plugin.type in _PORT_MAPPERS for plugin in plugins) else []
     groups += [_firewall(tuple(admin))] if admin else []
     return groups + ([_isolation()] if admin else [])
 
@@ -153,7 +155,7 @@ def _groups(networks: t.Iterable[NetworkConfiguration]) -> list[Group]:
 def _firewall(admin: tuple[str, ...]) -> Group:
     to = "|".join(map(re.escape, admin))
     own = re.compile(rf'-A CNI-FORWARD (?:-m comment --comment "[^"]*" )?-j (?:{to})')
-    return Group("firewall", ("firewall",), "filter", ("CNI-FORWARD", *admin), ("FORWARD",), own)
+    return Group("/".join(_FILTERS), _FILTERS, "filter", ("CNI-FORWARD", *admin), ("FORWARD",), own)
 
 
 def _isolation() -> Group:
@@ -163,7 +165,7 @@ def _isolation() -> Group:
         rf"|-A {_ISOLATION[1]} -o \S+ {comment}-j DROP"
         rf"|-A (?:{'|'.join(_ISOLATION)}) {comment}-j RETURN"
     )
-    return Group("firewall", ("same-bridge", "isolated"), "filter", _ISOLATION, ("FORWARD",), own)
+    return Group("/".join(_FILTERS), ("same-bridge", "isolated"), "filter", _ISOLATION, ("FORWARD",), own)
 
 
 def _deletion(rule: str) -> tuple[str, ...]:

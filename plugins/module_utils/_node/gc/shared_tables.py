@@ -14,12 +14,16 @@ from ansible_collections.cni.node.plugins.module_utils._linux import nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftTable
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
-from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
-from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import configured
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, firewall_names
+from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import all_plugins
 
-_PORTMAP: t.Final = "portmap"
-_MASQUERADE: t.Final = "ipMasq"
-_SPOOF: t.Final = "macspoofchk"
+# Family and name of each table, and the words of which a network configuration that needs it has one: plugin types, or
+# keys whose value is true.
+_TABLES: t.Final = (
+    ("", firewall_names.PORTS_TABLE, catalogue.types_where(lambda row: row.maps_ports)),
+    ("", firewall_names.MASQUERADE_TABLE, ("ipMasq",)),
+    (firewall_names.SPOOF_FAMILY, firewall_names.SPOOF_TABLE, ("macspoofchk",)),
+)
 # The chains that the plugins make in each table, and whether they hold rules of containers. The rules of the others are
 # written again at each ADD.
 _CHAINS: t.Final = {
@@ -55,20 +59,16 @@ class SharedTables:
         Args:
             reason: A reason to keep all of them, or an empty string.
         """
-        plugins = [plugin for network in networks for plugin in configured(network)]
-        for family, name, word in (
-            ("", firewall_names.PORTS_TABLE, _PORTMAP),
-            ("", firewall_names.MASQUERADE_TABLE, _MASQUERADE),
-            (firewall_names.SPOOF_FAMILY, firewall_names.SPOOF_TABLE, _SPOOF),
-        ):
-            if any(plugin.type == word or plugin.keys.get(word) is True for plugin in plugins):
+        plugins = [plugin for network in networks for plugin in all_plugins(network)]
+        for family, name, words in _TABLES:
+            if any(plugin.type in words or any(plugin.keys.get(word) is True for word in words) for plugin in plugins):
                 for table in nftables.tables(name, family=family):
-                    yield self._collect_table(table, word, reason)
+                    yield self._collect_table(table, words, reason)
 
-    def _collect_table(self, table: NftTable, word: str, common_reason: str) -> Leak:
+    def _collect_table(self, table: NftTable, words: tuple[str, ...], common_reason: str) -> Leak:
         evidence = "the plugins of a removed network used it"
         leak = Leak(Kind.SHARED_TABLE, "", f"nft {table.family} {table.name}", evidence)
-        reason = self._users.reason_to_keep(word) or self._reason_by_content(table) or common_reason
+        reason = self._users.reason_to_keep(*words) or self._reason_by_content(table) or common_reason
         leak.evidence += "" if reason else ", and no other network or rule needs it"
         return self._policy.collect_unless(reason, leak, lambda: nftables.remove_table(table))
 

@@ -13,7 +13,7 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Gc
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
-from ansible_collections.cni.node.plugins.module_utils._reference.saved_values import SavedValues
+from ansible_collections.cni.node.plugins.module_utils._reference.saved_values import TuningFile
 
 
 class SavedValueFinder:
@@ -25,23 +25,23 @@ class SavedValueFinder:
         self._policy = run.policy
         self._directories = {saved_values.DATA_DIR}.union(*map(saved_values.directories, run.configurations))
 
-    def snapshot(self, node: NodeSnapshot) -> Items[SavedValues]:
+    def snapshot(self, node: NodeSnapshot) -> Items[TuningFile]:
         del node  # these are files
         return {file: file for path in sorted(self._directories) for file in saved_values.listing(path)}
 
-    def find(self, items: Items[SavedValues], owners: Owners) -> t.Iterator[Suspect[SavedValues]]:
+    def find(self, items: Items[TuningFile], owners: Owners) -> t.Iterator[Suspect[TuningFile]]:
         owned = {saved_values.owner(*names) for names in owners.names()} if items else set()
         for file in items.values():
             if file.owner not in owned:
                 evidence = f"no runtime has a record of {file.owner}, the container and interface in its name"
                 yield Suspect(Leak(Kind.SAVED_VALUES, "", file.path, evidence), (file,))
 
-    def reason_to_keep(self, suspect: Suspect[SavedValues], owners: Owners) -> str:
+    def reason_to_keep(self, suspect: Suspect[TuningFile], owners: Owners) -> str:
         file = suspect.items[0]
         reasons = (owners.reason_to_keep(container_id, ()) for container_id in file.container_ids)
         return self._policy.reason_for_age(file.changed) or next(filter(None, reasons), "") or owners.add_in_progress
 
-    def remove(self, suspect: Suspect[SavedValues]) -> None:
+    def remove(self, suspect: Suspect[TuningFile]) -> None:
         for file in suspect.items:
             file.remove()
 

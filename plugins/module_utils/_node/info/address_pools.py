@@ -11,10 +11,11 @@ import dataclasses
 import os
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpAddress
+from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir
 from ansible_collections.cni.node.plugins.module_utils._reference import host_local
-from ansible_collections.cni.node.plugins.module_utils._reference.host_local import Address
-from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, range_sets
+from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, host_local_range_sets
 
 # Share of free addresses below which a pool causes a warning.
 _SCARCE: t.Final = 0.05
@@ -31,7 +32,7 @@ class Pool:
     """
 
     network: str
-    ranges: tuple[tuple[Address, Address], ...]
+    ranges: tuple[tuple[IpAddress, IpAddress], ...]
     size: int
     taken: int
     path: str
@@ -75,15 +76,15 @@ def list_pools(conf_path: str) -> list[Pool]:
     """
     found = []
     for name, network in sorted(conf_dir.load(conf_path).networks.items()):
-        ipams: list[t.Mapping[str, t.Any]] = [plugin.keys.get("ipam") or {} for plugin in network.plugins]
+        ipams: list[JsonObject] = [plugin.keys.get("ipam") or {} for plugin in network.plugins]
         for ipam in (ipam for ipam in ipams if ipam.get("type") == host_local.TYPE):
             path = os.path.join(host_local.data_dir(ipam), name)
             taken = host_local.addresses(path).values()
-            found += [_pool(name, path, ranges, taken) for ranges in range_sets(ipam) if ranges]
+            found += [_pool(name, path, ranges, taken) for ranges in host_local_range_sets(ipam) if ranges]
     return sorted(found, key=lambda pool: pool.free > 0)
 
 
-def _pool(network: str, path: str, ranges: list[Range], taken: t.Collection[Address]) -> Pool:
+def _pool(network: str, path: str, ranges: list[Range], taken: t.Collection[IpAddress]) -> Pool:
     bounds = [(item.first.version, int(item.first), int(item.last), int(item.gateway)) for item in ranges]
     size = sum(last - first + 1 - (first <= gateway <= last) for dummy, first, last, gateway in bounds)
     numbers = {version: [int(address) for address in taken if address.version == version] for version in (4, 6)}

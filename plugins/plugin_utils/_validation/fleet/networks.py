@@ -13,9 +13,9 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Range
 
 # What is a node's own of a network that is the same on all of them.
 _OWN: t.Final = ("addresses", "gateway", "rangeEnd", "rangeStart", "ranges", "subnet")

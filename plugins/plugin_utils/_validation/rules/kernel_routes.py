@@ -10,17 +10,23 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    IpAddress,
+    IpNetwork,
+    parse_address,
+    parse_network,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Address, Network
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.links import LEAST_MTU
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
 # What tells one route from another to the kernel: destination, next hop, metric, table.
-_Key = tuple[Network, str, int, int]
+_Key = tuple[IpNetwork, str, int, int]
 
 _SCOPE_LINK: t.Final = 253
 _TABLE_MAIN: t.Final = 254
@@ -31,11 +37,11 @@ _OF_THE_SUBNET: t.Final = "of the subnet"
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     """Find routes that the kernel refuses, so that every ADD would fail."""
-    written = list(addresses.objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
+    written = list(list_objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
     known: dict[_Key, str] = {}
     usual = _usual_gateways(plugin) if written else {}
     for keys, path in written:
-        target = addresses.network(keys.get("dst"))
+        target = parse_network(keys.get("dst"))
         if target is None:
             continue
         yield from _mtu(document, keys, path, target)
@@ -45,7 +51,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     yield from _default(document, plugin, known)
 
 
-def _mtu(document: Document, keys: dict[str, t.Any], path: str, target: Network) -> t.Iterator[Finding]:
+def _mtu(document: Document, keys: dict[str, t.Any], path: str, target: IpNetwork) -> t.Iterator[Finding]:
     mtu, least = keys.get("mtu"), LEAST_MTU[target.version]
     if is_integer(mtu) and 0 < mtu < least:
         message = f"an MTU of {mtu} bytes is too small for IPv{target.version}"
@@ -57,7 +63,7 @@ def _scope(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str
     scope = keys.get("scope")
     if not is_integer(scope) or scope < _SCOPE_LINK:
         return
-    written = addresses.address(keys.get("gw"))
+    written = parse_address(keys.get("gw"))
     if written:
         message = f"a route of scope {scope} cannot have a gateway, but this one has {written}"
         hint = 'remove "scope" or "gw"'
@@ -77,24 +83,24 @@ def _has_gateway(plugin: Plugin) -> bool:
         return True
     if not catalogue.row(plugin.ipam.get("type")).has_addresses:
         return False
-    listed = [keys for keys, dummy in addresses.objects(plugin.ipam.get("addresses"), "")]
-    of_ipv4 = [keys for keys in listed if getattr(addresses.network(keys.get("address")), "version", 0) == 4]
+    listed = [keys for keys, dummy in list_objects(plugin.ipam.get("addresses"), "")]
+    of_ipv4 = [keys for keys in listed if getattr(parse_network(keys.get("address")), "version", 0) == 4]
     is_gateway = catalogue.row(plugin.type).is_bridge and (
         _is_default_gateway(plugin) or plugin.keys.get("isGateway") is True
     )
-    return bool(of_ipv4) and (is_gateway or any(addresses.address(keys.get("gateway")) for keys in of_ipv4))
+    return bool(of_ipv4) and (is_gateway or any(parse_address(keys.get("gateway")) for keys in of_ipv4))
 
 
-def _usual_gateways(plugin: Plugin) -> dict[int, set[Address]]:
+def _usual_gateways(plugin: Plugin) -> dict[int, set[IpAddress]]:
     """Return the gateways that host-local gives out with addresses, by address family."""
-    found: dict[int, set[Address]] = {}
+    found: dict[int, set[IpAddress]] = {}
     for one in addresses.ranges(plugin):
         found.setdefault(one.subnet.version, set()).add(one.gateway)
     return found
 
 
-def _key(keys: dict[str, t.Any], target: Network, usual: set[Address] | None) -> _Key:
-    gateway, priority, table = addresses.address(keys.get("gw")), keys.get("priority"), keys.get("table")
+def _key(keys: dict[str, t.Any], target: IpNetwork, usual: set[IpAddress] | None) -> _Key:
+    gateway, priority, table = parse_address(keys.get("gw")), keys.get("priority"), keys.get("table")
     next_hop = _OF_THE_SUBNET if gateway is None or {gateway} == usual else str(gateway)
     number = table if is_integer(table) and table else _TABLE_MAIN
     return target, next_hop, priority if is_integer(priority) else 0, number
@@ -114,12 +120,10 @@ def _default(document: Document, plugin: Plugin, known: dict[_Key, str]) -> t.It
     """
     if not catalogue.row(plugin.type).is_bridge or not _is_default_gateway(plugin):
         return
-    routes = list(addresses.objects(plugin.ipam.get("routes"), ""))
+    routes = list(list_objects(plugin.ipam.get("routes"), ""))
     with_gateway = {
         target.version
-        for target in (
-            addresses.network(keys.get("dst")) for keys, dummy in routes if addresses.address(keys.get("gw"))
-        )
+        for target in (parse_network(keys.get("dst")) for keys, dummy in routes if parse_address(keys.get("gw")))
         if target is not None and target.prefixlen == 0
     }
     for key, path in known.items():

@@ -11,6 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
@@ -90,7 +91,7 @@ def _one_mtu(document: Document, plugin: Plugin, mtu: t.Any, *place: str) -> t.I
 def _trunk(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     if not catalogue.row(plugin.type).is_bridge:
         return
-    for keys, path in addresses.objects(plugin.keys.get("vlanTrunk"), join(plugin.path, "vlanTrunk")):
+    for keys, path in list_objects(plugin.keys.get("vlanTrunk"), join(plugin.path, "vlanTrunk")):
         first, last = keys.get("minID"), keys.get("maxID")
         if isinstance(first, int) and isinstance(last, int) and first > last:
             message = f"the VLAN range begins at {first} but ends at {last}"

@@ -12,11 +12,13 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
-from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
+from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import Delegation
+from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 
-# flannel takes the addresses from what flanneld knows.
-_ADDRESSES_OF_FLANNEL: t.Final = {"type": "addresses-of-flanneld"}
+# The configuration of flannel's IPAM plugin is not in the network configuration: flanneld writes it to a file.
+_UNKNOWN_ADDRESSES: t.Final = {"type": "addresses-of-flanneld"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,27 +46,31 @@ class Delegate:
 
 
 def delegates(document: Document) -> t.Iterator[Delegate]:
-    """Return what flannel and Multus are to run, as far as it is written inside their configurations."""
+    """Return the networks and plugins to which plugins delegate, as far as their configurations contain them."""
     for plugin in document.plugins:
-        delegate, delegates = plugin.keys.get("delegate"), plugin.keys.get("delegates")
-        if plugin.type == "flannel" and isinstance(delegate, dict):
-            yield _of_flannel(document, plugin, delegate)
-        elif plugin.type == "multus" and isinstance(delegates, list):
-            for index, one in enumerate(delegates):
-                if isinstance(one, dict):
-                    yield _of_multus(document, one, join(plugin.path, "delegates", index))
+        delegation = catalogue.row(plugin.type).delegation
+        if delegation is not None:
+            value, path = plugin.keys.get(delegation.key), join(plugin.path, delegation.key)
+            yield from _delegates(document, delegation, value, path)
 
 
-def _of_flannel(document: Document, plugin: Plugin, delegate: JsonObject) -> Delegate:
-    own = {key: value for key, value in delegate.items() if key not in ("name", "ipam")}
-    filled = {"type": "bridge", "ipam": _ADDRESSES_OF_FLANNEL, **own}
-    if filled["type"] == "bridge":
-        filled.setdefault("isGateway", True)
-    network = {**_inherit(document), "plugins": [filled]}
-    return _delegate(document, network, (("/plugins/0", join(plugin.path, "delegate")),))
+def _delegates(document: Document, delegation: Delegation, value: object, path: str) -> t.Iterator[Delegate]:
+    if delegation.is_list and isinstance(value, list):
+        for index, network in enumerate(value):
+            if isinstance(network, dict):
+                yield _delegated_network(document, network, join(path, index))
+    elif not delegation.is_list and isinstance(value, dict):
+        yield _delegated_plugin(document, delegation, value, path)
 
 
-def _of_multus(document: Document, delegate: JsonObject, path: str) -> Delegate:
+def _delegated_plugin(document: Document, delegation: Delegation, keys: JsonObject, path: str) -> Delegate:
+    own = {key: value for key, value in keys.items() if key not in ("name", "ipam")}
+    ipam = {"ipam": _UNKNOWN_ADDRESSES} if delegation.default_ipam else {}
+    network = {**_inherit(document), "plugins": [delegation.complete({**ipam, **own})]}
+    return _delegate(document, network, (("/plugins/0", path),))
+
+
+def _delegated_network(document: Document, delegate: JsonObject, path: str) -> Delegate:
     inherited = _inherit(document)
     if "cniVersions" in delegate:
         del inherited["cniVersion"]

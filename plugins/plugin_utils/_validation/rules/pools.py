@@ -11,28 +11,29 @@ import itertools
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpNetwork, parse_address, parse_interface
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Network, Range
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     """Check the addresses that a plugin's IPAM plugin is to give out: each range, then the ranges together."""
-    for dummy, keys, path in addresses.written_ranges(plugin):
+    for dummy, keys, path in addresses.range_objects(plugin):
         yield from _range(document, plugin, keys, path)
     found = addresses.ranges(plugin)
     yield from _together(document, found)
     yield from _no_room(document, found)
     yield from _find_assigned_gateways(document, found)
     if catalogue.row(plugin.ipam.get("type")).has_addresses:
-        for keys, path in addresses.objects(plugin.ipam.get("addresses"), join(plugin.ipam_path, "addresses")):
+        for keys, path in list_objects(plugin.ipam.get("addresses"), join(plugin.ipam_path, "addresses")):
             yield from _static(document, plugin, keys, path)
 
 
 def _range(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
-    written = addresses.interface(keys.get("subnet"))
+    written = parse_interface(keys.get("subnet"))
     if written is None:
         return
     subnet, place = written.network, join(path, "subnet")
@@ -48,10 +49,10 @@ def _range(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str
     yield from _gateway(document, plugin, keys, path, subnet)
 
 
-def _ends(document: Document, keys: dict[str, t.Any], path: str, subnet: Network) -> t.Iterator[Finding]:
+def _ends(document: Document, keys: dict[str, t.Any], path: str, subnet: IpNetwork) -> t.Iterator[Finding]:
     inside = {}
     for key in ("rangeStart", "rangeEnd"):
-        end = addresses.address(keys.get(key))
+        end = parse_address(keys.get(key))
         if end is None:
             continue
         if end.version != subnet.version:
@@ -69,9 +70,9 @@ def _ends(document: Document, keys: dict[str, t.Any], path: str, subnet: Network
 
 
 def _gateway(
-    document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str, subnet: Network
+    document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str, subnet: IpNetwork
 ) -> t.Iterator[Finding]:
-    gateway, place = addresses.address(keys.get("gateway")), join(path, "gateway")
+    gateway, place = parse_address(keys.get("gateway")), join(path, "gateway")
     if gateway is None:
         return
     if gateway.version != subnet.version:
@@ -112,7 +113,7 @@ def _find_assigned_gateways(document: Document, found: list[Range]) -> t.Iterato
 
 
 def _static(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
-    own, gateway = addresses.interface(keys.get("address")), addresses.address(keys.get("gateway"))
+    own, gateway = parse_interface(keys.get("address")), parse_address(keys.get("gateway"))
     if own is None or gateway is None:
         return
     if own.ip == gateway:
@@ -122,12 +123,12 @@ def _static(document: Document, plugin: Plugin, keys: dict[str, t.Any], path: st
     yield from _gateway(document, plugin, keys, path, own.network)
 
 
-def _family(document: Document, path: str, value: str, subnet: Network) -> Finding:
+def _family(document: Document, path: str, value: str, subnet: IpNetwork) -> Finding:
     message = f"{value} and {subnet} belong to different address families"
     return document.finding("family-mismatch", path, message, f"expected: IPv{subnet.version}", value)
 
 
-def _from_to(subnet: Network) -> str:
+def _from_to(subnet: IpNetwork) -> str:
     return f"expected: an address in {subnet}"
 
 

@@ -12,10 +12,17 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    IpNetwork,
+    parse_address,
+    parse_interface,
+    parse_network,
+)
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import kind
 from ansible_collections.cni.node.plugins.module_utils._cni import version
+from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses, schema_level
+from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import schema_level
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema.fast_path import is_integer
 
 _Keys = collections.abc.Mapping[str, t.Any]
@@ -64,10 +71,10 @@ def _of_result(result: t.Any, file: str) -> t.Iterator[Finding]:
     for key, family in (("ip4", 4), ("ip6", 6)):
         if isinstance(result.get(key), dict):
             yield from _address(file, join("", key), {**result[key], "address": result[key].get("ip")}, family, "ip")
-    for keys, path in addresses.objects(result.get("ips"), "/ips"):
+    for keys, path in list_objects(result.get("ips"), "/ips"):
         yield from _ip(result, spoken, file, keys, path)
-    for keys, path in addresses.objects(result.get("routes"), "/routes"):
-        yield from _differ(file, join(path, "gw"), addresses.network(keys.get("dst")), keys.get("gw"))
+    for keys, path in list_objects(result.get("routes"), "/routes"):
+        yield from _differ(file, join(path, "gw"), parse_network(keys.get("dst")), keys.get("gw"))
 
 
 def _ip(result: dict[str, t.Any], spoken: str, file: str, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
@@ -86,7 +93,7 @@ def _ip(result: dict[str, t.Any], spoken: str, file: str, keys: dict[str, t.Any]
 
 
 def _address(file: str, path: str, keys: dict[str, t.Any], family: int | None, key: str) -> t.Iterator[Finding]:
-    address = addresses.interface(keys.get("address"))
+    address = parse_interface(keys.get("address"))
     if address is None:
         return
     if family not in (None, address.version):
@@ -95,8 +102,8 @@ def _address(file: str, path: str, keys: dict[str, t.Any], family: int | None, k
     yield from _differ(file, join(path, "gateway"), address.network, keys.get("gateway"))
 
 
-def _differ(file: str, path: str, network: addresses.Network | None, gateway: t.Any) -> t.Iterator[Finding]:
-    found = addresses.address(gateway)
+def _differ(file: str, path: str, network: IpNetwork | None, gateway: t.Any) -> t.Iterator[Finding]:
+    found = parse_address(gateway)
     if network and found and network.version != found.version:
         message = f"the gateway {found} and {network} belong to different address families"
         yield Finding("family-mismatch", file, path, message, f"expected: IPv{network.version}", gateway)

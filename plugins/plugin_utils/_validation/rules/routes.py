@@ -10,18 +10,25 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import (
+    IpAddress,
+    IpNetwork,
+    parse_address,
+    parse_interface,
+    parse_network,
+)
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, list_objects
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.positions import join
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
-from ansible_collections.cni.node.plugins.plugin_utils._validation.rules.addresses import Address, Network, Range
 
 _SCOPE_LINK: t.Final = 253
 
 
 def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
     """Check that what is sent along each route can be sent, and that masquerading has something to act on."""
-    written = list(addresses.objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
+    written = list(list_objects(plugin.ipam.get("routes"), join(plugin.ipam_path, "routes")))
     known, ranges = _known_subnets(plugin), addresses.ranges(plugin) if written else []
     for keys, path in written:
         yield from _target(document, keys, path)
@@ -32,7 +39,7 @@ def findings(document: Document, plugin: Plugin) -> t.Iterator[Finding]:
         yield from _masquerade(document, plugin, known, [keys for keys, dummy in written])
 
 
-def _known_subnets(plugin: Plugin) -> list[Network]:
+def _known_subnets(plugin: Plugin) -> list[IpNetwork]:
     capability = catalogue.row(plugin.ipam.get("type")).address_capability
     declared = plugin.keys.get("capabilities")
     brought = isinstance(declared, dict) and declared.get(capability)
@@ -41,14 +48,14 @@ def _known_subnets(plugin: Plugin) -> list[Network]:
 
 def _target(document: Document, keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
     """Find what the kernel refuses; of IPv6, it masks the address by itself."""
-    target = addresses.interface(keys.get("dst"))
+    target = parse_interface(keys.get("dst"))
     if target is not None and target.version == 4 and target.ip != target.network.network_address:
         message = f"{keys['dst']} is an address inside the network {target.network}"
         yield document.finding("host-bits-set", join(path, "dst"), message, f"write {target.network}", keys["dst"])
 
 
 def _gateway(document: Document, ranges: list[Range], keys: dict[str, t.Any], path: str) -> t.Iterator[Finding]:
-    target, gateway = addresses.network(keys.get("dst")), addresses.address(keys.get("gw"))
+    target, gateway = parse_network(keys.get("dst")), parse_address(keys.get("gw"))
     if gateway is None:
         return
     place = join(path, "gw")
@@ -68,10 +75,10 @@ def _path_of(
     plugin: Plugin,
     keys: dict[str, t.Any],
     path: str,
-    known: list[Network],
+    known: list[IpNetwork],
     others: list[dict[str, t.Any]],
 ) -> t.Iterator[Finding]:
-    target, gateway = addresses.network(keys.get("dst")), addresses.address(keys.get("gw"))
+    target, gateway = parse_network(keys.get("dst")), parse_address(keys.get("gw"))
     if target is not None and all(subnet.version != target.version for subnet in known):
         message = f"the container gets no IPv{target.version} address for the route to {target}"
         yield document.finding(
@@ -87,8 +94,8 @@ def _path_of(
         )
 
 
-def _on_link(gateway: Address, known: list[Network], routes: list[dict[str, t.Any]]) -> bool:
-    linked = [addresses.network(route.get("dst")) for route in routes if not route.get("gw") or _is_link(route)]
+def _on_link(gateway: IpAddress, known: list[IpNetwork], routes: list[dict[str, t.Any]]) -> bool:
+    linked = [parse_network(route.get("dst")) for route in routes if not route.get("gw") or _is_link(route)]
     narrow = [one for one in linked if one and one.prefixlen]
     return gateway.is_link_local or any(gateway in one for one in (*known, *narrow))
 
@@ -99,7 +106,7 @@ def _is_link(route: dict[str, t.Any]) -> bool:
 
 
 def _masquerade(
-    document: Document, plugin: Plugin, known: list[Network], routes: list[dict[str, t.Any]]
+    document: Document, plugin: Plugin, known: list[IpNetwork], routes: list[dict[str, t.Any]]
 ) -> t.Iterator[Finding]:
     if plugin.keys.get("ipMasq") is not True or not catalogue.row(plugin.type).masquerades:
         return
@@ -114,8 +121,8 @@ def _masquerade(
         yield document.finding("ipmasq-without-route", place, message, hint, True)
 
 
-def _leads_out(route: dict[str, t.Any], known: list[Network]) -> bool:
-    target = addresses.network(route.get("dst"))
+def _leads_out(route: dict[str, t.Any], known: list[IpNetwork]) -> bool:
+    target = parse_network(route.get("dst"))
     return target is not None and not any(
         target.version == one.version and target.network_address in one and target.prefixlen >= one.prefixlen
         for one in known

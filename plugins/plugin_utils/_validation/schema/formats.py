@@ -7,34 +7,26 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.ip_address import parse_address, parse_interface
 from ansible_collections.cni.node.plugins.module_utils._cni.identifier import check_ifname
 
 _MAC: t.Final = re.compile(
     r"[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2}){4}|([0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}", re.ASCII
 )
-_LENGTH: t.Final = re.compile(r"[0-9]{1,3}", re.ASCII)
 
 
 def is_address(text: str) -> bool:
-    """Return whether text is an IP address as Go reads one, without a zone."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return "%" not in text
+    """Return whether text is an IP address without a zone."""
+    return parse_address(text) is not None
 
 
 def is_cidr(text: str) -> bool:
     """Return whether text is an address with a prefix length."""
-    address, slash, length = text.partition("/")
-    if not slash or not _LENGTH.fullmatch(length) or not is_address(address):
-        return False
-    return int(length) <= (128 if ":" in address else 32)
+    return parse_interface(text) is not None
 
 
 def _is_address_or_cidr(text: str) -> bool:

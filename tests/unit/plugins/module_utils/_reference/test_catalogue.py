@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.cni.node.plugins.module_utils._base import error
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue, host_local, quirks, saved_values
 from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import CATALOGUE
-from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import FALSE_ALARM, PluginType
+from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import FALSE_ALARM, Delegation, PluginType
 from ansible_collections.cni.node.plugins.plugin_utils._validation.schema import schemas
 
 PLUGINS = pathlib.Path(error.__file__).parents[2]
@@ -39,10 +39,6 @@ OTHER_MEANINGS = {
     "module_utils/_reference/interface_drift.py": {"bridge"},  # the kernel's kind of a link
     "module_utils/_reference/plugin_type.py": {"bridge"},  # a kind of segment
     "plugin_utils/_validation/rules/capability_args.py": {"bandwidth"},  # a capability
-    "module_utils/_reference/nested_plugins.py": {"bridge", "flannel", "host-local", "multus"},
-    "module_utils/_node/gc/shared_chains.py": {"firewall", "portmap"},
-    "module_utils/_node/gc/shared_tables.py": {"portmap"},
-    "plugin_utils/_validation/rules/nested_plugins.py": {"bridge", "flannel", "multus"},
 }
 
 
@@ -109,6 +105,27 @@ def test_each_quirk_has_a_valid_pattern_and_condition(row: PluginType) -> None:
 def test_an_unknown_type_has_a_row_of_defaults(unknown: object) -> None:
     assert catalogue.row(unknown) == PluginType()
     assert not catalogue.row(unknown).result_is_complete
+
+
+DELEGATION = Delegation("delegate", default_type="bridge", default_gateway=True)
+COMPLETED = {
+    "without keys": ({}, {"type": "bridge", "isGateway": True}),
+    "of the default type": ({"type": "bridge", "mtu": 9}, {"type": "bridge", "isGateway": True, "mtu": 9}),
+    "no gateway": ({"isGateway": False}, {"type": "bridge", "isGateway": False}),
+    "of another type": ({"type": "macvlan"}, {"type": "macvlan"}),
+    "of no valid type": ({"type": None}, {"type": None}),
+}
+
+
+@pytest.mark.parametrize(("keys", "completed"), COMPLETED.values(), ids=list(COMPLETED))
+def test_a_delegating_plugin_adds_keys(keys: dict[str, object], completed: dict[str, object]) -> None:
+    assert DELEGATION.complete(keys) == completed
+
+
+def test_types_are_found_by_what_is_known_of_them() -> None:
+    assert catalogue.types_where(lambda row: row.maps_ports) == ("portmap",)
+    assert catalogue.types_where(lambda row: row.filters) == ("firewall",)
+    assert catalogue.types_where(lambda row: row.delegation is not None) == ("flannel", "multus")
 
 
 def test_the_modules_of_single_plugins_are_about_plugins_of_the_catalogue() -> None:

@@ -18,7 +18,7 @@ from ansible_collections.cni.node.plugins.module_utils._cni.attachment import At
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 from ansible_collections.cni.node.plugins.module_utils._cni.result import Result
-from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import sweep
+from ansible_collections.cni.node.plugins.module_utils._node.attachments.del_leaks import remove_leaked_rules
 from ansible_collections.cni.node.plugins.module_utils._reference import firewall_names
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 
@@ -61,12 +61,12 @@ def test_a_family_that_cannot_be_listed_is_no_obstacle_unless_the_attachment_has
     tool("iptables-save", "*nat", f":{CHAIN} - [0:0]", RULE)
     removed = tool("iptables-restore")
     tool("ip6tables-save", "Perhaps ip6tables or your kernel needs to be upgraded.", status=3)
-    assert sweep(record(), records) == 1
+    assert remove_leaked_rules(record(), records) == 1
     assert f'"-X" "{CHAIN}"' in removed.read_text(encoding="utf-8")
-    assert sweep(record("10.1.0.2/16"), records) == 1
-    assert error_of(sweep, record("10.1.0.2/16", "fd00:1::2/64"), records).code == Code.IO_FAILURE
+    assert remove_leaked_rules(record("10.1.0.2/16"), records) == 1
+    assert error_of(remove_leaked_rules, record("10.1.0.2/16", "fd00:1::2/64"), records).code == Code.IO_FAILURE
     tool("iptables-save", status=3)
-    assert sweep(record(), records) == 0
+    assert remove_leaked_rules(record(), records) == 0
 
 
 def test_an_attachment_does_not_keep_its_own_rules_and_another_of_the_container_does(
@@ -77,6 +77,6 @@ def test_an_attachment_does_not_keep_its_own_rules_and_another_of_the_container_
     tool("iptables-restore")
     own = record("10.1.0.2/16")
     records.write(dataclasses.replace(own, attachment=own.attachment.with_netns("")))
-    assert sweep(own, records) == 1
+    assert remove_leaked_rules(own, records) == 1
     records.write(record("10.1.0.2/16", ifname="eth1"))
-    assert sweep(own, records) == 0
+    assert remove_leaked_rules(own, records) == 0

@@ -299,19 +299,19 @@ def test_a_lease_directory_may_be_below_a_symbolic_link_but_not_be_one(
     else:
         data_dir.mkdir()
         (data_dir / "net").symlink_to(gc.leases / "net")
-    with lease_directory.opened(str(data_dir / "net")) as directory:
+    with lease_directory.hold(str(data_dir / "net")) as directory:
         assert [lease.container_id for lease in directory.leases()] == ["lost"] if directory else not above
     assert lease.exists()
 
 
 def test_a_lease_is_removed_from_the_directory_in_which_it_was_read(gc: GcFixture, tmp_path: pathlib.Path) -> None:
     mine, precious = gc.lease("10.1.9.1", "lost\r\neth0"), gc.lease("10.1.9.1", "a\r\neth0", network="other")
-    with lease_directory.opened(str(mine.parent)) as directory:
+    with lease_directory.hold(str(mine.parent)) as directory:
         assert directory is not None
         (lease,) = directory.leases()
         mine.parent.rename(tmp_path / "moved")
         mine.parent.symlink_to(precious.parent)
-        with directory.exclusive(0):
+        with directory.lock(0):
             directory.free(lease)
         directory.remove()
     assert (precious.exists(), mine.parent.is_symlink()) == (True, True)
@@ -320,7 +320,7 @@ def test_a_lease_is_removed_from_the_directory_in_which_it_was_read(gc: GcFixtur
 
 def test_a_lease_that_was_rewritten_meanwhile_is_kept(gc: GcFixture) -> None:
     path = gc.lease("10.1.9.1", "lost\r\neth0")
-    with lease_directory.opened(str(path.parent)) as directory:
+    with lease_directory.hold(str(path.parent)) as directory:
         assert directory is not None
         (lease,) = directory.leases()
         path.write_text("new\r\neth0", encoding="ascii")

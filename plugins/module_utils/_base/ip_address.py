@@ -1,0 +1,59 @@
+# Copyright (c) 2026, cni.node contributors
+# GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+# Do not use this from other collections or standalone plugins/modules!
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+import typing as t
+
+IpAddress = t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
+IpInterface = t.Union[ipaddress.IPv4Interface, ipaddress.IPv6Interface]
+IpNetwork = t.Union[ipaddress.IPv4Network, ipaddress.IPv6Network]
+
+_MAX_LENGTH_DIGITS: t.Final = 3
+
+
+def parse_address(value: object) -> IpAddress | None:
+    """Return the address that a value of a configuration is, None if plugins, which are written in Go, reject it."""
+    return _address(value) if isinstance(value, str) else None
+
+
+def parse_interface(value: object) -> IpInterface | None:
+    """Return the address with a prefix length that a value of a configuration is, None if plugins reject it."""
+    return _interface(value) if isinstance(value, str) else None
+
+
+def parse_network(value: object) -> IpNetwork | None:
+    """Return the network of an address with a prefix length, with or without host bits, None if plugins reject it."""
+    interface = parse_interface(value)
+    return interface.network if interface else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _address(text: str) -> IpAddress | None:
+    try:
+        return None if "%" in text else ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _interface(text: str) -> IpInterface | None:
+    if "%" in text or not _is_length(text.partition("/")[2]):
+        return None
+    try:
+        return ipaddress.ip_interface(text)
+    except ValueError:
+        return None
+
+
+def _is_length(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _MAX_LENGTH_DIGITS
+
+
+__all__ = ("IpAddress", "IpInterface", "IpNetwork", "parse_address", "parse_interface", "parse_network")

@@ -32,6 +32,8 @@ class Range(t.NamedTuple):
         gateway: It is never assigned from this range.
         path: JSON pointer of the object that defines it.
         group: Number of its set; host-local assigns an address of each set.
+        is_valid: Whether host-local accepts its ends and its gateway. A default stands for one that it rejects, so that the
+            rest can still be checked.
     """
 
     subnet: IpNetwork
@@ -40,6 +42,7 @@ class Range(t.NamedTuple):
     gateway: IpAddress
     path: str
     group: int = 0
+    is_valid: bool = True
 
     def holds(self, address: IpAddress) -> bool:
         return address.version == self.subnet.version and int(self.first) <= int(address) <= int(self.last)
@@ -84,8 +87,9 @@ def host_local_ranges(ipam: JsonObject, path: str = "") -> list[Range]:
 
 
 def host_local_range_sets(ipam: JsonObject) -> list[list[Range]]:
-    """Return host-local's ranges by their sets."""
-    groups = itertools.groupby(host_local_ranges(ipam), key=lambda member: member.group)
+    """Return host-local's valid ranges by their sets."""
+    ranges = (member for member in host_local_ranges(ipam) if member.is_valid)
+    groups = itertools.groupby(ranges, key=lambda member: member.group)
     return [list(members) for dummy, members in groups]
 
 
@@ -96,7 +100,7 @@ def static_ranges(ipam: JsonObject) -> list[Range]:
 
 
 def range_sets(ipam: object) -> list[list[Range]]:
-    """Return the sets of ranges of an IPAM configuration; each address of static is a set of its own."""
+    """Return the sets of valid ranges of an IPAM configuration; each address of static is a set of its own."""
     if not isinstance(ipam, dict):
         return []
     known = catalogue.row(ipam.get("type"))
@@ -118,18 +122,17 @@ def bridge_addresses(ipam: object) -> list[IpInterface]:
 
 
 def _read_range(group: int, keys: JsonObject, path: str) -> Range | None:
-    """Return the range that an object defines, None if its subnet is invalid or too small.
-
-    An end or a gateway that is invalid or of another family counts as absent, so that the rest can still be checked.
-    """
+    """Return the range that an object defines, None if its subnet is invalid or too small."""
     subnet = parse_network(keys.get("subnet"))
     if subnet is None or subnet.prefixlen > subnet.max_prefixlen - 2:
         return None
-    parsed = (parse_address(keys.get(key)) for key in ("rangeStart", "rangeEnd", "gateway"))
+    written = [keys.get(key) for key in ("rangeStart", "rangeEnd", "gateway")]
+    parsed = [parse_address(value) for value in written]
     first, last, gateway = (given if given and given.version == subnet.version else None for given in parsed)
+    is_valid = not any(value and not given for value, given in zip(written, (first, last, parsed[2])))
     # As host-local: the broadcast address of IPv4 is not assigned.
     default_last = subnet[-2] if subnet.version == _IPV4 else subnet[-1]
-    return Range(subnet, first or subnet[1], last or default_last, gateway or subnet[1], path, group)
+    return Range(subnet, first or subnet[1], last or default_last, gateway or subnet[1], path, group, is_valid)
 
 
 def _read_address(keys: JsonObject, path: str) -> Range | None:

@@ -33,12 +33,30 @@ def test_a_subnet_has_the_range_that_host_local_takes(subnet: str, expected: tup
     assert [describe(member) for member in ipam_ranges.host_local_ranges(local(subnet=subnet))] == [expected]
 
 
-@pytest.mark.parametrize("end", ["fd00::1", "tomorrow", 7, None])
-def test_an_end_that_host_local_rejects_counts_as_absent(end: object) -> None:
-    ipam = local(subnet="10.1.0.0/24", rangeStart=end, rangeEnd="10.1.0.9", gateway=end)
-    assert [describe(member) for member in ipam_ranges.host_local_ranges(ipam)] == [
-        ("10.1.0.1", "10.1.0.9", "10.1.0.1")
-    ]
+@pytest.mark.parametrize("end", ["fd00::1", "tomorrow", 7])
+@pytest.mark.parametrize("key", ["rangeStart", "rangeEnd"])
+def test_a_default_stands_for_an_end_that_host_local_rejects(key: str, end: object) -> None:
+    ipam = local(subnet="10.1.0.0/24", **{key: end})
+    (member,) = ipam_ranges.host_local_ranges(ipam)
+    assert describe(member) == ("10.1.0.1", "10.1.0.254", "10.1.0.1")
+    assert not member.is_valid
+    assert ipam_ranges.range_sets(ipam) == []
+
+
+@pytest.mark.parametrize("absent", ["", None])
+def test_an_empty_end_is_absent(absent: object) -> None:
+    (member,) = ipam_ranges.host_local_ranges(local(subnet="10.1.0.0/24", rangeEnd=absent, gateway=absent))
+    assert describe(member) == ("10.1.0.1", "10.1.0.254", "10.1.0.1")
+    assert member.is_valid
+
+
+GATEWAYS = {"fd00::1": True, "tomorrow": False}
+
+
+@pytest.mark.parametrize("gateway", GATEWAYS)
+def test_a_default_stands_for_a_gateway_of_another_family(gateway: str) -> None:
+    (member,) = ipam_ranges.host_local_ranges(local(subnet="10.1.0.0/24", gateway=gateway))
+    assert (str(member.gateway), member.is_valid) == ("10.1.0.1", GATEWAYS[gateway])
 
 
 @pytest.mark.parametrize("subnet", ["10.1.0.0/31", "fd00::/127", "10.1.0.0", "", None, 7])

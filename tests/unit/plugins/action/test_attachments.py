@@ -25,7 +25,7 @@ from ansible_collections.cni.node.tests.unit.plugins.plugin_utils.test_attachmen
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 
 
-class Action(ActionModule):
+class AttachmentsAction(ActionModule):
     """The node gives the answers it was given, in turn; an exception is raised."""
 
     answers: list[JsonObject | Exception]
@@ -39,27 +39,29 @@ class Action(ActionModule):
         return answer
 
 
-class Controller:
+class AttachmentsController:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.shown: list[str] = []
         show = types.SimpleNamespace(display=lambda line, stderr: self.shown.append(line) if stderr else None)
         monkeypatch.setattr(attachments, "display", show)
 
-    def run(self, *answers: JsonObject | Exception, **keywords: t.Any) -> tuple[JsonObject, Action]:
+    def run(self, *answers: JsonObject | Exception, **keywords: t.Any) -> tuple[JsonObject, AttachmentsAction]:
         usual = {"async_val": 0, "check_mode": False, "diff": False, "delegate_to": None, "no_log": False}
         task: t.Any = types.SimpleNamespace(args={"attachments": [], "_controller": "forged"}, **{**usual, **keywords})
         connection: t.Any = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), has_native_async=False)
-        action = Action(task, connection, t.cast("t.Any", None), t.cast("t.Any", None), t.cast("t.Any", None), None)
+        action = AttachmentsAction(
+            task, connection, t.cast("t.Any", None), t.cast("t.Any", None), t.cast("t.Any", None), None
+        )
         action.answers, action.asked = list(answers), []
         return action.run(task_vars={"inventory_hostname": "node1"}), action
 
 
 @pytest.fixture
-def controller(monkeypatch: pytest.MonkeyPatch) -> Controller:
-    return Controller(monkeypatch)
+def controller(monkeypatch: pytest.MonkeyPatch) -> AttachmentsController:
+    return AttachmentsController(monkeypatch)
 
 
-def test_what_ends_in_one_call_is_handed_on_as_it_is(controller: Controller) -> None:
+def test_what_ends_in_one_call_is_handed_on_as_it_is(controller: AttachmentsController) -> None:
     answer = {"msg": "whatever", "failed": True, "invocation": {"module_args": {"_controller": {}, "purge": True}}}
     done, action = controller.run(answer)
     assert done == {"msg": "whatever", "failed": True, "invocation": {"module_args": {"purge": True}}}
@@ -67,7 +69,9 @@ def test_what_ends_in_one_call_is_handed_on_as_it_is(controller: Controller) -> 
     assert controller.shown == []
 
 
-def test_the_action_calls_the_module_until_all_items_are_done_and_shows_progress(controller: Controller) -> None:
+def test_the_action_calls_the_module_until_all_items_are_done_and_shows_progress(
+    controller: AttachmentsController,
+) -> None:
     parts = [result(entry("a"), remaining=[1, 2]), result(entry("b"), remaining=[2]), result(entry("c"))]
     continuations = [{}, *(part["_controller"] for part in parts[:-1])]
     done, action = controller.run(*parts)
@@ -79,14 +83,14 @@ def test_the_action_calls_the_module_until_all_items_are_done_and_shows_progress
     assert second.endswith("/s, slowest bridge 0.50 s")
 
 
-def test_a_node_that_is_lost_meanwhile_is_unreachable_with_what_was_done(controller: Controller) -> None:
+def test_a_node_that_is_lost_meanwhile_is_unreachable_with_what_was_done(controller: AttachmentsController) -> None:
     done, dummy = controller.run(result(entry("a"), remaining=[1]), AnsibleConnectionFailure("no route"))
     assert (done["unreachable"], done["changed"], done["summary"]) == (True, True, {"added": 1})
     with pytest.raises(AnsibleConnectionFailure):
         controller.run(AnsibleConnectionFailure("no route"))
 
 
-def test_a_task_in_the_background_is_one_call_that_does_all(controller: Controller) -> None:
+def test_a_task_in_the_background_is_one_call_that_does_all(controller: AttachmentsController) -> None:
     done, action = controller.run({"ansible_job_id": "j1"}, async_val=60)
     assert done == {"ansible_job_id": "j1"}
     (asked,) = action.asked
@@ -94,7 +98,7 @@ def test_a_task_in_the_background_is_one_call_that_does_all(controller: Controll
 
 
 def test_the_host_is_named_as_ansible_names_it_and_no_plugin_where_nothing_is_to_be_logged(
-    controller: Controller,
+    controller: AttachmentsController,
 ) -> None:
     controller.run(result(entry("a"), remaining=[1]), result(entry("b")), delegate_to="node2", no_log=True)
     (line,) = controller.shown

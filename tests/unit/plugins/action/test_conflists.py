@@ -14,6 +14,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.tests.unit.plugins.action.encrypted import Encrypted
 
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
@@ -32,7 +33,7 @@ TEMPLATE = '{"cniVersion": "1.0.0", "name": "{{ name }}", "plugins": [{"type": "
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 
 
-class Action(ActionModule):
+class ConflistsAction(ActionModule):
     """Its module answers with what it was given."""
 
     sent: JsonObject | None = None
@@ -43,7 +44,7 @@ class Action(ActionModule):
         return {"changed": True, "msg": "from the node", **self.answer}
 
 
-class Controller:
+class ConflistsController:
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
         self._loader = DataLoader()
@@ -81,7 +82,7 @@ class Controller:
         action = self._action({"conflists": list(items), "validate": validate}, {})
         return action.run(task_vars={}), action.sent
 
-    def _action(self, arguments: JsonObject, variables: JsonObject) -> Action:
+    def _action(self, arguments: JsonObject, variables: JsonObject) -> ConflistsAction:
         task: t.Any = types.SimpleNamespace(
             args=arguments,
             async_val=0,
@@ -92,7 +93,7 @@ class Controller:
         connection: t.Any = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=str(self.directory)))
         templar = Templar(loader=self._loader, variables=variables)
         play_context: t.Any = types.SimpleNamespace()
-        return Action(task, connection, play_context, self._loader, templar, None)
+        return ConflistsAction(task, connection, play_context, self._loader, templar, None)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -110,46 +111,36 @@ def ansible_builtin() -> t.Iterator[None]:
 
 
 @pytest.fixture
-def controller(tmp_path: pathlib.Path) -> Controller:
-    return Controller(tmp_path)
+def controller(tmp_path: pathlib.Path) -> ConflistsController:
+    return ConflistsController(tmp_path)
 
 
 @pytest.mark.parametrize("item", [{"config": CONFIG}, {"content": TEXT}, {"state": "absent", "name": "net"}], ids=str)
-def test_an_item_without_a_template_reaches_the_node_unchanged(controller: Controller, item: JsonObject) -> None:
+def test_an_item_without_a_template_reaches_the_node_unchanged(
+    controller: ConflistsController, item: JsonObject
+) -> None:
     assert controller.sent(item) == item
 
 
-def test_data_from_text_is_data(controller: Controller) -> None:
+def test_data_from_text_is_data(controller: ConflistsController) -> None:
     """Before ansible-core 2.19, a variable with JSON text has become data before any plugin sees it."""
     assert controller.sent({"content": CONFIG, "priority": 5}) == {"config": CONFIG, "priority": 5}
 
 
-class Encrypted:
-    """A value from a vault, as action plugins get it before ansible-core 2.19."""
-
-    __ENCRYPTED__ = True
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __str__(self) -> str:
-        return self._text
-
-
 @pytest.mark.parametrize("form", [str, Encrypted])
-def test_text_that_the_module_would_make_data_of_is_data_here(controller: Controller, form: type) -> None:
+def test_text_that_the_module_would_make_data_of_is_data_here(controller: ConflistsController, form: type) -> None:
     """Since ansible-core 2.19, a variable with JSON text stays text."""
     assert controller.sent({"config": form(TEXT)}) == {"config": CONFIG}
     assert controller.sent(form(json.dumps({"config": CONFIG}))) == {"config": CONFIG}
     assert controller.sent({"content": form(TEXT), "state": form("present")}) == {"content": TEXT, "state": "present"}
 
 
-def test_an_encrypted_path_of_a_template_is_rendered(controller: Controller) -> None:
+def test_an_encrypted_path_of_a_template_is_rendered(controller: ConflistsController) -> None:
     controller.write("templates/net.j2", TEXT)
     assert controller.sent({"template": Encrypted("net.j2")}) == {"content": TEXT}
 
 
-def test_a_template_becomes_content_and_all_else_stays(controller: Controller) -> None:
+def test_a_template_becomes_content_and_all_else_stays(controller: ConflistsController) -> None:
     controller.write("templates/net.j2")
     item = {"template": "net.j2", "vars": {"name": "db"}, "priority": 5, "name": "db"}
     expected = {
@@ -160,7 +151,7 @@ def test_a_template_becomes_content_and_all_else_stays(controller: Controller) -
     assert controller.sent(item, type="lab", name="of the task") == expected
 
 
-def test_vars_are_of_one_item(controller: Controller) -> None:
+def test_vars_are_of_one_item(controller: ConflistsController) -> None:
     controller.write("templates/net.j2")
     items = [{"template": "net.j2", "vars": {"name": "one"}}, {"template": "net.j2"}]
     dummy, sent = controller.run(*items, type="lab", name="of-the-task")
@@ -169,7 +160,7 @@ def test_vars_are_of_one_item(controller: Controller) -> None:
     assert names == ["one", "of-the-task"]
 
 
-def test_templates_are_looked_for_in_the_role_first(controller: Controller) -> None:
+def test_templates_are_looked_for_in_the_role_first(controller: ConflistsController) -> None:
     places = ["roles/lab/templates/net.j2", "roles/lab/net.j2", "templates/net.j2", "net.j2"]
     for place in places:
         controller.write(place, TEMPLATE.replace("{{ name }}", place.replace("/", ".")))
@@ -182,7 +173,7 @@ def test_templates_are_looked_for_in_the_role_first(controller: Controller) -> N
     assert json.loads(content)["name"] == "absolute"
 
 
-def test_rendered_text_stays_text_to_the_last_byte(controller: Controller) -> None:
+def test_rendered_text_stays_text_to_the_last_byte(controller: ConflistsController) -> None:
     """Ansible makes data of what looks like it, True of true, and drops what surrounds it."""
     text = '\n{ "name": "net",  "cniVersion": "1.0.0",\n\t"plugins": [{"type": "lab", "flag": true, "big": 9007199254740993}] }\n\n'
     controller.write("templates/net.j2", text)
@@ -191,7 +182,7 @@ def test_rendered_text_stays_text_to_the_last_byte(controller: Controller) -> No
 
 
 @pytest.mark.parametrize("key", ["config", "content"])
-def test_two_forms_are_for_the_node_to_refuse(controller: Controller, key: str) -> None:
+def test_two_forms_are_for_the_node_to_refuse(controller: ConflistsController, key: str) -> None:
     item = {"template": "nowhere.j2", key: CONFIG}
     assert controller.sent(item) == item
 
@@ -201,19 +192,19 @@ def test_two_forms_are_for_the_node_to_refuse(controller: Controller, key: str) 
     [{"config": CONFIG}, {"config": TEXT}, {"content": TEXT}, {"content": CONFIG}, {"template": "net.j2"}],
     ids=str,
 )
-def test_an_absent_network_has_the_name_of_its_configuration(controller: Controller, item: JsonObject) -> None:
+def test_an_absent_network_has_the_name_of_its_configuration(controller: ConflistsController, item: JsonObject) -> None:
     controller.write("templates/net.j2")
     sent = controller.sent({**item, "state": "absent", "priority": 5}, name="net", type="lab")
     assert sent == {"name": "net", "state": "absent", "priority": 5}
 
 
 @pytest.mark.parametrize("given", [{"name": "other"}, {"filename": "other.conflist"}], ids=str)
-def test_an_absent_network_that_is_named_has_that_name(controller: Controller, given: JsonObject) -> None:
+def test_an_absent_network_that_is_named_has_that_name(controller: ConflistsController, given: JsonObject) -> None:
     item = {"config": CONFIG, "state": "absent", **given}
     assert controller.sent(item) == item
 
 
-def test_an_absent_network_without_a_name_is_refused_with_its_place(controller: Controller) -> None:
+def test_an_absent_network_without_a_name_is_refused_with_its_place(controller: ConflistsController) -> None:
     nameless = {"cniVersion": "1.0.0", "plugins": []}
     assert controller.find_refusal({"config": nameless, "state": "absent"}).startswith(
         "conflists[1]: /name: None is not"
@@ -222,24 +213,24 @@ def test_an_absent_network_without_a_name_is_refused_with_its_place(controller: 
     assert controller.find_refusal({"content": "[]", "state": "absent"}).startswith("conflists[1] is not valid JSON: ")
 
 
-def test_an_absent_item_without_a_configuration_is_refused_by_the_node(controller: Controller) -> None:
+def test_an_absent_item_without_a_configuration_is_refused_by_the_node(controller: ConflistsController) -> None:
     assert controller.sent({"state": "absent"}) == {"state": "absent"}
 
 
-def test_an_absent_network_needs_no_template(controller: Controller) -> None:
+def test_an_absent_network_needs_no_template(controller: ConflistsController) -> None:
     item = {"template": "nowhere.j2", "name": "net", "state": "absent"}
     assert controller.sent(item) == item
 
 
 @pytest.mark.parametrize("items", ["text", None, 5, {"config": CONFIG}])
-def test_items_of_a_wrong_form_are_for_the_node_to_refuse(controller: Controller, items: t.Any) -> None:
+def test_items_of_a_wrong_form_are_for_the_node_to_refuse(controller: ConflistsController, items: t.Any) -> None:
     action = controller._action({"conflists": items}, {})
     assert action.run(task_vars={})["msg"] == "from the node"
     assert action.sent == {"conflists": items}
     assert controller.sent({"config": "text"}) == {"config": "text"}
 
 
-def test_an_item_that_is_no_mapping_is_for_the_node_to_refuse(controller: Controller) -> None:
+def test_an_item_that_is_no_mapping_is_for_the_node_to_refuse(controller: ConflistsController) -> None:
     dummy, sent = controller.run("text", 5)
     assert sent is not None
     assert sent["conflists"] == ["text", 5]
@@ -283,7 +274,7 @@ BAD: dict[str, tuple[JsonObject, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize(("item", "fragments"), BAD.values(), ids=BAD)
 def test_an_error_names_its_place_and_stops_the_task_before_the_node(
-    controller: Controller, item: JsonObject, fragments: tuple[str, ...]
+    controller: ConflistsController, item: JsonObject, fragments: tuple[str, ...]
 ) -> None:
     controller.write("templates/net.j2")
     controller.write("templates/undefined.j2", "{{ nowhere }}")
@@ -294,7 +285,7 @@ def test_an_error_names_its_place_and_stops_the_task_before_the_node(
     assert "remote_src" not in message
 
 
-def test_broken_rendered_text_names_the_template_and_the_line(controller: Controller) -> None:
+def test_broken_rendered_text_names_the_template_and_the_line(controller: ConflistsController) -> None:
     path = controller.write("templates/net.j2", '{\n  "name": "{{ name }}"\n  oops\n}\n')
     message = controller.find_refusal({"template": "net.j2", "vars": {"name": "db"}})
     assert message.startswith(f"conflists[1]: template {path}, rendered")
@@ -313,7 +304,7 @@ def codes(result: JsonObject) -> list[tuple[str, str]]:
     return [(finding["file"], finding["code"]) for finding in result["findings"]]
 
 
-def test_the_errors_of_all_items_are_reported_at_once(controller: Controller) -> None:
+def test_the_errors_of_all_items_are_reported_at_once(controller: ConflistsController) -> None:
     result, sent = controller.validated({"config": TYPOS}, {"config": CONFIG}, {"content": "{"})
     assert (result["failed"], sent) == (True, None)
     assert codes(result) == [
@@ -328,17 +319,17 @@ def test_the_errors_of_all_items_are_reported_at_once(controller: Controller) ->
 
 @pytest.mark.parametrize("form", [str, Encrypted])
 @pytest.mark.parametrize("key", ["config", "content"])
-def test_a_network_given_as_text_is_validated_as_data_is(controller: Controller, key: str, form: type) -> None:
+def test_a_network_given_as_text_is_validated_as_data_is(controller: ConflistsController, key: str, form: type) -> None:
     result, sent = controller.validated({key: form(json.dumps(TYPOS))})
     assert ([code for dummy, code in codes(result)], sent) == (["misspelled-key", "unknown-key", "out-of-range"], None)
 
 
-def test_networks_of_one_node_are_compared(controller: Controller) -> None:
+def test_networks_of_one_node_are_compared(controller: ConflistsController) -> None:
     result, sent = controller.validated({"config": CONFIG}, {"content": TEXT})
     assert (codes(result), sent) == ([("conflists[1]", "duplicate-network")], None)
 
 
-def test_a_warning_is_shown_and_stops_nothing(controller: Controller) -> None:
+def test_a_warning_is_shown_and_stops_nothing(controller: ConflistsController) -> None:
     result, sent = controller.validated({"config": ODD})
     assert (codes(result), result["msg"]) == ([("conflists[0]", "unknown-key")], "from the node")
     assert len(result["warnings"]) == 1
@@ -346,12 +337,12 @@ def test_a_warning_is_shown_and_stops_nothing(controller: Controller) -> None:
 
 
 @pytest.mark.parametrize("strict", [True, "yes"])
-def test_a_warning_is_an_error_with_strict(controller: Controller, strict: t.Any) -> None:
+def test_a_warning_is_an_error_with_strict(controller: ConflistsController, strict: t.Any) -> None:
     result, sent = controller.validated({"config": ODD}, strict=strict)
     assert (result["failed"], sent, "warnings" in result) == (True, None, False)
 
 
-def test_only_the_requested_levels_are_checked(controller: Controller) -> None:
+def test_only_the_requested_levels_are_checked(controller: ConflistsController) -> None:
     result, sent = controller.validated({"config": TYPOS}, levels=["specification", "consistency"])
     assert (codes(result), result["msg"]) == ([], "from the node")
     result, sent = controller.validated({"config": {**CONFIG, "name": "a/b"}}, levels=[])
@@ -364,7 +355,7 @@ def test_only_the_requested_levels_are_checked(controller: Controller) -> None:
     ["levels=specification", '{"levels": "specification"}', {"levels": "specification,consistency"}],
     ids=str,
 )
-def test_levels_as_text_are_read_as_the_module_reads_them(controller: Controller, validate: t.Any) -> None:
+def test_levels_as_text_are_read_as_the_module_reads_them(controller: ConflistsController, validate: t.Any) -> None:
     action = controller._action({"conflists": [{"config": TYPOS}], "validate": validate}, {})
     result = action.run(task_vars={})
     assert (codes(result), result["msg"]) == ([], "from the node")
@@ -372,28 +363,28 @@ def test_levels_as_text_are_read_as_the_module_reads_them(controller: Controller
     assert action.sent["validate"] == validate
 
 
-def test_the_option_as_text_stops_as_data_does(controller: Controller) -> None:
+def test_the_option_as_text_stops_as_data_does(controller: ConflistsController) -> None:
     action = controller._action({"conflists": [{"config": ODD}], "validate": "strict=yes"}, {})
     assert (action.run(task_vars={})["failed"], action.sent) == (True, None)
 
 
-def test_attachments_of_text_are_looked_at(controller: Controller) -> None:
+def test_attachments_of_text_are_looked_at(controller: ConflistsController) -> None:
     attachment = '{"network": "net", "capability_args": {"mac": "02:00:00:00:00:01"}}'
     result, sent = controller.validated({"config": CONFIG}, attachments=[attachment])
     assert (codes(result), sent) == ([("attachments[0]", "undeclared-capability")], None)
 
 
 def test_findings_of_the_node_follow_those_of_the_controller(
-    controller: Controller, monkeypatch: pytest.MonkeyPatch
+    controller: ConflistsController, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_the_node = {"file": "/etc/cni/net.d/10-net.conflist", "code": "shadowed-network"}
-    monkeypatch.setattr(Action, "answer", {"findings": [of_the_node], "warnings": ["it is shadowed"]})
+    monkeypatch.setattr(ConflistsAction, "answer", {"findings": [of_the_node], "warnings": ["it is shadowed"]})
     result, dummy = controller.validated({"config": ODD}, levels=["schema", "node"])
     assert codes(result) == [("conflists[0]", "unknown-key"), tuple(of_the_node.values())]
     assert [warning.rpartition(" ")[2] for warning in result["warnings"]] == ["shadowed", "(unknown-key)"]
 
 
-def test_attachments_are_looked_at_with_their_network_and_stay_here(controller: Controller) -> None:
+def test_attachments_are_looked_at_with_their_network_and_stay_here(controller: ConflistsController) -> None:
     attachment = {"network": "net", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}
     result, sent = controller.validated({"config": CONFIG}, attachments=[attachment])
     assert (codes(result), sent) == ([("attachments[0]", "undeclared-capability")], None)
@@ -406,20 +397,20 @@ def test_attachments_are_looked_at_with_their_network_and_stay_here(controller: 
     assert sent["validate"] == {}
 
 
-def test_attachments_of_a_wrong_form_are_for_the_node_to_refuse(controller: Controller) -> None:
+def test_attachments_of_a_wrong_form_are_for_the_node_to_refuse(controller: ConflistsController) -> None:
     for attachments in ("all", [5]):
         dummy, sent = controller.validated({"config": CONFIG}, attachments=attachments)
         assert sent is not None
         assert sent["validate"] == {"attachments": attachments}
 
 
-def test_a_level_that_is_none_is_refused(controller: Controller) -> None:
+def test_a_level_that_is_none_is_refused(controller: ConflistsController) -> None:
     result, sent = controller.validated({"config": CONFIG}, levels=["scheme"])
     assert (result["failed"], sent) == (True, None)
     assert "expected: a list of schema, specification, consistency, node" in result["msg"]
 
 
-def test_a_finding_in_rendered_text_has_the_template_and_the_line(controller: Controller) -> None:
+def test_a_finding_in_rendered_text_has_the_template_and_the_line(controller: ConflistsController) -> None:
     path = controller.write("templates/net.j2", TEMPLATE.replace(', "plugins"', ',\n\n "plugins"'))
     action = controller._action({"conflists": [{"template": "net.j2", "vars": {"name": "n", "type": "a/b"}}]}, {})
     (finding,) = action.run(task_vars={})["findings"]

@@ -13,6 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.tests.unit.plugins.action.encrypted import Encrypted
 
 pytest.importorskip("ansible.plugins.action", reason="there is no controller here: install ansible-core")
 
@@ -27,7 +28,7 @@ NETWORKS: t.Final = [{"template": "gone.j2"}, {"content": "{"}]
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 
 
-class Action(ActionModule):
+class KernelAction(ActionModule):
     """Its module answers with what it was given."""
 
     sent: JsonObject | None = None
@@ -35,15 +36,6 @@ class Action(ActionModule):
     def _execute_module(self, *arguments: t.Any, **keywords: t.Any) -> JsonObject:
         self.sent = keywords["module_args"]
         return {"changed": True, "msg": "from the node"}
-
-
-class Encrypted:
-    """A value from a vault, as action plugins get it before ansible-core 2.19."""
-
-    __ENCRYPTED__ = True
-
-    def __str__(self) -> str:
-        return "absent"
 
 
 def run(directory: pathlib.Path, arguments: JsonObject) -> tuple[JsonObject, JsonObject | None]:
@@ -54,11 +46,11 @@ def run(directory: pathlib.Path, arguments: JsonObject) -> tuple[JsonObject, Jso
     )
     connection: t.Any = types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=str(directory)))
     play_context: t.Any = types.SimpleNamespace()
-    action = Action(task, connection, play_context, loader, Templar(loader=loader, variables={}), None)
+    action = KernelAction(task, connection, play_context, loader, Templar(loader=loader, variables={}), None)
     return action.run(task_vars={}), action.sent
 
 
-@pytest.mark.parametrize("state", ["absent", Encrypted()], ids=["text", "encrypted"])
+@pytest.mark.parametrize("state", ["absent", Encrypted("absent")], ids=["text", "encrypted"])
 @pytest.mark.parametrize("networks", [NETWORKS, "[{]", None], ids=["items", "text", "nothing"])
 def test_networks_are_not_validated_when_all_settings_are_restored(
     tmp_path: pathlib.Path, state: object, networks: object

@@ -36,7 +36,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._node.plugins.
 pytestmark = pytest.mark.skipif(ansible.__version__ < "2.16", reason="the controller needs ansible-core 2.16 or newer")
 
 
-class Action(ActionModule):
+class PluginsAction(ActionModule):
     """The node has nothing, or everything."""
 
     has_it = False
@@ -61,7 +61,7 @@ class Action(ActionModule):
         pass
 
 
-class Controller:
+class PluginsController:
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
         self._loader = DataLoader()
@@ -69,7 +69,7 @@ class Controller:
 
     def run(
         self, arguments: JsonObject, *, check_mode: bool = False, has_it: bool = False, needed: str = "content"
-    ) -> tuple[JsonObject, Action]:
+    ) -> tuple[JsonObject, PluginsAction]:
         task: t.Any = types.SimpleNamespace(
             args=arguments,
             async_val=0,
@@ -80,14 +80,14 @@ class Controller:
         shell = types.SimpleNamespace(tmpdir=None, join_path="{}/{}".format)
         connection: t.Any = types.SimpleNamespace(_shell=shell)
         templar = Templar(loader=self._loader, variables={})
-        action = Action(task, connection, t.cast("t.Any", types.SimpleNamespace()), self._loader, templar, None)
+        action = PluginsAction(task, connection, t.cast("t.Any", types.SimpleNamespace()), self._loader, templar, None)
         action.asked, action.sent, action.has_it = [], {}, has_it
         action.needed = needed
         return action.run(task_vars={}), action
 
 
 @pytest.fixture
-def controller(tmp_path: pathlib.Path) -> Controller:
+def controller(tmp_path: pathlib.Path) -> PluginsController:
     (tmp_path / "files" / "mine").mkdir(parents=True)
     for name in ("bridge", "ptp"):
         path = tmp_path / "files" / "mine" / name
@@ -95,17 +95,17 @@ def controller(tmp_path: pathlib.Path) -> Controller:
         path.chmod(0o700)
     with tarfile.open(tmp_path / "files" / "x.tgz", "w:gz") as archive:
         archive.add(tmp_path / "files" / "mine" / "bridge", "bridge")
-    return Controller(tmp_path)
+    return PluginsController(tmp_path)
 
 
-def digest(controller: Controller) -> str:
+def digest(controller: PluginsController) -> str:
     return f"sha256:{hashlib.sha256((controller.directory / 'files' / 'x.tgz').read_bytes()).hexdigest()}"
 
 
 @pytest.mark.parametrize("source", ["x.tgz", "mine"])
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_a_node_that_has_it_is_asked_once_and_sent_nothing(
-    controller: Controller, source: str, check_mode: bool
+    controller: PluginsController, source: str, check_mode: bool
 ) -> None:
     result, action = controller.run({"source": source}, check_mode=check_mode, has_it=True)
     assert result["msg"] == "from the node"
@@ -115,7 +115,7 @@ def test_a_node_that_has_it_is_asked_once_and_sent_nothing(
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_node_that_has_it_not_is_sent_the_archive(controller: Controller, check_mode: bool) -> None:
+def test_a_node_that_has_it_not_is_sent_the_archive(controller: PluginsController, check_mode: bool) -> None:
     dummy, action = controller.run({"source": "x.tgz", "keep": 2}, check_mode=check_mode)
     sent = {"digest": digest(controller), "archive": "/node/tmp/source"}
     assert [asked["_controller"] for asked in action.asked] == [{"digest": digest(controller)}, sent]
@@ -123,7 +123,7 @@ def test_a_node_that_has_it_not_is_sent_the_archive(controller: Controller, chec
     assert {asked["keep"] for asked in action.asked} == {2}
 
 
-def test_names_and_digests_are_sent_where_they_will_do(controller: Controller) -> None:
+def test_names_and_digests_are_sent_where_they_will_do(controller: PluginsController) -> None:
     for source, names in {"x.tgz": ["bridge"], "mine": ["bridge", "ptp"]}.items():
         dummy, action = controller.run({"source": source}, check_mode=True, needed="listing")
         listing = {name: hashlib.sha256(name.encode()).hexdigest() for name in names}
@@ -131,7 +131,7 @@ def test_names_and_digests_are_sent_where_they_will_do(controller: Controller) -
         assert action.sent == {}
 
 
-def test_a_directory_is_sent_as_an_archive_of_its_plugins(controller: Controller) -> None:
+def test_a_directory_is_sent_as_an_archive_of_its_plugins(controller: PluginsController) -> None:
     (controller.directory / "files" / "mine" / "notes").write_text("no plugin", encoding="ascii")
     dummy, action = controller.run({"source": "mine"})
     (content,) = action.sent.values()
@@ -150,7 +150,7 @@ def test_a_directory_is_sent_as_an_archive_of_its_plugins(controller: Controller
     ids=str,
 )
 def test_a_source_that_the_node_fetches_is_not_read_on_the_controller(
-    controller: Controller, arguments: JsonObject
+    controller: PluginsController, arguments: JsonObject
 ) -> None:
     dummy, action = controller.run({**arguments, "_controller": {"digest": "forged"}})
     assert action.asked == [arguments]
@@ -175,7 +175,7 @@ BAD: dict[str, tuple[JsonObject, str]] = {
 
 @pytest.mark.parametrize(("arguments", "message"), BAD.values(), ids=BAD)
 def test_an_error_is_reported_before_the_node_is_called(
-    controller: Controller, arguments: JsonObject, message: str
+    controller: PluginsController, arguments: JsonObject, message: str
 ) -> None:
     result, action = controller.run(arguments)
     assert result["failed"]
@@ -192,7 +192,7 @@ def test_a_crafted_archive_is_refused_by_its_name_and_not_sent(
     """A node that has other files of the plugins is told what the archive has, and the controller looks into it for that."""
     path = tmp_path / "crafted.tgz"
     path.write_bytes(compress(content))
-    result, action = Controller(tmp_path).run({"source": str(path)}, needed="listing")
+    result, action = PluginsController(tmp_path).run({"source": str(path)}, needed="listing")
     assert (result["failed"], action.sent, len(action.asked)) == (True, {}, 1)
     assert str(path) in result["msg"]
     assert problem in result["msg"]
@@ -200,11 +200,11 @@ def test_a_crafted_archive_is_refused_by_its_name_and_not_sent(
 
 HUNGRY = """
 import pathlib, resource, sys
-from ansible_collections.cni.node.tests.unit.plugins.action.test_plugins import Controller
+from ansible_collections.cni.node.tests.unit.plugins.action.test_plugins import PluginsController
 path = pathlib.Path(sys.argv[1])
-Controller(path.parent).run({"source": "none.tgz"})
+PluginsController(path.parent).run({"source": "none.tgz"})
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(Controller(path.parent).run({"source": str(path)}, needed="listing")[0]["msg"].splitlines()[0])
+print(PluginsController(path.parent).run({"source": str(path)}, needed="listing")[0]["msg"].splitlines()[0])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 

@@ -100,13 +100,13 @@ def test_a_value_of_another_type_is_refused_with_a_message(nonsense: t.Any) -> N
         valid_conflist(nonsense)
 
 
-class Tagged(int):
-    """As ansible-core 2.19 and later hand values in: of classes of their own."""
+class TaggedNumber(int):
+    """A value of a class of its own, as ansible-core 2.19 and later pass them."""
 
 
-def test_what_is_found_is_named_as_people_name_it() -> None:
+def test_an_error_names_the_type_in_plain_words() -> None:
     with pytest.raises(AnsibleFilterError, match=r"found a number; "):
-        conflist_findings(Tagged(5))
+        conflist_findings(TaggedNumber(5))
 
 
 @pytest.mark.parametrize("levels", ["schema", ["scheme"], [5], 5, [["schema"]]])

@@ -44,12 +44,12 @@ def test_anything_else_is_refused_in_a_sentence(nonsense: t.Any) -> None:
         fleet_findings(nonsense)
 
 
-class Tagged(list[t.Any]):
-    """As ansible-core 2.19 and later hand values in: of classes of their own."""
+class TaggedList(list[t.Any]):
+    """A value of a class of its own, as ansible-core 2.19 and later pass them."""
 
 
-def test_what_is_found_is_named_as_people_name_it() -> None:
-    for nodes, node_info in ((Tagged(), None), ({}, Tagged()), ({}, {"a": Tagged()})):
+def test_an_error_names_the_type_in_plain_words() -> None:
+    for nodes, node_info in ((TaggedList(), None), ({}, TaggedList()), ({}, {"a": TaggedList()})):
         with pytest.raises(AnsibleFilterError, match=r"found a list; "):
             fleet_findings(nodes, node_info)
     with pytest.raises(AnsibleFilterError, match=r"plugins of a: found a number; "):

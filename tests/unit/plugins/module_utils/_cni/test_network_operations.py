@@ -13,16 +13,14 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._cni import config, network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryAnswer,
-    MemoryExecutor,
     fails_at,
-    succeeds,
     supports,
 )
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_runtime import MemoryRuntime
 
 
 def network(name: str = "net", own: str = "1.1.0", **keys: object) -> NetworkConfiguration:
@@ -30,13 +28,11 @@ def network(name: str = "net", own: str = "1.1.0", **keys: object) -> NetworkCon
     return config.parse(encoded({"name": name, "cniVersion": own, "plugins": plugins, **keys}), "10-net.conflist")
 
 
-class PopulatedRuntime:
+class PopulatedRuntime(MemoryRuntime):
     """A runtime with attachments of red and blue to net, and of green to another network."""
 
     def __init__(self, directory: pathlib.Path, own: str = "1.1.0", **plugins: MemoryAnswer) -> None:
-        self.directory = directory
-        self.executor = MemoryExecutor(a=succeeds, b=succeeds)
-        self.runtime = Runtime(self.executor, str(directory / "cache"), 0)
+        super().__init__(directory)
         for name, container in (("net", "blue"), ("net", "red"), ("other", "green")):
             self.runtime.add(network(name, own), Attachment(name, container, "eth0", str(directory)))
         self.executor.calls.clear()

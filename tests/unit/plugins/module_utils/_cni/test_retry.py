@@ -23,7 +23,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_ex
     MemoryCall,
     fails_at,
 )
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.test_runtime import AttachedRuntime, network
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_runtime import AttachedRuntime, network
 
 
 def later(command: str, times: float) -> MemoryAnswer:

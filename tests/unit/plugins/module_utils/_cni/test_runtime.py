@@ -12,50 +12,16 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base import durable
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
-from ansible_collections.cni.node.plugins.module_utils._cni import config, network_operations
-from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
-from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
+from ansible_collections.cni.node.plugins.module_utils._cni import network_operations
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record, Restoration
-from ansible_collections.cni.node.plugins.module_utils._cni.runtime import Runtime
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._base.error_of import error_of
-from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.documents import encoded
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_executor import (
     MemoryAnswer,
     MemoryCall,
-    MemoryExecutor,
     fails_at,
     succeeds,
 )
-
-
-def network(*types: str, **keys: object) -> NetworkConfiguration:
-    plugins = [{"type": plugin_type} for plugin_type in types or ("a", "b", "c")]
-    return config.parse(encoded({"name": "net", "cniVersion": "1.1.0", "plugins": plugins, **keys}), "10-net.conflist")
-
-
-class AttachedRuntime:
-    """A runtime over plugins in memory, and one attachment."""
-
-    def __init__(self, directory: pathlib.Path, **plugins: MemoryAnswer) -> None:
-        self.executor = MemoryExecutor(**{"a": succeeds, "b": succeeds, "c": succeeds, **plugins})
-        self.runtime = Runtime(self.executor, str(directory / "cache"), 0)
-        self.netns = directory / "blue"
-        self.netns.touch()
-        self.attachment = Attachment("net", "blue", "eth0", str(self.netns), {"K": "V"}, {"mac": 1})
-
-    @property
-    def record(self) -> Record | None:
-        return self.runtime.records.read(self.attachment.key)
-
-    @property
-    def intent(self) -> Record | None:
-        return self.runtime.intents.read(self.attachment.key)
-
-    def added(self, to: NetworkConfiguration | None = None) -> Record:
-        """The record of an ADD; its calls are forgotten."""
-        self.runtime.add(to or network(), self.attachment)
-        self.executor.calls.clear()
-        return t.cast("Record", self.record)
+from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.memory_runtime import AttachedRuntime, network
 
 
 def answers_with(**keys: object) -> MemoryAnswer:

@@ -22,15 +22,15 @@ HEADER = """\
 """
 
 
-def freeze(wanted: Path, pins: Path, python: Path) -> None:
-    """Install the wanted requirements into an empty environment and pin every package that it then has."""
+def freeze(requirements: Path, pins: Path, python: Path) -> None:
+    """Install the requirements into an empty environment and pin every package that it then has."""
     print(f"{pins.name}: {python}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         env = Path(directory) / "env"
-        envs.build(env, python, wanted)
+        envs.build(env, python, requirements)
         frozen = output([env / "bin" / "python", "-m", "pip", "freeze", "--exclude", "setuptools"])
     version = pythons.text(pythons.probe(python) or pythons.OLDEST)
-    pins.write_text(HEADER.format(source=wanted.name, python=version) + frozen, encoding="utf-8")
+    pins.write_text(HEADER.format(source=requirements.name, python=version) + frozen, encoding="utf-8")
 
 
 def main() -> None:

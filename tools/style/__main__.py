@@ -37,14 +37,14 @@ _TEXTS: t.Final = (".yml", ".yaml", ".json", ".j2", ".html", ".go")
 def check_file(path: Path, source: str) -> list[Violation]:
     """Check a file of the collection, by its path from the root."""
     if path.suffix == ".py" or source.startswith("#!/usr/bin/env python"):
-        found = python_rules.check(source, product=path.parts[0] in ("plugins", "tools"))
+        violations = python_rules.check(source, product=path.parts[0] in ("plugins", "tools"))
     elif path.suffix == ".md":
-        found = _check_text(phrases.without_code(source))
+        violations = _check_text(phrases.without_code(source))
     elif path.suffix in _TEXTS or path.name == "Makefile" or source.startswith("#!"):
-        found = _check_text(source)
+        violations = _check_text(source)
     else:
         return []
-    return sorted(found)
+    return sorted(violations)
 
 
 def _check_text(text: str) -> t.Iterator[Violation]:

@@ -131,8 +131,8 @@ VALUES = [0, 0.0, False, 1, 1.0, True, "1", "", None, [], {}, [1], [True], {"a":
 
 
 def test_values_are_the_same_where_their_texts_are() -> None:
-    for left, right in itertools.product(VALUES, repeat=2):
-        assert json_text.is_same(left, right) is (json_text.encode(left) == json_text.encode(right))
+    for first, second in itertools.product(VALUES, repeat=2):
+        assert json_text.is_same(first, second) is (json_text.encode(first) == json_text.encode(second))
 
 
 def test_bottomless_nesting_is_an_error() -> None:

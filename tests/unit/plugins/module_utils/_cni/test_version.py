@@ -39,8 +39,8 @@ def test_an_unknown_version_is_refused_with_what_is_known(unknown: str) -> None:
 
 def test_versions_are_compared_in_the_order_of_their_release() -> None:
     assert all(
-        version.at_least(left, right) == (RELEASED.index(left) >= RELEASED.index(right))
-        for left, right in itertools.product(RELEASED, repeat=2)
+        version.at_least(first, second) == (RELEASED.index(first) >= RELEASED.index(second))
+        for first, second in itertools.product(RELEASED, repeat=2)
     )
 
 

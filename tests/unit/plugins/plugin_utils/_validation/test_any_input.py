@@ -143,8 +143,8 @@ def test_parts_hidden_from_the_library_would_pass_it(plugin: JsonObject) -> None
     extend: t.Any = jsonschema.validators.extend
     keywords = {word: jsonschema.Draft202012Validator.VALIDATORS[word] for word in ("properties", "items")}
     plain = extend(type(own), keywords)(schemas.load(name), format_checker=own.format_checker)
-    found, expected = (sorted(map(str, map(violation, validator.iter_errors(plugin)))) for validator in (own, plain))
-    assert found == expected
+    actual, expected = (sorted(map(str, map(violation, validator.iter_errors(plugin)))) for validator in (own, plain))
+    assert actual == expected
 
 
 @given(json_values)

@@ -70,10 +70,10 @@ class DriftedKernel:
         network = config.parse(json.dumps(document).encode(), "net")
         attachment = Attachment("net", "blue", "eth0", "/run/netns/blue")
         given = RESULT if result is None else result
-        found = interface_drift.find_drift(
+        drift = interface_drift.find_drift(
             Record(attachment, network.content, Result(given["cniVersion"], given)), network
         )
-        return (*found.inside, *found.on_node) if found else None
+        return (*drift.inside, *drift.on_node) if drift else None
 
 
 @pytest.fixture

@@ -89,14 +89,14 @@ def among(
     return NodeCase(items or [present("net")], expected, files=files, **keys)
 
 
-def check(found: t.Iterable[Finding], expected: t.Iterable[ExpectedFinding]) -> None:
+def check(findings: t.Iterable[Finding], expected: t.Iterable[ExpectedFinding]) -> None:
     """Compare the findings with the expected ones, in any order.
 
     Raises:
         AssertionError: A finding is missing, unexpected, or has another message.
     """
     places: dict[tuple[str, str, str], list[str]] = {}
-    for finding in found:
+    for finding in findings:
         key = (finding.code, os.path.basename(finding.file), finding.path)
         places.setdefault(key, []).append(f"{finding.message}; {finding.hint}")
     keys = [key for key, texts in places.items() for dummy in texts]

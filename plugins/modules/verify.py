@@ -157,7 +157,7 @@ error:
   type: dict
   sample:
     code: 11
-    msg: verification is in use by another process for longer than 60 s
+    msg: verification is in use by another process; waited 60 s
     details: the lock is /var/lib/cni/cni.node/locks/verify; wait for the other run to end, or allow more time
 """
 

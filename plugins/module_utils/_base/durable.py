@@ -142,7 +142,7 @@ def _make_missing(path: str, mode: int) -> None:
 
 
 def _set_permissions(path: str, mode: int) -> None:
-    """Set the permissions of a new directory that the umask has masked."""
+    """Set the mode of a new directory, because mkdir applies the umask."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         current = stat.S_IMODE(os.fstat(descriptor).st_mode)

@@ -60,7 +60,7 @@ def decode(content: bytes, what: str, *, unique_keys: bool = False, recorded: bo
     except UnicodeEncodeError as exc:
         raise _failure(what, _UNPAIRED_SURROGATE, _SURROGATE_ADVICE) from exc
     except RecursionError as exc:
-        raise _failure(what, "nested too deeply") from exc
+        raise _failure(what, "nested too deeply", f"expected: at most {_DEPTH_LIMIT} levels") from exc
     except ValueError as exc:
         raise _failure(what, str(exc)) from exc
     return value
@@ -84,13 +84,13 @@ def encode(value: t.Any) -> bytes:
         raise CniError(Code.DECODE_FAILURE, f"this cannot be written as JSON: {exc}") from exc
 
 
-def is_same(one: object, other: object) -> bool:
+def is_same(first: object, second: object) -> bool:
     """Return whether two values are the same JSON; 1, 1.0 and true are different."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
-    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    return type(one) is type(other) and one == other
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(is_same(value, second[key]) for key, value in first.items())
+    if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
+        return len(first) == len(second) and all(map(is_same, first, second))
+    return type(first) is type(second) and first == second
 
 
 def kind(value: object) -> str:

@@ -57,7 +57,7 @@ def _acquire(path: str, exclusive: bool, deadline: float, what: str, timeout: fl
         if time.monotonic() >= deadline:
             raise CniError(
                 Code.TRY_AGAIN,
-                f"{what} is in use by another process for longer than {timeout:g} s",
+                f"{what} is in use by another process; waited {timeout:g} s",
                 f"the lock is {path}; wait for the other run to end, or allow more time",
             )
         time.sleep(pause)

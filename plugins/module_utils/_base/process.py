@@ -147,7 +147,7 @@ class _Process:
         return self._status
 
     def collect(self, deadline: float) -> str:
-        """Read its output until it exits; return why it must be killed, or an empty string."""
+        """Read the output until the process exits; return why it must be killed, or an empty string."""
         with self._watch_exit() as exit_descriptor:
             stopped = self._until_exit(exit_descriptor, deadline)
         self._drain()

@@ -98,7 +98,7 @@ def netns_identity(path: str) -> str:
 
 
 def is_of_this_boot(identity: str) -> bool:
-    """Return whether a `netns_identity` is of a namespace created since the last boot."""
+    """Return whether a `netns_identity` belongs to a namespace created since the last boot."""
     return identity.partition(":")[0] == _boot_id()
 
 

@@ -22,7 +22,7 @@ ENDINGS: t.Final = (LIST_ENDING, *SINGLE_ENDINGS)
 
 
 class ConfDir(t.NamedTuple):
-    """The content of a directory of network configurations, in the reference runtime's lookup order.
+    """The network configurations of a conf dir, in the reference runtime's lookup order.
 
     Attributes:
         networks: The winning file of each name: lists come before single plugins, then the lower file name wins.
@@ -49,7 +49,7 @@ class ConfDir(t.NamedTuple):
 
 
 def load(path: str) -> ConfDir:
-    """Read every network configuration of a directory; a missing directory has none.
+    """Read every network configuration of a conf dir; a missing directory has none.
 
     Raises:
         CniError: ``IO_FAILURE`` when the directory cannot be listed.

@@ -22,7 +22,7 @@ class PluginConfiguration:
     """One plugin configuration object of a network (section 1).
 
     Attributes:
-        index: Its place in the network's ``plugins``.
+        index: Its position in the network's ``plugins``.
         keys: The object as written, with its reserved keys; `request` derives what the plugin gets.
     """
 

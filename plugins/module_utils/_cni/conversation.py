@@ -121,7 +121,7 @@ class Conversation:
         self._prev_result = None if result is None else result.to(selected).keys
 
     def _renegotiate(self, refusal: CniError) -> bool:
-        """Return whether the plugins now support another version, and continue in it.
+        """Return whether the plugins support another version now; use it from then on.
 
         Raises:
             CniError: The refusal, with the versions that each plugin supports, or why it could not be asked.
@@ -192,8 +192,8 @@ def retry(operation: t.Callable[[], T], limit: float) -> T:
                 raise
             seconds = time.monotonic() - started
             if seconds + pause > limit:
-                said = f"tried {times} times in {seconds:.1f} s (limit {limit:g} s)"
-                raise (exc.with_detail(said) if times > 1 else exc) from exc
+                attempts = f"tried {times} times in {seconds:.1f} s (limit {limit:g} s)"
+                raise (exc.with_detail(attempts) if times > 1 else exc) from exc
         time.sleep(pause)
         pause, times = min(2 * pause, _LONGEST_PAUSE), times + 1
 

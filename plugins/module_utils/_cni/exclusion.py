@@ -62,7 +62,9 @@ class Exclusion:
         if lock in held:
             if exclusive and not held[lock]:
                 raise CniError(
-                    Code.INTERNAL, f"this operation already shares the lock of {kind} {name}", "expected: no lock"
+                    Code.INTERNAL,
+                    f"this operation already shares the lock of {kind} {name}",
+                    "expected: no lock held, because a shared one cannot become exclusive",
                 )
             yield
             return

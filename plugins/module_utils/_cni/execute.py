@@ -71,7 +71,7 @@ class Executor(t.Protocol):
 
 
 class ProcessExecutor:
-    """Runs plugins as the specification says: an executable, an environment, JSON on standard input."""
+    """Runs plugins as the specification requires: an executable, an environment, JSON on standard input."""
 
     def __init__(
         self,
@@ -216,10 +216,14 @@ def _failure(
     """Return the error of a failed plugin from its output and exit status (section 5, "Error")."""
     shown = _without_secrets(parameters, request)
     stopped = f"{outcome.stopped} (limit {timeout:g} s) and was killed" if outcome.stopped else ""
-    said, is_all = ({}, False) if stopped else _parse_error(outcome.stdout)
+    reported, is_all = ({}, False) if stopped else _parse_error(outcome.stdout)
     # A plugin that was killed reports nothing about the attachment.
     default = Code.IO_FAILURE if stopped or outcome.status < 0 else Code.UNKNOWN
-    code, msg, details = said.get("code", default), shown(said.get("msg", "")), shown(said.get("details", ""))
+    code, msg, details = (
+        reported.get("code", default),
+        shown(reported.get("msg", "")),
+        shown(reported.get("details", "")),
+    )
     ending = stopped or _describe_status(outcome.status)
     lines = [details, f"{parameters.command} by {path}: {ending}", _output(outcome, is_all, shown)]
     what = f"plugin {os.path.basename(path)} failed ({parameters.command}): {msg or ending}"
@@ -235,7 +239,7 @@ def _without_secrets(parameters: Parameters, request: bytes) -> t.Callable[[str]
 
 
 def _parse_error(stdout: bytes) -> tuple[JsonObject, bool]:
-    """Return the valid ones of code, message and details, and whether all that were given are valid."""
+    """Return the valid values among code, message and details, and whether all given ones are valid."""
     try:
         keys = json_text.decode(stdout, "")
     except CniError:

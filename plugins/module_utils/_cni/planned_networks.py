@@ -22,7 +22,7 @@ _WRITTEN: t.Final = ("created", "changed")
 
 
 class PlannedFile(t.NamedTuple):
-    """A change that another task would make to a file of the directory.
+    """A change that another task would make to a file of the conf dir.
 
     Attributes:
         action: ``created``, ``changed``, ``removed`` or ``unchanged``.
@@ -40,7 +40,7 @@ def read_planned_files(returned: t.Iterable[t.Mapping[str, t.Any]]) -> list[Plan
 
 
 def with_planned(directory: ConfDir, files: t.Iterable[PlannedFile]) -> ConfDir:
-    """Return a directory of network configurations as it will be after another task has changed its files.
+    """Return the conf dir as it will be after another task has changed its files.
 
     Raises:
         CniError: A planned file is not a valid network configuration.

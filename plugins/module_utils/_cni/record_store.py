@@ -107,8 +107,8 @@ class RecordStore:
     def read_container(self, attachment: Attachment) -> list[Record]:
         """Return the readable records of a container's attachments to the same network."""
         records, dummy = self._read(self._names_with_prefix(f"{attachment.network}-{attachment.container_id}-"))
-        wanted = attachment.key[:2]
-        return [record for record in records if record.attachment.key[:2] == wanted]
+        network_and_container = attachment.key[:2]
+        return [record for record in records if record.attachment.key[:2] == network_and_container]
 
     def read_interface(self, attachment: Attachment, networks: t.Iterable[str]) -> list[Record]:
         """Return the readable records of a container's interface, for all networks.
@@ -116,12 +116,12 @@ class RecordStore:
         Args:
             networks: Networks whose records are found even if written after the first call, which lists the directory.
         """
-        wanted = attachment.key[1:]
-        names = set(self._by_interface.get("-".join(wanted), ()))
-        paths = (path for network in networks for path in self._paths((network, *wanted)))
+        interface = attachment.key[1:]
+        names = set(self._by_interface.get("-".join(interface), ()))
+        paths = (path for network in networks for path in self._paths((network, *interface)))
         names.update(os.path.basename(path) for path in paths if os.path.lexists(path))
         records, dummy = self._read(sorted(names))
-        return [record for record in records if record.attachment.key[1:] == wanted]
+        return [record for record in records if record.attachment.key[1:] == interface]
 
     def read_network(self, name: str) -> tuple[list[Record], dict[str, CniError]]:
         """Return the records of a network's attachments, and the error of each unreadable file that may be one, by path."""

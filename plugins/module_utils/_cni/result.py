@@ -45,7 +45,7 @@ class Result:
         keys = _from_families(dict(self.keys)) if _is_old(self.version) else self.keys
         return tuple(str(ipaddress.ip_interface(ip["address"]).ip) for ip in keys.get("ips") or ())
 
-    def to(self, wanted: str) -> Result:
+    def to(self, target: str) -> Result:
         """Return the result in another version.
 
         Data that the older form lacks is dropped: 0.1.0 and 0.2.0 have one address per family and no interfaces, 0.3.0 to
@@ -54,20 +54,20 @@ class Result:
         Raises:
             CniError: ``INCOMPATIBLE_VERSION`` if the older form requires an address and there is none.
         """
-        if wanted == self.version:
+        if target == self.version:
             return self
         keys = dict(self.keys)
-        if _is_old(self.version) and not _is_old(wanted):
+        if _is_old(self.version) and not _is_old(target):
             keys = _from_families(keys)
-        elif _is_old(wanted) and not _is_old(self.version):
+        elif _is_old(target) and not _is_old(self.version):
             keys = _to_families(keys)
         if not _is_old(self.version) and not version.at_least(self.version, "1.0.0"):
             keys = _without_additions_of_1_0_0(keys)
-        if not _is_old(wanted):
+        if not _is_old(target):
             keys = (
-                _with_family_numbers(keys) if not version.at_least(wanted, "1.0.0") else _without_family_numbers(keys)
+                _with_family_numbers(keys) if not version.at_least(target, "1.0.0") else _without_family_numbers(keys)
             )
-        return Result(wanted, {**keys, "cniVersion": wanted})
+        return Result(target, {**keys, "cniVersion": target})
 
 
 def decode(content: bytes, implied_version: str, what: str) -> Result:
@@ -165,14 +165,14 @@ def _check_gateway(value: object, where: str) -> None:
         raise CniError(Code.DECODE_FAILURE, f"{where}: {value!r} is not an address")
 
 
-def _expect(value: object, wanted: type, where: str) -> t.Any:
-    if not isinstance(value, wanted):
-        raise CniError(Code.DECODE_FAILURE, f"{where}: expected {kind(wanted())}, found {kind(value)}")
+def _expect(value: object, expected: type, where: str) -> t.Any:
+    if not isinstance(value, expected):
+        raise CniError(Code.DECODE_FAILURE, f"{where}: expected {kind(expected())}, found {kind(value)}")
     return value
 
 
-def _expect_optional(value: object, wanted: type, where: str) -> t.Any:
-    return None if value is None else _expect(value, wanted, where)
+def _expect_optional(value: object, expected: type, where: str) -> t.Any:
+    return None if value is None else _expect(value, expected, where)
 
 
 def _family(address: str) -> int:
@@ -220,12 +220,12 @@ def _without_family_numbers(keys: JsonObject) -> JsonObject:
     return {**keys, "ips": [_without(ip, "version") for ip in keys["ips"]]} if keys.get("ips") else keys
 
 
-def _select(keys: JsonObject, *wanted: str) -> JsonObject:
-    return {key: keys[key] for key in wanted if key in keys}
+def _select(keys: JsonObject, *names: str) -> JsonObject:
+    return {key: keys[key] for key in names if key in keys}
 
 
-def _without(keys: JsonObject, *unwanted: str) -> JsonObject:
-    return {key: value for key, value in keys.items() if key not in unwanted}
+def _without(keys: JsonObject, *names: str) -> JsonObject:
+    return {key: value for key, value in keys.items() if key not in names}
 
 
 __all__ = ("Result", "decode", "from_keys")

@@ -107,7 +107,7 @@ class Runtime:
             if self.records.read(attachment.key) is not None:
                 raise CniError(
                     Code.INVALID_ENVIRONMENT,
-                    f"{attachment}: it exists already",
+                    f"{attachment}: a record of it exists already",
                     "run DEL before another ADD",
                 )
             intent = Record(

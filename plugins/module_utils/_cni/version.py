@@ -58,7 +58,7 @@ def require_form(version: str, what: str) -> str:
 
 
 def sort_known(versions: t.Iterable[str]) -> tuple[str, ...]:
-    """Return the known ones of some versions, lowest first, without duplicates."""
+    """Return the known versions among those given, lowest first, without duplicates."""
     return tuple(sorted({version for version in versions if version in _ORDER}, key=_ORDER.__getitem__))
 
 

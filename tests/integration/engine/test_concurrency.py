@@ -70,7 +70,7 @@ def test_a_container_in_use_is_waited_for_until_the_timeout(node: EngineNode, bl
             same = {**item, "network": network, "ifname": "eth1" if network == "other" else "eth0"}
             done = node.run("attachments", attachments=[same], timeout=0.2)
             done.require_failure(
-                "container blue is in use by another process for longer than 0.2 s", "the lock is /var/lib/cni/"
+                "container blue is in use by another process; waited 0.2 s", "the lock is /var/lib/cni/"
             )
             assert done.entries[0]["error"]["code"] == 11
     assert wait_for_result(first).succeeded().entries[0]["action"] == "added"

@@ -7,15 +7,19 @@
 
 from __future__ import annotations
 
+import glob
 import ipaddress
+import os
+import re
 import typing as t
 
+from ansible_collections.cni.node.plugins.module_utils._base import durable
+from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._base.ip_address import IpInterface
 from ansible_collections.cni.node.plugins.module_utils._base.printable import plural
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import link_change
 from ansible_collections.cni.node.plugins.module_utils._linux.rtnetlink import Link, View
-from ansible_collections.cni.node.plugins.module_utils._node.gc import network_files
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Kind, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.network_users import NetworkUsers
 from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
@@ -110,7 +114,7 @@ class SharedBridges:
             or self._users.reason_to_keep(*names)
             or self._reason_by_link(link, pairs)
             or self._reason_by_address(bridge, link, pairs)
-            or network_files.reason_to_keep(*names)
+            or _reason_in_files(*names)
         )
 
     def _is_own_pair(self, name: str, bridge: Link) -> bool:
@@ -139,6 +143,46 @@ class SharedBridges:
             if address.link in names and interface not in bridge.gateways and interface.network != _LINK_LOCAL:
                 return f"{names[address.link]} has the address {interface}, which is not a gateway of these networks"
         return ""
+
+
+# The node's own network configuration: ifupdown, netplan, systemd-networkd, NetworkManager, and the scripts of Red Hat
+# and SUSE.
+_FILES: t.Final = (
+    "/etc/network/interfaces",
+    "/etc/network/interfaces.d/*",
+    "/etc/netplan/*",
+    "/run/netplan/*",
+    "/usr/lib/netplan/*",
+    *(
+        f"{top}/systemd/network/{name}"
+        for top in ("/etc", "/run", "/usr/local/lib", "/usr/lib")
+        for name in ("*", "*/*")
+    ),
+    *(f"{top}/NetworkManager/system-connections/*" for top in ("/etc", "/run", "/usr/lib")),
+    "/etc/sysconfig/network-scripts/*",
+    "/etc/sysconfig/network/*",
+)
+
+
+def _reason_in_files(*names: str) -> str:
+    """Return a clause with the file of the node's own network configuration that names a link, or an empty string."""
+    words = "|".join(map(re.escape, names))
+    named = re.compile(rf"(?<![A-Za-z0-9_])(?:{words})(?![A-Za-z0-9_-])".encode("utf-8", "surrogateescape"))
+    for path in _list_files():
+        if named.search(os.path.basename(os.fsencode(path))):
+            return f"{path} configures it"
+        try:
+            content = durable.read(path) or b""
+        except CniError as exc:
+            return f"an unreadable file may name it: {exc.msg}"
+        if named.search(content):
+            return f"{path} names it"
+    return ""
+
+
+def _list_files() -> list[str]:
+    paths = [path for pattern in _FILES for path in sorted(glob.glob(pattern))]
+    return [path for path in paths if not os.path.isdir(path)]
 
 
 __all__ = ("Bridge", "SharedBridges", "list_bridges")

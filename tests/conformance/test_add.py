@@ -65,7 +65,7 @@ def test_the_error_has_both_failures_if_that_del_fails_differs_from_libcni(node:
     assert all(words in error.details for words in ("the DEL that followed failed too", "no disk", "exit status 3"))
 
 
-def test_where_that_del_fails_an_intent_stays_for_the_next_run_differs_from_libcni(node: ConformanceNode) -> None:
+def test_a_failed_del_of_a_failed_add_leaves_an_intent_differs_from_libcni(node: ConformanceNode) -> None:
     node.write("a", DEL=[ScriptedAnswer(exit=3), ScriptedAnswer()])
     node.write("b", ADD=ScriptedAnswer(error=NO_LEASE))
     error_of(node.runtime.add, node.network("a", "b"), node.attachment())

@@ -88,7 +88,7 @@ def test_an_executable_that_stays_busy_fails_del_and_the_record_stays_differs_fr
     assert node.leftovers() == ([], [])
 
 
-def test_the_time_spent_on_a_busy_one_is_bounded_whatever_the_time_limit(node: ConformanceNode) -> None:
+def test_retries_of_a_busy_executable_are_bounded_under_any_time_limit(node: ConformanceNode) -> None:
     node.write("a", STATUS=ScriptedAnswer())
     network = node.network("a")
     started = time.monotonic()

@@ -95,14 +95,14 @@ def test_a_record_from_before_a_plugin_was_taken_out_of_the_list_still_runs_it_d
     assert node.ran() == [("DEL", "b"), ("DEL", "a")]
 
 
-def test_del_and_check_use_the_version_of_add(node: ConformanceNode) -> None:
+def test_del_uses_the_version_of_add(node: ConformanceNode) -> None:
     record = node.added(node.network("a", cniVersions=["0.4.0", "1.0.0", "1.1.0"]))
     node.plugins.write("a", versions=["0.4.0"])
     node.runtime.delete(record)
     assert node.requests("DEL")[0]["cniVersion"] == "1.1.0"
 
 
-def test_a_result_that_only_the_record_knows_is_handed_on_as_it_is(node: ConformanceNode) -> None:
+def test_a_result_that_only_the_record_has_is_passed_on_unchanged(node: ConformanceNode) -> None:
     record = node.added(node.network("a"))
     path = node.cache / "results" / "net-blue-eth0"
     kept = json.loads(path.read_bytes())

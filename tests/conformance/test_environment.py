@@ -141,12 +141,12 @@ def test_arguments_with_separators_are_refused_differs_from_libcni(node: Conform
     assert node.ran() == []
 
 
-def test_arguments_are_empty_where_there_are_none(node: ConformanceNode) -> None:
+def test_cni_args_is_empty_without_arguments(node: ConformanceNode) -> None:
     node.runtime.add(node.network("a"), node.attachment())
     assert node.calls("ADD")[0].env["CNI_ARGS"] == ""
 
 
-def test_del_has_an_empty_namespace_where_that_of_add_is_gone_differs_from_libcni(node: ConformanceNode) -> None:
+def test_del_has_an_empty_netns_if_that_of_add_is_gone_differs_from_libcni(node: ConformanceNode) -> None:
     record = node.added(node.network("a"))
     node.netns().unlink()
     node.runtime.delete(record)

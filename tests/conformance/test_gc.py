@@ -45,14 +45,14 @@ def test_plugins_get_valid_attachments_by_container_and_interface(
     assert [request["cni.dev/valid-attachments"] for request in node.requests("GC")] == [entries] * 2
 
 
-def test_the_list_goes_by_both_names_that_1_1_0_has_given_it(
+def test_valid_attachments_are_sent_under_both_keys_of_1_1_0(
     node: ConformanceNode, network: NetworkConfiguration
 ) -> None:
     network_operations.gc(node.runtime, network)
     assert list_valid(node.requests("GC")[0]) == (["blue", "red"], ["blue", "red"])
 
 
-def test_the_list_is_there_without_being_asked_for_differs_from_libcni(
+def test_valid_attachments_are_sent_without_a_request_differs_from_libcni(
     node: ConformanceNode, network: NetworkConfiguration
 ) -> None:
     network_operations.gc(node.runtime, network, None)

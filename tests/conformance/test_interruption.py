@@ -90,7 +90,7 @@ def test_a_run_that_was_killed_while_it_undid_a_failed_add_leaves_the_intent_dif
     assert node.leftovers() == ([node.record()], [])
 
 
-def test_a_check_that_was_killed_leaves_everything_as_it_was(node: ConformanceNode) -> None:
+def test_a_killed_check_changes_nothing(node: ConformanceNode) -> None:
     record = node.added(node.network("a", "b"))
     killed_at(node, "CHECK", "b")
     assert node.leftovers() == ([record], [])

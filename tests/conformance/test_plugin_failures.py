@@ -42,7 +42,7 @@ def test_code_message_and_details_are_the_plugins_own(node: ConformanceNode, cod
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "1.0.0", "9.9.9", "", None, 5])
-def test_an_error_is_one_whatever_version_it_names(node: ConformanceNode, version: object) -> None:
+def test_an_error_of_any_version_is_an_error(node: ConformanceNode, version: object) -> None:
     assert find_check_error(node, ScriptedAnswer(error={"cniVersion": version, "code": 7, "msg": "no"})).code == 7
 
 
@@ -214,7 +214,7 @@ def test_a_file_that_is_no_program_is_an_error(node: ConformanceNode) -> None:
     )
 
 
-def test_standard_error_of_a_plugin_that_succeeds_goes_to_a_listener_differs_from_libcni(
+def test_stderr_of_a_successful_plugin_reaches_the_listener_differs_from_libcni(
     node: ConformanceNode, capfd: pytest.CaptureFixture[str]
 ) -> None:
     heard: list[tuple[str, str, bytes]] = []

@@ -61,7 +61,7 @@ def test_a_record_has_the_reference_runtimes_place_name_and_keys(node: Conforman
     assert [entry.stat().st_mode & 0o777 for entry in (path.parent, path)] == [0o700, 0o600]
 
 
-def test_arguments_that_there_are_none_of_are_left_out(node: ConformanceNode) -> None:
+def test_empty_arguments_are_not_recorded(node: ConformanceNode) -> None:
     node.runtime.add(node.network("a"), node.attachment())
     assert (
         not {"cniArgs", "capabilityArgs"} & json.loads((node.cache / "results" / "net-blue-eth0").read_bytes()).keys()
@@ -130,7 +130,7 @@ def test_nothing_is_added_over_a_broken_record_unseen_differs_from_libcni(
     assert (node.ran(), path.read_bytes()) == ([], content)
 
 
-def test_a_broken_record_is_survived_by_all_others(node: ConformanceNode) -> None:
+def test_a_broken_record_does_not_hide_the_others(node: ConformanceNode) -> None:
     put(node, b"", "net-red-eth0")
     record = node.added(node.network("a"))
     node.runtime.check(record)
@@ -162,7 +162,7 @@ def test_a_record_of_another_attachment_is_not_taken_for_ones_own_differs_from_l
     assert node.leftovers() == ([record], [])
 
 
-def test_another_process_sees_what_is_recorded(node: ConformanceNode) -> None:
+def test_another_process_reads_the_record(node: ConformanceNode) -> None:
     node.runtime.add(node.network("a"), node.attachment())
     script = "import json, sys; print(json.load(open(sys.argv[1]))['containerId'])"
     path = str(node.cache / "results" / "net-blue-eth0")

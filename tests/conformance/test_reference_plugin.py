@@ -157,7 +157,7 @@ def test_the_choice_of_a_version_takes_it_into_account_differs_from_libcni(doubl
     assert double.node.runtime.versions.get_supported("noop0")[-1] == "1.0.0"
 
 
-def test_its_own_error_arrives_and_what_it_had_done_is_undone(double: Noop) -> None:
+def test_an_error_of_the_plugin_is_reported_and_add_is_rolled_back(double: Noop) -> None:
     double.second.write(error="banana", stderr="slipped\n")
     error = error_of(double.add, "1.0.0")
     assert isinstance(error, CniError)

@@ -90,7 +90,7 @@ def test_reserved_keys_of_the_file_are_not_sent_differs_from_libcni(node: Confor
     assert request_of(node, **reserved) == {"type": "a", "name": "net", "cniVersion": "1.1.0"}
 
 
-def test_runtime_config_is_the_union_of_what_is_declared_and_given(node: ConformanceNode) -> None:
+def test_runtime_config_has_values_that_are_declared_and_given(node: ConformanceNode) -> None:
     declared = {"mac": True, "bandwidth": True, "ips": False}
     given = {"mac": "00:11:22:33:44:66", "ips": ["10.1.0.9/16"], "portMappings": []}
     assert request_of(node, capabilities=declared, capability_args=given)["runtimeConfig"] == {

@@ -37,7 +37,7 @@ def _sent(node: ConformanceNode, command: str) -> list[tuple[str, str]]:
     return [(call.plugin, call.request["cniVersion"]) for call in node.calls(command)]
 
 
-def test_check_goes_on_in_a_version_that_the_older_plugins_speak_differs_from_libcni(node: ConformanceNode) -> None:
+def test_check_uses_a_version_that_older_plugins_support_differs_from_libcni(node: ConformanceNode) -> None:
     record = _added(node, "a", "b", "c")
     _roll_back(node, "b", "0.4.0", "1.0.0")
     assert node.runtime.check(record).asked
@@ -46,7 +46,7 @@ def test_check_goes_on_in_a_version_that_the_older_plugins_speak_differs_from_li
     assert node.record() == record
 
 
-def test_del_goes_on_in_a_version_that_the_older_plugins_speak_differs_from_libcni(node: ConformanceNode) -> None:
+def test_del_uses_a_version_that_older_plugins_support_differs_from_libcni(node: ConformanceNode) -> None:
     record = _added(node, "a", "b", "c")
     _roll_back(node, "b", "0.4.0", "1.0.0")
     node.runtime.delete(record)
@@ -82,7 +82,7 @@ def test_a_version_refused_by_a_delegated_plugin_is_renegotiated(node: Conforman
 
 
 @pytest.mark.parametrize("operation", ["check", "delete"])
-def test_plugins_that_accept_the_version_are_not_asked_for_versions(node: ConformanceNode, operation: str) -> None:
+def test_plugins_that_accept_the_version_are_not_probed(node: ConformanceNode, operation: str) -> None:
     record = _added(node, "a", "b")
     getattr(node.new_runtime(), operation)(record)
     assert node.calls("VERSION") == []

@@ -22,7 +22,7 @@ def test_the_probe_reads_the_version_of_the_protocol(node: ConformanceNode) -> N
     assert node.requests("VERSION") == [{"cniVersion": "1.1.0"}]
 
 
-def test_a_plugin_says_what_it_supports(node: ConformanceNode) -> None:
+def test_a_plugin_returns_its_supported_versions(node: ConformanceNode) -> None:
     node.plugins.write("a", versions=["0.4.0", "1.0.0"])
     assert node.runtime.versions.get_supported("a") == ("0.4.0", "1.0.0")
 

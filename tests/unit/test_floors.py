@@ -179,7 +179,7 @@ def test_imports_go_down_only_and_libraries_stay_at_home() -> None:
     assert violations(sources()) == []
 
 
-def test_every_floor_that_is_there_is_looked_at() -> None:
+def test_every_existing_floor_is_checked() -> None:
     assert {"module_utils._base", "module_utils._cni", "module_utils._node", "modules"} <= {
         floor_of(name) for name in sources()
     }

@@ -61,7 +61,7 @@ def controller(monkeypatch: pytest.MonkeyPatch) -> AttachmentsController:
     return AttachmentsController(monkeypatch)
 
 
-def test_what_ends_in_one_call_is_handed_on_as_it_is(controller: AttachmentsController) -> None:
+def test_the_result_of_a_single_call_is_returned_unchanged(controller: AttachmentsController) -> None:
     answer = {"msg": "whatever", "failed": True, "invocation": {"module_args": {"_controller": {}, "purge": True}}}
     done, action = controller.run(answer)
     assert done == {"msg": "whatever", "failed": True, "invocation": {"module_args": {"purge": True}}}
@@ -83,7 +83,7 @@ def test_the_action_calls_the_module_until_all_items_are_done_and_shows_progress
     assert second.endswith("/s, slowest bridge 0.50 s")
 
 
-def test_a_node_that_is_lost_meanwhile_is_unreachable_with_what_was_done(controller: AttachmentsController) -> None:
+def test_a_node_lost_between_calls_is_unreachable_with_the_earlier_results(controller: AttachmentsController) -> None:
     done, dummy = controller.run(result(entry("a"), remaining=[1]), AnsibleConnectionFailure("no route"))
     assert (done["unreachable"], done["changed"], done["summary"]) == (True, True, {"added": 1})
     with pytest.raises(AnsibleConnectionFailure):
@@ -97,7 +97,7 @@ def test_a_task_in_the_background_is_one_call_that_does_all(controller: Attachme
     assert (asked["module_args"], asked["wrap_async"]) == ({"attachments": []}, True)
 
 
-def test_the_host_is_named_as_ansible_names_it_and_no_plugin_where_nothing_is_to_be_logged(
+def test_progress_names_the_delegated_host_and_no_plugin_under_no_log(
     controller: AttachmentsController,
 ) -> None:
     controller.run(result(entry("a"), remaining=[1]), result(entry("b")), delegate_to="node2", no_log=True)

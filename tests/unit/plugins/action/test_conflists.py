@@ -368,7 +368,7 @@ def test_the_option_as_text_stops_as_data_does(controller: ConflistsController) 
     assert (action.run(task_vars={})["failed"], action.sent) == (True, None)
 
 
-def test_attachments_of_text_are_looked_at(controller: ConflistsController) -> None:
+def test_attachments_given_as_text_are_validated(controller: ConflistsController) -> None:
     attachment = '{"network": "net", "capability_args": {"mac": "02:00:00:00:00:01"}}'
     result, sent = controller.validated({"config": CONFIG}, attachments=[attachment])
     assert (codes(result), sent) == ([("attachments[0]", "undeclared-capability")], None)
@@ -384,7 +384,7 @@ def test_findings_of_the_node_follow_those_of_the_controller(
     assert [warning.rpartition(" ")[2] for warning in result["warnings"]] == ["shadowed", "(unknown-key)"]
 
 
-def test_attachments_are_looked_at_with_their_network_and_stay_here(controller: ConflistsController) -> None:
+def test_attachments_are_validated_with_their_network_and_not_sent(controller: ConflistsController) -> None:
     attachment = {"network": "net", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}
     result, sent = controller.validated({"config": CONFIG}, attachments=[attachment])
     assert (codes(result), sent) == ([("attachments[0]", "undeclared-capability")], None)

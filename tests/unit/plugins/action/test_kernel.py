@@ -60,7 +60,7 @@ def test_networks_are_not_validated_when_all_settings_are_restored(
 
 
 @pytest.mark.parametrize("arguments", [{}, {"state": "present"}, {"state": None}], ids=str)
-def test_a_template_that_is_gone_is_an_error_otherwise(tmp_path: pathlib.Path, arguments: JsonObject) -> None:
+def test_a_missing_template_is_an_error(tmp_path: pathlib.Path, arguments: JsonObject) -> None:
     result, sent = run(tmp_path, {**arguments, "conflists": NETWORKS})
     assert (result["failed"], sent) == (True, None)
     assert "conflists[0]: template gone.j2 cannot be rendered" in result["msg"]

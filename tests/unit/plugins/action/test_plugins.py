@@ -104,7 +104,7 @@ def digest(controller: PluginsController) -> str:
 
 @pytest.mark.parametrize("source", ["x.tgz", "mine"])
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_node_that_has_it_is_asked_once_and_sent_nothing(
+def test_a_node_that_has_the_archive_gets_one_call_and_no_file(
     controller: PluginsController, source: str, check_mode: bool
 ) -> None:
     result, action = controller.run({"source": source}, check_mode=check_mode, has_it=True)

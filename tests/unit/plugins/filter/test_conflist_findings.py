@@ -70,7 +70,7 @@ def test_levels_are_chosen() -> None:
     assert codes(TYPO, levels=["schema"]) == [("conflists[0]", "misspelled-key")]
 
 
-def test_attachments_are_looked_at_with_their_network() -> None:
+def test_attachments_are_validated_with_their_network() -> None:
     items = [{"network": "net", "netns": "a", "capability_args": {"mac": "02:00:00:00:00:01"}}]
     assert codes(GOOD, attachments=items) == [("attachments[0]", "undeclared-capability")]
     elsewhere = {"cniVersion": "1.0.0", "name": "net"}

@@ -27,7 +27,7 @@ def find_codes(nodes: t.Any) -> list[tuple[str, str]]:
     return [(finding["file"], finding["code"]) for finding in fleet_findings(nodes)]
 
 
-def test_nodes_are_compared_whatever_the_form_of_their_networks() -> None:
+def test_nodes_are_compared_for_every_form_of_networks() -> None:
     assert find_codes({"a": pods("10.1.0.0/24"), "b": [json.dumps(pods("10.1.1.0/24"))]}) == []
     collision = ("b: conflists[0]", "node-subnets-collide")
     assert find_codes({"a": pods("10.1.0.0/24"), "b": [json.dumps(pods("10.1.0.0/25"))]}) == [collision]

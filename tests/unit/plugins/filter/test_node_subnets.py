@@ -49,7 +49,7 @@ def test_the_order_of_hosts_does_not_matter(cut: tuple[str, int], hosts: set[str
 
 
 @given(ranges, st.lists(st.sets(names, max_size=4), min_size=2, max_size=5))
-def test_with_what_was_assigned_no_host_ever_moves(cut: tuple[str, int], times: list[set[str]]) -> None:
+def test_hosts_keep_their_assigned_subnets(cut: tuple[str, int], times: list[set[str]]) -> None:
     """Hosts come, go and come back; what is kept of them is handed in each time."""
     cluster, prefix = cut
     assume(len(set().union(*times)) <= 4)
@@ -107,7 +107,7 @@ def test_hosts_on_one_link_get_ranges_of_their_own(cut: tuple[str, int], hosts: 
     assert {host: again[host] for host in hosts} == given_out
 
 
-def test_ranges_of_one_link_are_what_validation_takes() -> None:
+def test_ranges_of_one_link_pass_validation() -> None:
     given_out = node_subnets(LAN, ["a", "b", "c"], 28, shared=True)
     nodes = {host: {**MACVLAN, "plugins": [_macvlan(own)]} for host, own in given_out.items()}
     assert [finding for network in nodes.values() for finding in conflist_findings(network)] == []
@@ -135,7 +135,7 @@ def test_a_reserved_subnet_is_assigned_to_no_host() -> None:
 class TestFile:
     """Which host has what is kept on the controller."""
 
-    def test_no_host_moves_whatever_others_come_and_go(self, tmp_path: pathlib.Path) -> None:
+    def test_hosts_keep_their_subnets_when_others_come_and_go(self, tmp_path: pathlib.Path) -> None:
         file = str(tmp_path / "subnets.json")
         first = node_subnets("192.0.2.0/28", ["a", "b", "c"], 30, file=file)
         assert node_subnets("192.0.2.0/28", ["d", "b"], 30, file=file)["b"] == first["b"]
@@ -152,7 +152,7 @@ class TestFile:
         assert ipaddress.ip_address(shared["a"]["rangeEnd"]) in ipaddress.ip_network(kept[LAN]["a"])
         assert (file.stat().st_mode & 0o777, [path.name for path in tmp_path.iterdir()]) == (0o644, ["subnets.json"])
 
-    def test_it_is_written_only_for_what_is_new(self, tmp_path: pathlib.Path) -> None:
+    def test_it_is_written_only_for_new_hosts(self, tmp_path: pathlib.Path) -> None:
         file = tmp_path / "subnets.json"
         unsaved = node_subnets(LAN, ["a"], 28, file=str(file), save=False)
         assert not file.exists()

@@ -114,7 +114,7 @@ DRIFTED: t.Final = {**ATTACHED, "drift": ["eth0 is gone", "cni0 is gone"]}
         ([{**UNKNOWN, "netns_state": "gone"}], "-"),
     ],
 )
-def test_no_drift_is_claimed_only_where_it_was_looked_for(attached: list[JsonObject], drift: str) -> None:
+def test_no_drift_is_reported_only_where_it_was_checked(attached: list[JsonObject], drift: str) -> None:
     first, second = node_table({"n1": {**NODE, "attachments": attached}})[:2]
     begin, end = first.index("DRIFT"), first.index("TROUBLE")
     assert second[begin:end].strip() == drift

@@ -76,7 +76,7 @@ def test_addresses_of_each_nodes_own_are_no_fault() -> None:
 @pytest.mark.parametrize(
     "given", [{"cni_node_concerns": ["plugins"]}, {"cni_node_concerns": "kernel attachments"}], ids=str
 )
-def test_networks_that_are_not_looked_after_are_not_compared(given: JsonObject) -> None:
+def test_unmanaged_networks_are_not_compared(given: JsonObject) -> None:
     assert play_findings(all_have(cni_node_conflists=lan()), HOSTS, given=given)["errors"] == []
 
 
@@ -112,7 +112,7 @@ def test_a_host_whose_networks_cannot_be_evaluated_is_named() -> None:
     }
 
 
-def test_a_template_that_was_left_as_it_is_written_is_no_value() -> None:
+def test_an_unrendered_template_is_no_value() -> None:
     hostvars = {"one": {"cni_node_conflists": "{{ later }}"}, "two": {"cni_node_conflists": lan()}}
     findings = play_findings(hostvars, ["one", "two"])
     assert (findings["errors"], [warning[:9] for warning in findings["warnings"]]) == ([], ["one: its "])
@@ -124,7 +124,7 @@ def test_arguments_of_another_form_are_refused(arguments: tuple[t.Any, ...]) -> 
         play_findings(*arguments)
 
 
-def test_networks_are_compared_only_where_that_is_wanted() -> None:
+def test_networks_are_compared_only_on_request() -> None:
     hostvars = all_have(cni_node_conflists=lan())
     assert play_findings(hostvars, HOSTS)["errors"] != []
     assert play_findings(hostvars, HOSTS, compared=False) == {"errors": [], "warnings": []}

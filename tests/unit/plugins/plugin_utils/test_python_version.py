@@ -74,7 +74,7 @@ def test_a_python_that_is_too_old_is_named(
 
 
 @pytest.mark.parametrize("answer", ["cni.node Python 3.9.0\n", "cni.node Python 3.14.1\n", "", "Python 2.7\n"])
-def test_any_other_failure_stays_as_it_is(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
+def test_any_other_failure_is_unchanged(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     result, asked = run(monkeypatch, CRASHED, answer)
     assert ({**CRASHED, **result}, asked) == (result, 1)
 

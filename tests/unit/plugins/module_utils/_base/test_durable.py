@@ -63,7 +63,7 @@ def test_a_written_file_is_read(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644])
-def test_mode_is_as_asked_whatever_the_umask(tmp_path: pathlib.Path, mode: int) -> None:
+def test_the_mode_is_as_requested_under_any_umask(tmp_path: pathlib.Path, mode: int) -> None:
     before = os.umask(0o077)
     try:
         durable.write(str(tmp_path / "file"), b"", mode=mode)
@@ -77,7 +77,7 @@ def test_mode_is_private_unless_asked(tmp_path: pathlib.Path) -> None:
     assert (tmp_path / "file").stat().st_mode & 0o7777 == 0o600
 
 
-def test_a_reader_that_has_begun_goes_on_with_the_old_content(file: pathlib.Path) -> None:
+def test_an_open_reader_keeps_the_old_content(file: pathlib.Path) -> None:
     with file.open("rb") as reader:
         begin = reader.read(10)
         durable.write(str(file), NEW)
@@ -94,7 +94,7 @@ def test_another_process_reads_old_or_new_and_never_half(file: pathlib.Path) -> 
     assert seen <= {hashlib.sha256(content).hexdigest() for content in (OLD, NEW)}
 
 
-def test_a_killed_writer_leaves_old_or_new_and_nothing_that_looks_like_a_file_of_ours(
+def test_a_killed_writer_leaves_the_old_or_new_file_and_no_other_visible_one(
     file: pathlib.Path,
 ) -> None:
     for dummy in range(5):
@@ -217,7 +217,7 @@ def test_directories_are_made_with_their_parents(tmp_path: pathlib.Path) -> None
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
 @pytest.mark.parametrize("mode", [0o700, 0o755])
-def test_directories_have_their_modes_whatever_the_umask(tmp_path: pathlib.Path, mask: int, mode: int) -> None:
+def test_directories_have_their_modes_under_any_umask(tmp_path: pathlib.Path, mask: int, mode: int) -> None:
     before = os.umask(mask)
     try:
         durable.make_directory(str(tmp_path / "a" / "b" / "c"), mode=mode)

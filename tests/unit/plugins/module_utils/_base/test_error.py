@@ -31,7 +31,7 @@ def test_codes_are_the_specifications(number: int, code: Code) -> None:
     assert code == number
 
 
-def test_no_other_code_below_100_is_made_up() -> None:
+def test_no_other_code_below_100_is_defined() -> None:
     assert {int(code) for code in Code if 0 < code < 100} == set(SPECIFICATION)
 
 

@@ -25,7 +25,7 @@ def test_a_missing_directory_has_no_names(tmp_path: pathlib.Path) -> None:
     assert (caught.value.code, str(tmp_path / "a") in caught.value.msg) == (Code.IO_FAILURE, True)
 
 
-def test_a_change_is_that_of_the_link_and_not_of_what_it_leads_to(tmp_path: pathlib.Path) -> None:
+def test_a_change_concerns_the_link_and_not_its_target(tmp_path: pathlib.Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.touch()
     link.symlink_to(target)

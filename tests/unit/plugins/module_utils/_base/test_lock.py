@@ -152,7 +152,7 @@ def test_no_other_process_writes_between_reading_and_writing(path: pathlib.Path,
     assert counter.read_text(encoding="ascii") == "120"
 
 
-def test_an_exclusive_locks_file_goes_with_its_holder(path: pathlib.Path) -> None:
+def test_the_file_of_an_exclusive_lock_is_removed_with_its_holder(path: pathlib.Path) -> None:
     take(path, "exclusive")
     assert list(path.parent.iterdir()) == []
 

@@ -39,7 +39,7 @@ def test_unsafe_characters_become_visible_escapes(unsafe: str, shown: str) -> No
 
 
 @pytest.mark.parametrize("text", PLAIN)
-def test_plain_text_of_any_language_stays_as_it_is(text: str) -> None:
+def test_plain_text_of_any_language_is_unchanged(text: str) -> None:
     for show in (printable.line, printable.lines):
         assert show(text) is text
 

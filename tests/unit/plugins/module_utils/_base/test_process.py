@@ -134,7 +134,7 @@ class TestEnd:
 
 class TestInput:
     @pytest.mark.parametrize("content", [b"", b"{}", b"\0\xff" * 100, b"x" * 10 * MIB], ids=len)
-    def test_it_reads_exactly_what_it_was_given(self, script: Script, content: bytes) -> None:
+    def test_it_reads_exactly_its_input(self, script: Script, content: bytes) -> None:
         assert run(script("wc -c"), content).stdout.strip() == str(len(content)).encode()
         assert run("/bin/cat", content[:1000]).stdout == content[:1000]
 
@@ -184,7 +184,7 @@ class TestOutput:
         assert outcome.stopped == f"printed more than {OUTPUT_LIMIT} bytes"
         assert len(outcome.stdout) <= OUTPUT_LIMIT + 64 * 1024
 
-    def test_the_last_complaints_are_kept_however_many_there_are(self, script: Script) -> None:
+    def test_the_last_lines_of_stderr_are_kept(self, script: Script) -> None:
         outcome = run(script("head -c 5000000 /dev/zero >&2; echo last >&2; echo out"))
         assert (outcome.status, outcome.stopped, outcome.stdout) == (0, "", b"out\n")
         assert outcome.stderr.endswith(b"\0last\n")

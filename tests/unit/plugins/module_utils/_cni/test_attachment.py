@@ -29,7 +29,7 @@ def test_it_is_named_as_people_would() -> None:
 
 
 @pytest.mark.parametrize("netns", ["/run/netns/blue", "/proc/1/ns/net", ""])
-def test_a_valid_attachment_is_returned_as_it_is(netns: str) -> None:
+def test_a_valid_attachment_is_returned_unchanged(netns: str) -> None:
     attachment = VALID.with_netns(netns)
     assert attachment.require_valid() is attachment
 
@@ -90,5 +90,5 @@ def test_identity_belongs_to_this_boot(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/nowhere/at/all"])
-def test_there_is_no_identity_where_there_is_no_namespace(path: str) -> None:
+def test_a_missing_namespace_has_no_identity(path: str) -> None:
     assert netns_identity(path) == ""

@@ -36,7 +36,7 @@ def types(directory: pathlib.Path, name: str) -> tuple[str, ...]:
     return conf_dir.load(str(directory)).get(name).plugin_types
 
 
-def test_a_directory_that_is_not_there_has_no_network(tmp_path: pathlib.Path) -> None:
+def test_a_missing_directory_has_no_network(tmp_path: pathlib.Path) -> None:
     loaded = conf_dir.load(str(tmp_path / "missing"))
     assert (loaded.networks, loaded.shadowed, loaded.broken) == ({}, (), {})
 
@@ -56,7 +56,7 @@ def test_the_lower_file_name_wins_and_shadows_the_other_list(tmp_path: pathlib.P
     assert [network.source for network in loaded.shadowed] == [str(tmp_path / "20-b.conflist")]
 
 
-def test_a_list_wins_over_a_single_plugin_whatever_the_names(tmp_path: pathlib.Path) -> None:
+def test_a_list_wins_over_a_single_plugin_of_any_file_name(tmp_path: pathlib.Path) -> None:
     put(tmp_path, {"10-a.conf": single("n", "single"), "20-b.conflist": listed("n", "list")})
     assert types(tmp_path, "n") == ("list",)
 
@@ -125,7 +125,7 @@ def test_a_network_may_have_all_its_plugins_in_the_directory_beside(tmp_path: pa
     assert types(tmp_path, "n") == ("a",)
 
 
-def test_the_directory_beside_is_ignored_where_only_inlined_plugins_are_wanted(tmp_path: pathlib.Path) -> None:
+def test_the_plugin_directory_is_ignored_with_load_only_inlined_plugins(tmp_path: pathlib.Path) -> None:
     put(tmp_path, {"10-a.conflist": listed("n", "inlined", loadOnlyInlinedPlugins=True)})
     (tmp_path / "n").mkdir()
     put(tmp_path / "n", {"10-a.conf": "{"})
@@ -154,7 +154,7 @@ def test_a_network_without_any_plugin_is_broken(tmp_path: pathlib.Path) -> None:
     assert "the network has no plugin" in error_of(conf_dir.load_file, str(tmp_path / "10-a.conflist")).msg
 
 
-def test_a_file_that_is_gone_is_an_error(tmp_path: pathlib.Path) -> None:
+def test_a_removed_file_is_an_error(tmp_path: pathlib.Path) -> None:
     assert error_of(conf_dir.load_file, str(tmp_path / "a.conflist")).code == Code.IO_FAILURE
 
 

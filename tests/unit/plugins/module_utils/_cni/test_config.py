@@ -81,7 +81,7 @@ def test_appended_plugins_are_part_of_the_content() -> None:
     assert again == more
 
 
-def test_networks_are_equal_whatever_the_file_and_its_layout() -> None:
+def test_networks_of_different_files_and_layouts_are_equal() -> None:
     assert parse(LIST) == config.parse(json.dumps(LIST, indent=4, sort_keys=True).encode(), "elsewhere")
 
 
@@ -186,7 +186,7 @@ WRONG: tuple[tuple[str, object, str], ...] = (
 
 
 @pytest.mark.parametrize(("pointer", "document", "problem"), WRONG)
-def test_the_error_has_file_place_value_and_what_was_expected(pointer: str, document: object, problem: str) -> None:
+def test_the_error_names_file_place_value_and_expectation(pointer: str, document: object, problem: str) -> None:
     error = error_of(parse, document)
     assert error.code == Code.INVALID_CONFIG
     assert error.msg.startswith(SOURCE)

@@ -118,7 +118,7 @@ class TestEnvironment:
             "CNI_PATH": f"{tmp_path}:/nowhere",
         }
 
-    def test_text_is_in_utf_8_whatever_the_locale(
+    def test_text_is_utf_8_under_any_locale(
         self, environment: t.Callable[..., dict[str, str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(os, "fsencode", lambda text: text.encode("latin-1"))
@@ -134,7 +134,7 @@ class TestEnvironment:
             "CNI_PATH": f"{tmp_path}:/nowhere",
         }
 
-    def test_version_fills_in_what_the_first_plugins_insist_on(
+    def test_version_has_the_variables_that_old_plugins_require(
         self, environment: t.Callable[..., dict[str, str]]
     ) -> None:
         variables = environment(Parameters("VERSION"))
@@ -260,7 +260,7 @@ class TestFailure:
         assert error_of(ProcessExecutor([str(tmp_path)], 1).execute, "plugin", b"", huge).code == Code.IO_FAILURE
 
 
-def test_success_is_what_was_printed_whatever_the_complaints(tmp_path: pathlib.Path) -> None:
+def test_stdout_is_the_result_of_success_whatever_stderr_has(tmp_path: pathlib.Path) -> None:
     put(tmp_path, "plugin", "cat; echo complaint >&2")
     assert ProcessExecutor([str(tmp_path)], 30).execute("plugin", b"request", STATUS) == b"request"
 

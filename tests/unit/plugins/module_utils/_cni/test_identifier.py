@@ -99,7 +99,7 @@ def test_a_container_id_is_a_matter_of_the_environment() -> None:
 @example("é" * 7)
 @example("é" * 8)
 @example("eth\udc80")
-def test_exactly_what_the_kernel_takes_is_accepted_as_interface_name(text: str) -> None:
+def test_exactly_the_kernels_interface_names_are_accepted(text: str) -> None:
     assert accepts(identifier.check_ifname, text) == is_ifname(text)
 
 

@@ -47,7 +47,7 @@ def test_written_values_are_read_again(original: Record) -> None:
 
 
 @given(records())
-def test_a_record_has_libcnis_keys_and_ours_under_one_more(original: Record) -> None:
+def test_a_record_has_libcnis_keys_and_one_for_this_collection(original: Record) -> None:
     document = json.loads(original.encode())
     optional = {
         "cniArgs": original.attachment.args,
@@ -85,7 +85,7 @@ def test_libcnis_record_is_read() -> None:
     assert theirs.network().plugin_types == ("bridge", "host-local", "tuning", "portmap")
 
 
-def test_our_record_is_known_as_ours() -> None:
+def test_a_record_of_this_collection_is_recognized() -> None:
     assert decode(OWN_RECORD).is_own
 
 

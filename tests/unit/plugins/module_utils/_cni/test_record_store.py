@@ -66,7 +66,7 @@ def test_a_record_is_written_read_replaced_and_removed(store: RecordStore) -> No
     assert (store.read(ONE.attachment.key), store.read_all()) == (None, ([], {}))
 
 
-def test_nothing_is_known_where_there_is_no_directory(store: RecordStore) -> None:
+def test_a_missing_directory_has_no_records(store: RecordStore) -> None:
     assert (store.read(ONE.attachment.key), store.read_all()) == (None, ([], {}))
     store.remove(ONE.attachment.key)
 
@@ -168,7 +168,7 @@ def test_one_broken_record_does_not_hide_the_others(store: RecordStore) -> None:
     assert str(broken) in store.read_all()[1][str(broken)].msg
 
 
-def test_libcnis_records_are_among_ours(store: RecordStore) -> None:
+def test_records_of_libcni_are_read(store: RecordStore) -> None:
     put(store, "dbnet-blue-eth0", encoded(LIBCNI_RECORD))
     record = store.read(("dbnet", "blue", "eth0"))
     assert record is not None

@@ -60,7 +60,7 @@ def test_name_and_version_of_the_network_win_over_the_plugins_own() -> None:
     assert derived(network(name="other", cniVersion="0.2.0")) == {"type": "noop", "name": "n", "cniVersion": "1.0.0"}
 
 
-def test_runtime_config_is_what_is_declared_and_given() -> None:
+def test_runtime_config_has_values_that_are_declared_and_given() -> None:
     about = attachment(ALL_ARGS)
     contents = [request.for_attachment(NETWORK, plugin, "1.1.0", about, None) for plugin in NETWORK.plugins]
     assert [json.loads(content).get("runtimeConfig") for content in contents] == [
@@ -132,7 +132,7 @@ def test_the_first_plugin_gets_no_previous_result() -> None:
     assert "prevResult" not in derived(NETWORK)
 
 
-def test_the_previous_result_is_handed_on_as_it_is() -> None:
+def test_the_previous_result_is_passed_on_unchanged() -> None:
     assert derived(NETWORK, prev_result=RESULT_1_1_0)["prevResult"] == RESULT_1_1_0
 
 

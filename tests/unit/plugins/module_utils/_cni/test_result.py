@@ -22,7 +22,7 @@ from ansible_collections.cni.node.tests.unit.plugins.module_utils._cni.strategie
 
 
 @pytest.mark.parametrize("document", RESULTS)
-def test_a_result_is_read_as_it_is(document: JsonObject) -> None:
+def test_a_result_is_read_unchanged(document: JsonObject) -> None:
     read = result.decode(encoded(document), "0.3.1", "the result of plugin x")
     assert (read.version, read.keys) == (document["cniVersion"], document)
 

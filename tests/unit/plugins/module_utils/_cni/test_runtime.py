@@ -41,7 +41,7 @@ def test_add_runs_the_plugins_in_order_and_hands_results_on(tmp_path: pathlib.Pa
     assert final.keys == {"cniVersion": "1.1.0", "dns": {"domain": "a"}, "vendor": 1}
 
 
-def test_add_records_what_it_was_done_with_and_leaves_no_intent(tmp_path: pathlib.Path) -> None:
+def test_add_records_its_inputs_and_leaves_no_intent(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path)
     final = node.runtime.add(network(), node.attachment)
     assert node.record is not None
@@ -53,7 +53,7 @@ def test_add_records_what_it_was_done_with_and_leaves_no_intent(tmp_path: pathli
     assert (node.record.version, node.record.command, node.intent) == ("1.1.0", "", None)
 
 
-def test_an_intent_is_there_before_the_first_plugin_runs_and_the_record_after_the_last(tmp_path: pathlib.Path) -> None:
+def test_the_intent_precedes_the_first_plugin_and_the_record_follows_the_last(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path)
     seen: list[tuple[str, str, bool]] = []
 
@@ -76,7 +76,7 @@ def test_a_failed_add_is_followed_by_del_of_the_whole_list(tmp_path: pathlib.Pat
     assert (node.record, node.intent) == (None, None)
 
 
-def test_the_del_of_a_failed_add_gets_the_last_result_there_was(tmp_path: pathlib.Path) -> None:
+def test_the_del_of_a_failed_add_gets_the_last_result(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, a=answers_with(vendor=1), b=fails_at("ADD"))
     error_of(node.runtime.add, network(), node.attachment)
     assert [request.get("prevResult") for request in node.executor.requests("DEL")] == [
@@ -150,7 +150,7 @@ def test_del_runs_the_plugins_backwards_and_forgets(tmp_path: pathlib.Path) -> N
     assert (node.record, node.intent) == (None, None)
 
 
-def test_del_goes_on_past_failures_reports_all_and_keeps_the_record(tmp_path: pathlib.Path) -> None:
+def test_del_continues_after_failures_reports_all_and_keeps_the_record(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path, a=fails_at("DEL"), c=fails_at("DEL"))
     error = error_of(node.runtime.delete, node.added())
     assert node.executor.run() == [("DEL", "c"), ("DEL", "b"), ("DEL", "a")]
@@ -176,7 +176,7 @@ def test_a_plugin_that_does_not_know_the_container_has_nothing_to_clean_up(tmp_p
     assert (len(node.executor.calls), node.record) == (3, None)
 
 
-def test_a_plugin_that_is_gone_does_not_keep_the_others_from_del(tmp_path: pathlib.Path) -> None:
+def test_a_missing_plugin_does_not_stop_del_of_the_others(tmp_path: pathlib.Path) -> None:
     node = AttachedRuntime(tmp_path)
     record = node.added()
     del node.executor.plugins["b"]

@@ -20,7 +20,7 @@ def test_every_released_version_is_known() -> None:
 
 
 @pytest.mark.parametrize("known", RELEASED)
-def test_a_known_version_is_taken_as_it_is(known: str) -> None:
+def test_a_known_version_is_used_unchanged(known: str) -> None:
     assert version.require_known(known, "x") == known
 
 
@@ -29,7 +29,7 @@ def test_no_version_means_the_first() -> None:
 
 
 @pytest.mark.parametrize("unknown", ["1.2.0", "9.9.9", "1", "1.0", "v1.0.0", "1.0.0 ", "0.3.2", "1.0.0-rc1", "x"])
-def test_an_unknown_version_is_refused_with_what_is_known(unknown: str) -> None:
+def test_the_error_of_an_unknown_version_lists_known_ones(unknown: str) -> None:
     error = error_of(version.require_known, unknown, "10-net.conflist: /cniVersion")
     assert error.code == Code.INCOMPATIBLE_VERSION
     assert error.msg.startswith("10-net.conflist: /cniVersion: ")

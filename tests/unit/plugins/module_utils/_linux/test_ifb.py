@@ -45,7 +45,7 @@ def test_a_link_that_disappears_meanwhile_has_no_targets(tmp_path: pathlib.Path)
     assert ifb.targets() == {"bwp0"}
 
 
-def test_a_link_that_is_there_and_cannot_be_looked_at_is_an_error(tmp_path: pathlib.Path) -> None:
+def test_an_unreadable_link_is_an_error(tmp_path: pathlib.Path) -> None:
     tc(tmp_path, ["veth0", "veth1"], later=["veth0", "veth1"])
     error = error_of(ifb.targets)
     assert (error.code, "Cannot find device veth1" in error.details) == (Code.IO_FAILURE, True)

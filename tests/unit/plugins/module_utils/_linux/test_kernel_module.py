@@ -49,7 +49,7 @@ def test_a_built_in_module_absent_from_sys_is_listed(kernel: ToyKernel) -> None:
         ("nft_chain_nat", "NFT_NAT"),
     ],
 )
-def test_a_kernel_without_modules_is_asked_for_its_configuration(kernel: ToyKernel, name: str, option: str) -> None:
+def test_a_kernel_without_modules_is_checked_by_its_configuration(kernel: ToyKernel, name: str, option: str) -> None:
     kernel.has_no_list()
     kernel.path("proc/modules").unlink()
     packed = kernel.path("proc/config.gz")
@@ -82,7 +82,7 @@ def test_a_module_on_disk_is_loadable(kernel: ToyKernel) -> None:
     assert kernel.calls() == ["-D ifb", "-a ifb"]
 
 
-def test_an_alias_is_what_it_stands_for(kernel: ToyKernel) -> None:
+def test_an_alias_is_resolved_to_its_module(kernel: ToyKernel) -> None:
     kernel.has_on_disk("ipt_MASQUERADE", "insmod /lib/modules/x_tables.ko.xz\ninsmod /lib/modules/xt-MASQUERADE.ko.xz")
     assert kernel_module.state("ipt_MASQUERADE") is State.LOADABLE
     kernel.write("sys/module/xt_MASQUERADE/initstate", "live\n")

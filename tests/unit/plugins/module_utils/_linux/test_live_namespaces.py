@@ -81,14 +81,14 @@ def inode(path: str) -> int:
     return os.stat(path).st_ino
 
 
-def test_a_namespace_that_goes_while_others_are_looked_into_is_passed_over(paths: Paths) -> None:
+def test_a_namespace_that_vanishes_during_the_search_is_skipped(paths: Paths) -> None:
     lost, blue = paths.make("lost"), paths.make("blue")
     paths.listings = [{inode(lost): lost, inode(blue): blue}, {inode(blue): blue}]
     paths.dropped = {lost}
     assert paths.look() == [blue]
 
 
-def test_a_namespace_whose_process_ends_is_looked_into_by_another(paths: Paths) -> None:
+def test_a_namespace_is_entered_through_another_process_when_one_ends(paths: Paths) -> None:
     ended = paths.make("ended")
     other = paths.make("other", like=ended)
     paths.listings = [{inode(ended): ended}, {inode(other): other}]
@@ -104,9 +104,7 @@ def test_a_file_that_a_removed_namespace_left_is_no_namespace(paths: Paths) -> N
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.EPERM, errno.ENOENT])
-def test_a_namespace_that_is_there_and_cannot_be_looked_into_is_named_and_the_others_are_looked_into(
-    paths: Paths, code: int
-) -> None:
+def test_an_unreadable_namespace_is_named_and_the_others_are_inspected(paths: Paths, code: int) -> None:
     blue = paths.make("blue")
     paths.listings = [{OWN: "/proc/self/ns/net", inode(blue): blue}]
     paths.failures = {"/proc/self/ns/net": OSError(code, "it is so")}

@@ -74,7 +74,7 @@ iptables-restore -w --noflush
 """
 
 
-def test_a_rule_goes_and_its_chain_at_once_with_the_last_that_jumps_there(tools: Tools) -> None:
+def test_a_chain_is_removed_together_with_its_last_jump(tools: Tools) -> None:
     log = tools()
     rule = nat.rules(4, HOOK)[0]
     log.unlink()
@@ -117,7 +117,7 @@ def test_the_ways_into_the_chains_of_containers_come_with_the_containers_address
     ]
 
 
-def test_a_port_mappings_chain_goes_with_the_last_rule_of_its_own_chain(tools: Tools) -> None:
+def test_a_chain_of_port_mappings_is_removed_with_its_last_rule(tools: Tools) -> None:
     tools(saved=MAPPED)
     rule = entrances()[0]
     log = tools(saved=f"*nat\n-A POSTROUTING -s 10.1.0.9/32 -j {rule.target}\nCOMMIT\n")

@@ -68,7 +68,7 @@ def test_a_file_that_cannot_be_removed_is_an_error(directory: pathlib.Path, name
     assert (error.code, error.msg) == (Code.INVALID_ENVIRONMENT, f"{directory}/x is a directory")
 
 
-def test_no_run_comes_between_what_another_sees_and_what_it_does(
+def test_a_run_fails_while_another_holds_the_lock(
     directory: pathlib.Path, namespaces: NetnsDirectory, paths: NodePaths
 ) -> None:
     (directory / "left-behind").touch()
@@ -79,7 +79,7 @@ def test_no_run_comes_between_what_another_sees_and_what_it_does(
     assert os.listdir(directory) == ["left-behind"]
 
 
-def test_a_namespace_that_another_run_has_just_made_is_not_made_again(
+def test_a_namespace_that_another_run_has_just_created_is_kept(
     directory: pathlib.Path, namespaces: NetnsDirectory
 ) -> None:
     (directory / "there").symlink_to(OWN)

@@ -79,7 +79,7 @@ def test_an_invalid_value_is_refused(given: object) -> None:
     assert (error.code, error.msg) == (Code.INVALID_CONFIG, f"{given!r} is not a value of a kernel setting")
 
 
-def test_a_setting_is_read_in_that_form_and_written_as_it_is(kernel: ToyKernel) -> None:
+def test_a_setting_is_read_normalized_and_written_unchanged(kernel: ToyKernel) -> None:
     kernel.has_settings(ipv4__tcp_rmem="4096\t131072\t6291456")
     assert sysctl.read("net.ipv4.tcp_rmem") == "4096 131072 6291456"
     sysctl.write("net.ipv4.tcp_rmem", "1 2 3")

@@ -26,5 +26,5 @@ def test_any_other_is_refused(value: float, text: str) -> None:
     assert (error.code, str(error)) == (Code.INVALID_CONFIG, f"workers: {text}; expected: a number above 0")
 
 
-def test_plugins_are_looked_for_where_distributions_put_them() -> None:
+def test_the_default_plugin_dirs_are_those_of_distributions() -> None:
     assert arguments.PLUGIN_DIRS["plugin_dirs"]["default"] == ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"]

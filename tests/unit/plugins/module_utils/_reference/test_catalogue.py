@@ -122,7 +122,7 @@ def test_a_delegating_plugin_adds_keys(keys: dict[str, object], completed: dict[
     assert DELEGATION.complete(keys) == completed
 
 
-def test_types_are_found_by_what_is_known_of_them() -> None:
+def test_types_are_found_by_their_properties() -> None:
     assert catalogue.types_where(lambda row: row.maps_ports) == ("portmap",)
     assert catalogue.types_where(lambda row: row.filters) == ("firewall",)
     assert catalogue.types_where(lambda row: row.delegation is not None) == ("flannel", "multus")

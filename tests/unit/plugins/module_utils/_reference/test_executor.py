@@ -73,7 +73,7 @@ def test_a_missing_plugin_is_missing_through_the_chain(tmp_path: pathlib.Path) -
         make_executor([str(tmp_path)], 30).require("sbr")
 
 
-def test_the_chain_tolerates_defects_and_times_what_it_runs(tmp_path: pathlib.Path) -> None:
+def test_the_chain_tolerates_defects_and_measures_time(tmp_path: pathlib.Path) -> None:
     plugins = ScriptedPlugins(tmp_path)
     plugins.write("sbr", DEL=ScriptedAnswer(exit=1))
     chain = make_executor([str(plugins.path)], 30)

@@ -140,7 +140,7 @@ UNRULED: dict[str, tuple[list[JsonObject], tuple[str, ...]]] = {
 }
 
 
-def test_what_the_plugins_make_is_not_missed(node: NftablesNode) -> None:
+def test_rules_of_the_plugins_are_no_drift(node: NftablesNode) -> None:
     assert node.lost(RULESET) == ()
 
 
@@ -156,7 +156,7 @@ def test_a_missing_table_is_named_by_its_rules(node: NftablesNode) -> None:
     assert node.lost(remaining) == (UNREACHED,)
 
 
-def test_jumps_may_lead_there_directly(node: NftablesNode) -> None:
+def test_a_chain_may_be_reached_directly(node: NftablesNode) -> None:
     """As in plugins 1.6.0."""
     ruleset = json.loads(json.dumps(RULESET).replace('"target": "hostports_all"', '"target": "hostports"'))
     assert node.lost(ruleset) == ()

@@ -72,7 +72,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), ENDS.values(), ids=ENDS)
-def test_a_del_that_failed_for_its_chain_is_known_by_its_words(text: str, expected: bool) -> None:
+def test_a_del_that_failed_for_its_chain_is_recognized_by_its_message(text: str, expected: bool) -> None:
     what, dummy, details = text.partition(": ")
     assert should_repeat_del(CniError(999, what, details)) is expected
 
@@ -115,7 +115,7 @@ def test_a_del_that_was_refused_is_known_only_where_nothing_else_failed(error: C
     assert is_input_rejection(error) is expected
 
 
-def test_advice_is_given_where_there_is_some() -> None:
+def test_known_errors_get_advice() -> None:
     what = 'plugin bridge failed (ADD): failed to set bridge addr: "cni0" already has an IP address different from 10.9.0.1/16'
     assert '"forceAddress": true' in with_advice(CniError(999, what)).details
     assert with_advice(CniError(999, "plugin bridge failed (ADD): no", "at all")).details == "at all"

@@ -77,7 +77,7 @@ def test_an_item_without_an_owner_at_both_looks_is_removed() -> None:
     assert finder.removed == ["lost"]
 
 
-def test_an_item_that_goes_or_appears_between_the_looks_is_not_reported() -> None:
+def test_an_item_that_is_in_one_snapshot_only_is_not_reported() -> None:
     finder = ListedNames("gone lost", "lost new")
     assert collect(finder, owners_of(), owners_of()) == {"lost": "removed"}
 

@@ -173,7 +173,7 @@ CASES: dict[str, tuple[list[JsonObject], set[str], set[str], set[str]]] = {
 
 
 @pytest.mark.parametrize(("plugins", "modules", "settings", "programs"), CASES.values(), ids=CASES)
-def test_each_plugin_gets_what_it_needs_and_no_more(
+def test_each_plugin_has_exactly_its_requirements(
     plugins: list[JsonObject], modules: set[str], settings: set[str], programs: set[str]
 ) -> None:
     needs = needs_of(plugins)

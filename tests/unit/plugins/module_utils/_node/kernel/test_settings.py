@@ -80,7 +80,7 @@ def test_a_plan_changes_no_file(node: KernelSettingsNode) -> None:
     assert node.files() == []
 
 
-def test_modules_and_settings_are_there_now_and_after_the_next_boot(node: KernelSettingsNode) -> None:
+def test_modules_and_settings_are_applied_and_persisted(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_built_in("veth")
     node.kernel.write("sys/module/bridge/initstate", "live\n")
@@ -130,7 +130,7 @@ def test_a_setting_that_no_module_brings_is_an_error_and_no_setting_is_changed(n
     assert (node.kernel.setting("net/ipv4/ip_forward"), node.settings_file.exists()) == ("0", False)
 
 
-def test_what_the_kernel_does_not_take_as_it_is_leaves_settings_as_they_were_and_says_what_is_loaded(
+def test_a_value_that_the_kernel_changes_is_rolled_back_and_loaded_modules_are_named(
     node: KernelSettingsNode,
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
@@ -146,7 +146,7 @@ def test_what_the_kernel_does_not_take_as_it_is_leaves_settings_as_they_were_and
     assert [node.kernel.setting(f"net/core/{name}") for name in "ab"] == ["1", "1"]
 
 
-def test_drift_is_repaired_and_what_was_at_first_is_remembered(node: KernelSettingsNode) -> None:
+def test_drift_is_repaired_and_the_first_value_stays_saved(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(ipv4__ip_forward="0", core__a="5")
     required = needs(net__ipv4__ip_forward="1", net__core__a="6")
     node.ensure(required)
@@ -162,7 +162,7 @@ def test_drift_is_repaired_and_what_was_at_first_is_remembered(node: KernelSetti
     assert (node.kernel.setting("net/ipv4/ip_forward"), node.kernel.setting("net/core/a")) == ("0", "5")
 
 
-def test_a_second_value_does_not_change_what_was_at_first(node: KernelSettingsNode) -> None:
+def test_a_second_value_does_not_change_the_saved_one(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(core__a="5")
     node.ensure(needs(net__core__a="6"))
     node.ensure(needs(net__core__a="7"))
@@ -206,7 +206,7 @@ def test_a_setting_that_was_changed_since_stays(node: KernelSettingsNode) -> Non
     assert node.files() == []
 
 
-def test_without_files_only_the_running_kernel_is_changed_and_can_be_put_back(node: KernelSettingsNode) -> None:
+def test_without_persist_only_the_running_kernel_is_changed_and_restorable(node: KernelSettingsNode) -> None:
     node.kernel.has_on_disk("ifb")
     node.kernel.has_settings(core__a="5")
     required = needs("ifb", net__core__a="6")
@@ -289,7 +289,7 @@ def test_a_setting_that_may_have_words_is_left_to_the_kernel_to_judge(
     assert actions(node.plan(needs(**{name.replace(".", "__"): required}))) == {name: "set"}
 
 
-def test_conntrack_brings_settings_where_there_are_some_before(node: KernelSettingsNode) -> None:
+def test_conntrack_adds_settings_beside_existing_ones(node: KernelSettingsNode) -> None:
     node.kernel.has_settings(netfilter__nf_hooks="0")
     required = needs(net__netfilter__nf_conntrack_max="5")
     assert "does not have it" in error_of(node.plan, required).msg
@@ -375,7 +375,7 @@ def test_required_settings_hold_after_routing_is_restored(routing: KernelSetting
 
 
 @pytest.mark.parametrize("redirects", ["0", "1"])
-def test_all_that_is_put_back_is_as_it_was(routing: KernelSettingsNode, redirects: str) -> None:
+def test_restored_settings_have_their_first_values(routing: KernelSettingsNode, redirects: str) -> None:
     routing.kernel.has_settings(ipv4__conf__all__accept_redirects=redirects)
     other = "1" if redirects == "0" else "0"
     routing.ensure(needs(net__ipv4__conf__all__accept_redirects=other, **ROUTES))
@@ -434,7 +434,7 @@ def test_a_broken_memory_is_an_error(node: KernelSettingsNode, text: str) -> Non
     assert str(path) in error_of(node.plan, Needs()).msg
 
 
-def test_killed_between_memory_and_kernel_all_can_still_be_put_back(
+def test_a_run_killed_after_saving_values_can_be_restored(
     node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
@@ -480,7 +480,7 @@ def test_the_first_value_can_be_restored_after_a_second_was_refused(
     assert node.files() == []
 
 
-def test_no_run_comes_between_what_another_remembers_and_what_it_does(
+def test_a_run_fails_while_another_holds_the_lock(
     node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
@@ -502,7 +502,7 @@ def test_no_run_comes_between_what_another_remembers_and_what_it_does(
     assert not os.path.lexists(node.paths.kernel_lock)
 
 
-def test_a_run_that_has_waited_goes_by_what_the_other_has_left(
+def test_a_run_that_has_waited_uses_the_values_of_the_other(
     node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")

@@ -98,7 +98,7 @@ UNSAFE: dict[str, tuple[Member, str]] = {
 
 
 @pytest.mark.parametrize(("bad", "problem"), UNSAFE.values(), ids=UNSAFE)
-def test_an_archive_with_what_no_release_has_is_refused(tmp_path: pathlib.Path, bad: Member, problem: str) -> None:
+def test_an_archive_with_unexpected_members_is_refused(tmp_path: pathlib.Path, bad: Member, problem: str) -> None:
     assert problem in find_refusal(tmp_path / "a", packed(*GOOD, bad))
 
 
@@ -139,7 +139,7 @@ def test_the_error_of_a_file_that_is_no_archive_names_its_type(
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress], ids=["gzip", "xz"])
 @given(data=st.data())
-def test_a_damaged_archive_gives_an_error_or_what_it_had(
+def test_a_damaged_archive_is_an_error_or_has_its_content(
     tmp_path_factory: pytest.TempPathFactory, compress: t.Callable[[bytes], bytes], data: st.DataObject
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "damaged"

@@ -67,7 +67,7 @@ def test_a_name_once_given_stays_where_none_is_given(bin_dir: BinDir) -> None:
         assert (done.version, done.changed) == ("1", len(plugins) > 1)
 
 
-def test_an_upgrade_prunes_what_has_left_the_release_and_can_be_rolled_back_once(bin_dir: BinDir) -> None:
+def test_an_upgrade_prunes_dropped_plugins_and_can_be_rolled_back_once(bin_dir: BinDir) -> None:
     bin_dir.present(OLD)
     upgraded = bin_dir.present(NEW)
     assert actions(upgraded) == {"bridge": "updated", "ptp": "updated", "tap": "installed", "flannel": "removed"}
@@ -82,7 +82,7 @@ def test_an_upgrade_prunes_what_has_left_the_release_and_can_be_rolled_back_once
     assert bin_dir.roll_back().version == "1"
 
 
-def test_as_many_releases_are_kept_as_wanted(bin_dir: BinDir) -> None:
+def test_as_many_releases_are_kept_as_requested(bin_dir: BinDir) -> None:
     for number in "1234":
         bin_dir.present(release(number, "bridge"), keep=2)
     assert bin_dir.present(release("4", "bridge"), keep=2).kept == ["3", "2"]
@@ -118,7 +118,7 @@ def test_a_damaged_copy_is_not_rolled_back_to(bin_dir: BinDir) -> None:
     assert bin_dir.present(OLD).version == "1"
 
 
-def test_drift_is_repaired_from_what_is_kept(bin_dir: BinDir) -> None:
+def test_drift_is_repaired_from_kept_releases(bin_dir: BinDir) -> None:
     names = ("altered", "removed", "open", "linked", "fine")
     installed = release("1", *names)
     bin_dir.present(installed)
@@ -198,7 +198,7 @@ def test_a_file_that_is_right_already_is_taken_over_and_given_back(bin_dir: BinD
     assert path.read_bytes() == OLD.files["bridge"]
 
 
-def test_absent_leaves_the_directory_as_it_was(bin_dir: BinDir) -> None:
+def test_absent_restores_the_directory(bin_dir: BinDir) -> None:
     assert not bin_dir.absent().changed
     bin_dir.present(OLD)
     assert bin_dir.absent(dry_run=True) == bin_dir.absent()
@@ -259,7 +259,7 @@ def test_a_link_that_was_set_aside_is_kept(bin_dir: BinDir) -> None:
     assert os.readlink(bin_dir.path / "bridge") == "/bin/true"
 
 
-def test_a_second_file_does_not_take_the_place_of_what_is_set_aside(bin_dir: BinDir) -> None:
+def test_a_second_file_does_not_replace_the_one_set_aside(bin_dir: BinDir) -> None:
     path = bin_dir.put("bridge", b"foreign")
     bin_dir.present(OLD, force=True)
     bin_dir.put("bridge", b"from a package")
@@ -311,9 +311,7 @@ def test_files_have_their_label_from_the_beginning_and_get_it_again(tmp_path: pa
     assert not bin_dir.present(OLD).changed
 
 
-def test_a_copy_damaged_after_it_was_looked_at_is_not_installed(
-    bin_dir: BinDir, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_damaged_after_its_check_is_not_installed(bin_dir: BinDir, monkeypatch: pytest.MonkeyPatch) -> None:
     bin_dir.present(OLD)
     bin_dir.present(NEW)
     before = bin_dir.files()

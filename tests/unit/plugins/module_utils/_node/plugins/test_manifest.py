@@ -25,7 +25,7 @@ FULL = Manifest(
 )
 
 
-def test_it_is_read_as_it_was_written_and_not_written_twice(tmp_path: pathlib.Path) -> None:
+def test_it_is_read_back_unchanged_and_written_once(tmp_path: pathlib.Path) -> None:
     assert Manifest.load(str(tmp_path)) == Manifest()
     FULL.save(str(tmp_path))
     (path,) = tmp_path.iterdir()

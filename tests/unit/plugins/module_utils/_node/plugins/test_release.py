@@ -59,7 +59,7 @@ def test_an_archive_named_as_upstreams_is_that_one_wherever_it_is(source: str) -
 
 
 @pytest.mark.parametrize("source", ["plugins.tgz", "/usr/lib/cni", "cni-plugins-linux-amd64-v1.9.1.tgz.part"])
-def test_any_other_source_is_what_it_is_called(source: str) -> None:
+def test_any_other_source_is_used_unchanged(source: str) -> None:
     asked = ask("site-7", source, "", "x86_64")
     assert (asked.location, asked.version, asked.checksum) == (source, "site-7", "")
 

@@ -35,7 +35,7 @@ def directory(paths: NodePaths, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path
 
 @pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_every_name_is_looked_at_before_anything_is_done(
+def test_every_name_is_validated_before_any_change(
     directory: pathlib.Path, paths: NodePaths, present: bool, dry_run: bool
 ) -> None:
     (directory / "there").touch()
@@ -59,7 +59,7 @@ def test_a_directory_is_refused_before_anything_is_done(
     assert sorted(os.listdir(directory)) == ["taken", "there"]
 
 
-def test_a_dry_run_names_what_is_wrong_once_and_in_order(directory: pathlib.Path, paths: NodePaths) -> None:
+def test_a_dry_run_names_each_fault_once_and_in_order(directory: pathlib.Path, paths: NodePaths) -> None:
     (directory / "there").touch()
     (directory / "left-behind").symlink_to("nowhere")
     names = ["new", "there", "left-behind", "new"]

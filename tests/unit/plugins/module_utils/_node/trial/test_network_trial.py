@@ -55,7 +55,7 @@ def test_a_network_whose_plugins_are_not_ready_fails_without_an_add(node: FakeNo
     ("raised", "code"),
     [(CniError(Code.IO_FAILURE, "cannot enter it"), Code.IO_FAILURE), (ValueError("never foreseen"), Code.INTERNAL)],
 )
-def test_a_trial_that_cannot_be_looked_at_fails_and_is_detached(
+def test_a_trial_that_cannot_be_inspected_fails_and_is_removed(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, raised: Exception, code: int
 ) -> None:
     node.write("other")

@@ -480,9 +480,7 @@ def test_the_first_value_can_be_restored_after_a_second_was_refused(
     assert node.files() == []
 
 
-def test_a_run_fails_while_another_holds_the_lock(
-    node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_fails_while_another_holds_the_lock(node: KernelSettingsNode, monkeypatch: pytest.MonkeyPatch) -> None:
     node.kernel.has_settings(core__a="1", core__b="1")
     monkeypatch.setattr(kernel_settings, "LOCK_TIMEOUT", 0.0)
     write, codes = sysctl.write, []

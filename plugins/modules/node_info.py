@@ -416,7 +416,7 @@ def describe(module: AnsibleModule, paths: NodePaths) -> dict[str, t.Any]:
     allowed = params["allow_world_writable_plugins"]
     plugin_dirs = params["plugin_dirs"] if "plugins" in params["gather"] else ()
     plugins = inventory.plugins(plugin_dirs, timeout, allow_world_writable=allowed)
-    pools = address_pools.list_pools(params["conf_dir"]) if "leases" in params["gather"] else []
+    pools = address_pools.list_pools(params["conf_dir"], paths.lease_dir) if "leases" in params["gather"] else []
     gatherers: dict[str, t.Callable[[], t.Any]] = {
         "plugins": plugins,
         "releases": lambda: inventory.releases(params["cache_dir"]),

@@ -308,10 +308,10 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cni.node.plugins.module_utils._module import arguments
 from ansible_collections.cni.node.plugins.module_utils._module.conflist_items import CONFLISTS, PLANNED
 from ansible_collections.cni.node.plugins.module_utils._module.plugins import ensure
-from ansible_collections.cni.node.plugins.module_utils._module.run import run
+from ansible_collections.cni.node.plugins.module_utils._module.run import NODE_PATHS, NodePaths, run
 
 
-def main() -> t.NoReturn:
+def main(paths: NodePaths = NODE_PATHS) -> t.NoReturn:
     module = AnsibleModule(
         argument_spec={
             "version": {"type": "str"},
@@ -339,7 +339,7 @@ def main() -> t.NoReturn:
         required_if=[("state", "present", ("version", "source"), True)],
         supports_check_mode=True,
     )
-    run(module, ensure)
+    run(module, lambda module: ensure(module, paths))
 
 
 if __name__ == "__main__":

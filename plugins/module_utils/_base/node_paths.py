@@ -17,6 +17,10 @@ class NodePaths(t.NamedTuple):
         netns_dir: Named network namespaces; ``ip netns`` looks for them here.
         netns_lock: Held while a namespace is created or removed: a second mount on a file would hide the first one.
         netns_etc: ``ip netns exec`` mounts the files of a network namespace's directory below over those of /etc.
+        conf_dir: Other runtimes have their networks here, whatever conf dir this collection uses.
+        state_dir: Runtimes keep their records in ``results`` here, or in a directory below (``cache``, ``multus``).
+        lease_dir: Default of host-local: a directory for each network, and in it a file for each address.
+        tuning_dir: Default of tuning: a file for each interface with the values that DEL restores.
         modules_file: Lists the kernel modules that the next boot loads.
         sysctl_file: Has the kernel settings that the next boot makes.
         kernel_lock: Held while kernel modules, settings, these files or the saved values change.
@@ -25,6 +29,10 @@ class NodePaths(t.NamedTuple):
     netns_dir: str = "/run/netns"
     netns_lock: str = "/run/cni-node-netns.lock"
     netns_etc: str = "/etc/netns"
+    conf_dir: str = "/etc/cni/net.d"
+    state_dir: str = "/var/lib/cni"
+    lease_dir: str = "/var/lib/cni/networks"
+    tuning_dir: str = "/run/cni/tuning"
     modules_file: str = "/etc/modules-load.d/cni.node.conf"
     sysctl_file: str = "/etc/sysctl.d/90-cni.node.conf"
     kernel_lock: str = "/run/cni-node-kernel.lock"

@@ -15,22 +15,21 @@ from ansible_collections.cni.node.plugins.module_utils._base.error import CniErr
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
 
-# The runtimes keep their records below it in libcni's format: libcni, CRI-O, Podman and containerd in "results",
-# cri-dockerd in "cache/results", Multus in "multus/results".
-_STATE_DIR: t.Final = "/var/lib/cni"
-
-# The leases of a network named "results", not records.
-_NO_RECORDS: t.Final = f"{_STATE_DIR}/networks/results"
-
 
 class AllRecords:
     """The records of all runtimes of a node."""
 
-    def __init__(self, own: RecordStore) -> None:
+    def __init__(self, own: RecordStore, state_dir: str) -> None:
+        """
+        Args:
+            state_dir: The runtimes keep their records below it in libcni's format: libcni, CRI-O, Podman and containerd in
+                ``results``, cri-dockerd in ``cache/results``, Multus in ``multus/results``.
+        """
         self._own = own
-        patterns = (f"{_STATE_DIR}/results", f"{_STATE_DIR}/*/results")
+        patterns = (f"{state_dir}/results", f"{state_dir}/*/results")
         directories = {os.path.realpath(path) for pattern in patterns for path in glob.glob(pattern)}
-        directories -= {os.path.realpath(own.directory), _NO_RECORDS}
+        leases_of_a_network = f"{state_dir}/networks/results"
+        directories -= {os.path.realpath(own.directory), leases_of_a_network}
         self._others = [RecordStore(path) for path in sorted(directories)]
 
     def read_all(self) -> tuple[list[Record], dict[str, CniError]]:

@@ -11,6 +11,7 @@ import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base import json_text
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni import conf_dir, config
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.planned_networks import (
@@ -33,14 +34,14 @@ if t.TYPE_CHECKING:
 _ADVICE: t.Final = "keep them, with 'only' or with a release that has them; or first remove what needs them; or set remove_needed to true"
 
 
-def require_unneeded(module: AnsibleModule, plugins: t.Collection[str]) -> None:
+def require_unneeded(module: AnsibleModule, paths: NodePaths, plugins: t.Collection[str]) -> None:
     """Refuse to remove plugins that networks or attachments need, or warn where the user has asked for it.
 
     Raises:
         CniError: ``INVALID_CONFIG``.
     """
     bin_dir, plugin_dirs = module.params["bin_dir"], module.params["plugin_dirs"]
-    found = _needs(module, [name for name in plugins if not is_elsewhere(name, plugin_dirs, bin_dir)])
+    found = _needs(module, paths, [name for name in plugins if not is_elsewhere(name, plugin_dirs, bin_dir)])
     if not found:
         return
     counted = "1 plugin that is needed" if len(found) == 1 else f"{len(found)} plugins that are needed"
@@ -49,10 +50,12 @@ def require_unneeded(module: AnsibleModule, plugins: t.Collection[str]) -> None:
     warn(module, [f"{bin_dir}: {counted} {'is' if len(found) == 1 else 'are'} removed: {describe_needs(found)}"])
 
 
-def _needs(module: AnsibleModule, plugins: t.Collection[str]) -> Needs:
+def _needs(module: AnsibleModule, paths: NodePaths, plugins: t.Collection[str]) -> Needs:
     params = module.params
     detached = read_removed_attachments(params["planned_attachments"] if module.check_mode else ())
-    return needs(plugins, [*_node_networks(module), *_task_networks(params)], params["cache_dir"], detached)
+    return needs(
+        plugins, [*_node_networks(module), *_task_networks(params)], params["cache_dir"], paths.state_dir, detached
+    )
 
 
 def _node_networks(module: AnsibleModule) -> t.Iterable[NetworkConfiguration]:

@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError, Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
 from ansible_collections.cni.node.plugins.module_utils._base.lock import hold_lock
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._module.arguments import positive
 from ansible_collections.cni.node.plugins.module_utils._module.plugin_sources import (
     SourceMissing,
@@ -38,7 +39,7 @@ if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
 
 
-def ensure(module: AnsibleModule) -> JsonObject:
+def ensure(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     """Do what the module `plugins` is asked for and return its result.
 
     For a source on the controller, the result may be that something of it is needed: ``{"needed": "content"}``, or
@@ -48,8 +49,8 @@ def ensure(module: AnsibleModule) -> JsonObject:
     _check(module.params)
     module.params["bin_dir"] = os.path.normpath(module.params["bin_dir"])
     if module.check_mode:
-        return _operate(module, PluginStore(module.params["cache_dir"], module.params["bin_dir"]), [])
-    return _alone(module)
+        return _operate(module, PluginStore(module.params["cache_dir"], module.params["bin_dir"]), [], paths)
+    return _alone(module, paths)
 
 
 def _take_credentials(module: AnsibleModule) -> None:
@@ -80,7 +81,7 @@ def _check(params: t.Mapping[str, t.Any]) -> None:
         )
 
 
-def _alone(module: AnsibleModule) -> JsonObject:
+def _alone(module: AnsibleModule, paths: NodePaths) -> JsonObject:
     """Do it while no other run works on the same directory; leave no directory behind that has become empty."""
     bin_dir, cache_dir = module.params["bin_dir"], module.params["cache_dir"]
     store = PluginStore(cache_dir, bin_dir)
@@ -92,7 +93,7 @@ def _alone(module: AnsibleModule) -> JsonObject:
             if module.params["state"] == "absent":
                 unused = [*made, *store.manifest.made]
             try:
-                return _operate(module, store, made)
+                return _operate(module, store, made, paths)
             except BaseException:
                 with contextlib.suppress(CniError):
                     store.sweep()
@@ -101,7 +102,7 @@ def _alone(module: AnsibleModule) -> JsonObject:
         remove_empty(*unused)
 
 
-def _operate(module: AnsibleModule, store: PluginStore, made: list[str]) -> JsonObject:
+def _operate(module: AnsibleModule, store: PluginStore, made: list[str], paths: NodePaths) -> JsonObject:
     params = module.params
     directory = BinDirectory(params["bin_dir"], store.digests, _labels(module))
     installation = Installation(
@@ -111,7 +112,7 @@ def _operate(module: AnsibleModule, store: PluginStore, made: list[str]) -> Json
         force=params["force"],
         dry_run=module.check_mode,
         made=made,
-        require_unneeded=functools.partial(_require_unneeded, module),
+        require_unneeded=functools.partial(_require_unneeded, module, paths),
     )
     if params["state"] == "absent":
         return _report(module, installation.absent())
@@ -120,11 +121,11 @@ def _operate(module: AnsibleModule, store: PluginStore, made: list[str]) -> Json
     return _present(module, store, installation)
 
 
-def _require_unneeded(module: AnsibleModule, plugins: t.Collection[str]) -> None:
+def _require_unneeded(module: AnsibleModule, paths: NodePaths, plugins: t.Collection[str]) -> None:
     # Most runs remove nothing, and need neither this nor what it imports.
     from ansible_collections.cni.node.plugins.module_utils._module.plugin_removal import require_unneeded
 
-    require_unneeded(module, plugins)
+    require_unneeded(module, paths, plugins)
 
 
 def _present(module: AnsibleModule, store: PluginStore, installation: Installation) -> JsonObject:

@@ -18,29 +18,29 @@ from ansible_collections.cni.node.plugins.module_utils._cni.config import Networ
 
 # The plugin host-local keeps a directory for each network, with a file for each assigned address.
 TYPE: t.Final = "host-local"
-DATA_DIR: t.Final = "/var/lib/cni/networks"
 
 
-def data_dir(ipam: t.Mapping[str, t.Any]) -> str:
+def data_dir(ipam: t.Mapping[str, t.Any], lease_dir: str) -> str:
     """Return the directory in which an IPAM configuration keeps the directories of its networks."""
     path = ipam.get("dataDir")
-    return path if isinstance(path, str) and os.path.isabs(path) else DATA_DIR
+    return path if isinstance(path, str) and os.path.isabs(path) else lease_dir
 
 
-def directories(name: str, networks: t.Iterable[NetworkConfiguration]) -> list[str]:
+def directories(name: str, networks: t.Iterable[NetworkConfiguration], lease_dir: str) -> list[str]:
     """Return the existing directories of a network.
 
     Args:
         networks: Its configurations, recorded and current, which may differ in ``dataDir``.
+        lease_dir: Default of ``dataDir``.
     """
     ipams = [plugin.keys.get("ipam") or {} for network in networks for plugin in network.plugins]
-    parents = {DATA_DIR, *(data_dir(ipam) for ipam in ipams if ipam.get("type") == TYPE)}
+    parents = {lease_dir, *(data_dir(ipam, lease_dir) for ipam in ipams if ipam.get("type") == TYPE)}
     return [path for path in (os.path.join(parent, name) for parent in sorted(parents)) if _is_directory(path)]
 
 
-def networks() -> list[str]:
+def networks(lease_dir: str) -> list[str]:
     """Return the names of all networks with a directory in the default data directory."""
-    return [name for name in list_directory(DATA_DIR) if _is_directory(os.path.join(DATA_DIR, name))]
+    return [name for name in list_directory(lease_dir) if _is_directory(os.path.join(lease_dir, name))]
 
 
 def addresses(directory: str) -> dict[str, IpAddress]:
@@ -65,7 +65,6 @@ def _is_directory(path: str) -> bool:
 
 
 __all__ = (
-    "DATA_DIR",
     "TYPE",
     "addresses",
     "by_name",

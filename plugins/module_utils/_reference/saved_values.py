@@ -15,7 +15,6 @@ from ansible_collections.cni.node.plugins.module_utils._base.held_directory impo
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 
 PLUGIN: t.Final = "tuning"
-DATA_DIR: t.Final = "/run/cni/tuning"
 
 _ENDING: t.Final = ".json"
 # Bytes; tuning writes at most five short values.
@@ -63,9 +62,9 @@ def owner(container_id: str, ifname: str) -> str:
     return f"{container_id}_{ifname}"
 
 
-def directories(network: NetworkConfiguration) -> set[str]:
-    """Return the directories in which tuning keeps its files for a network."""
-    paths = {plugin.keys.get("dataDir") or DATA_DIR for plugin in network.plugins if plugin.type == PLUGIN}
+def directories(network: NetworkConfiguration, tuning_dir: str) -> set[str]:
+    """Return the directories in which tuning keeps its files for a network; ``tuning_dir`` is the default."""
+    paths = {plugin.keys.get("dataDir") or tuning_dir for plugin in network.plugins if plugin.type == PLUGIN}
     return {path for path in paths if isinstance(path, str) and os.path.isabs(path)}
 
 
@@ -107,4 +106,4 @@ def _is_written_by_tuning(content: bytes) -> bool:
     return isinstance(keys, dict) and _KEYS.issuperset(keys)
 
 
-__all__ = ("DATA_DIR", "PLUGIN", "TuningFile", "directories", "find", "listing", "owner")
+__all__ = ("PLUGIN", "TuningFile", "directories", "find", "listing", "owner")

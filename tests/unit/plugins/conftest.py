@@ -10,10 +10,7 @@ import typing as t
 import hypothesis
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._linux import program
-from ansible_collections.cni.node.plugins.module_utils._node.gc import collector
-from ansible_collections.cni.node.plugins.module_utils._reference import host_local
 from ansible_collections.cni.node.tests.unit.plugins.module_utils._linux.toy_kernel import ToyKernel
 
 # The time of an example depends on the machine, so there is no deadline.
@@ -33,13 +30,4 @@ def kernel(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> t.Iterato
 def program_dir(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """Return the only directory that is searched for iptables, nft and tc; without a test's own programs it has none."""
     monkeypatch.setattr(program, "_SYSTEM_PATH", str(tmp_path))
-    return tmp_path
-
-
-@pytest.fixture
-def state_dir(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """Return the directory that replaces /var/lib and /etc/cni/net.d, for leases, networks and records of all runtimes."""
-    monkeypatch.setattr(host_local, "DATA_DIR", str(tmp_path / "networks"))
-    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path))
-    monkeypatch.setattr(collector, "_USUAL_CONF_DIR", str(tmp_path / "usual"))
     return tmp_path

@@ -12,6 +12,7 @@ import ipaddress
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.all_records import AllRecords
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
@@ -89,7 +90,7 @@ _CHECKS_MACS: t.Final = "macspoofchk"
 _Removal = tuple[str, t.Callable[[], None]]
 
 
-def remove_del_leaks(record: Record, records: RecordStore) -> None:
+def remove_del_leaks(record: Record, records: RecordStore, paths: NodePaths) -> None:
     """Remove what the reference plugins' DEL leaks if the network namespace is gone.
 
     bridge and ptp (1.9.1 and before) then run only their IPAM plugin, and leak nftables rules. tuning keeps the file with
@@ -101,10 +102,10 @@ def remove_del_leaks(record: Record, records: RecordStore) -> None:
     network = _network(record)
     if network is None:
         return
-    leaks = list(_saved_values(record, network))
+    leaks = list(_saved_values(record, network, paths.tuning_dir))
     if not record.netns_for_delete():
         leaks += [*_masquerade_rules(record, network), *_spoof_checks(record, network)]
-    owned = _owners_of_others(record, records) if leaks else set()
+    owned = _owners_of_others(record, records, paths.state_dir) if leaks else set()
     for name, remove in leaks:
         if owned is not None and name not in owned:
             remove()
@@ -121,9 +122,9 @@ def _network(record: Record) -> NetworkConfiguration | None:
         return None
 
 
-def _saved_values(record: Record, network: NetworkConfiguration) -> t.Iterator[_Removal]:
+def _saved_values(record: Record, network: NetworkConfiguration, tuning_dir: str) -> t.Iterator[_Removal]:
     names = record.attachment.key[1:]
-    for directory in saved_values.directories(network):
+    for directory in saved_values.directories(network, tuning_dir):
         file = saved_values.find(directory, *names)
         if file is not None:
             yield file.owner, file.remove
@@ -161,9 +162,9 @@ def _has(network: NetworkConfiguration, key: str) -> bool:
     return any(plugin.keys.get(key) is True for plugin in network.plugins)
 
 
-def _owners_of_others(record: Record, records: RecordStore) -> set[str] | None:
+def _owners_of_others(record: Record, records: RecordStore, state_dir: str) -> set[str] | None:
     """Return the owners of the rules and files of all other attachments, or None if a record cannot be read."""
-    others, broken = AllRecords(records).read_all_except(record)
+    others, broken = AllRecords(records, state_dir).read_all_except(record)
     if broken:
         return None  # cni.node.gc reports what is kept
     keys = [other.attachment.key for other in others]

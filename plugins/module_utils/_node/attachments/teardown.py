@@ -73,7 +73,7 @@ def clean_up(runtime: Runtime, record: Record, error: CniError | None) -> bool:
         remove_host_end(record)
     leaked_rules = remove_leaked_rules(record, runtime.records)
     if error is None:
-        remove_del_leaks(record, runtime.records)
+        remove_del_leaks(record, runtime.records, runtime.paths)
     return bool(leaked_rules) or (error is not None and should_repeat_del(error))
 
 

@@ -145,7 +145,7 @@ class _AddressRequest(Execution):
     """Runs ADD with a request for the old addresses first, and without it if that fails."""
 
     def _add_repeatedly(self, network: NetworkConfiguration, *, again: bool) -> Result:
-        with_request = _with_old_addresses(network, self._desired)
+        with_request = _with_old_addresses(network, self._desired, self._runtime.paths.lease_dir)
         if with_request is not None:
             try:
                 return super()._add_repeatedly(with_request, again=again)
@@ -156,7 +156,9 @@ class _AddressRequest(Execution):
         return super()._add_repeatedly(network, again=again)
 
 
-def _with_old_addresses(network: NetworkConfiguration, desired: DesiredAttachment) -> NetworkConfiguration | None:
+def _with_old_addresses(
+    network: NetworkConfiguration, desired: DesiredAttachment, lease_dir: str
+) -> NetworkConfiguration | None:
     """Return the network with a request for the old addresses, or None. The content to record does not change.
 
     host-local accepts several addresses only in ``args.cni``, which does not affect other plugins. The attachment's own
@@ -167,11 +169,13 @@ def _with_old_addresses(network: NetworkConfiguration, desired: DesiredAttachmen
     requested = (*attachment.capability_args, *attachment.config_args)
     if not old or "IP" in attachment.args or "ips" in requested:
         return None
-    plugins = tuple(_with_request(plugin, network.name, old) for plugin in network.plugins)
+    plugins = tuple(_with_request(plugin, network.name, old, lease_dir) for plugin in network.plugins)
     return dataclasses.replace(network, plugins=plugins) if plugins != network.plugins else None
 
 
-def _with_request(plugin: PluginConfiguration, network: str, addresses: t.Iterable[str]) -> PluginConfiguration:
+def _with_request(
+    plugin: PluginConfiguration, network: str, addresses: t.Iterable[str], lease_dir: str
+) -> PluginConfiguration:
     """Return a plugin configuration that requests those addresses that are free.
 
     A request that fails is not harmless: the first ADD of bridge then leaves a bridge without a MAC address.
@@ -180,7 +184,7 @@ def _with_request(plugin: PluginConfiguration, network: str, addresses: t.Iterab
     cni = args.get("cni") or {} if isinstance(args, dict) else None
     if plugin.delegated_type != host_local.TYPE or not isinstance(cni, dict) or "ips" in cni:
         return plugin
-    leases = os.path.join(host_local.data_dir(ipam), network)
+    leases = os.path.join(host_local.data_dir(ipam, lease_dir), network)
     free = [address for address in addresses if not os.path.lexists(os.path.join(leases, address))]
     extended = {**args, "cni": {**cni, "ips": free}}
     return dataclasses.replace(plugin, keys={**plugin.keys, "args": extended}) if free else plugin

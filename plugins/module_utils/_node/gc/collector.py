@@ -71,10 +71,6 @@ FINDERS: t.Final[tuple[t.Callable[[GcRun], Finder[t.Any]], ...]] = (
 )
 
 
-# Most runtimes have their networks here, even if this collection has another conf dir.
-_USUAL_CONF_DIR: t.Final = "/etc/cni/net.d"
-
-
 class Collector:
     """Finds and removes leaked resources, one network after the other, each with its lock held."""
 
@@ -94,6 +90,7 @@ class Collector:
             removal: Networks and attachments that earlier tasks removed. Shared resources of these networks are collected.
         """
         self._runtime = runtime
+        self._paths = runtime.paths
         self._cache_dir = cache_dir
         self._networks = networks
         self._policy = policy
@@ -111,7 +108,9 @@ class Collector:
         every = self._network_names(records, node)
         own_files = OwnFiles(self._cache_dir, self._networks.path, _lock_names(records, {*every, *names}), self._policy)
         checked = list(dict.fromkeys(names)) or every
-        run = GcRun(self._policy, frozenset(checked), not names, self._configurations(records, names), leaks)
+        run = GcRun(
+            self._policy, frozenset(checked), not names, self._configurations(records, names), leaks, self._paths
+        )
         finders = [make(run) for make in FINDERS]
         with self._exclusive():
             self._collect_networks(checked, run, _of_scope(finders, Scope.NETWORK), node, not unreadable)
@@ -129,7 +128,11 @@ class Collector:
     def _network_names(self, records: t.Iterable[Record], node: NodeSnapshot) -> list[str]:
         recorded = {record.attachment.network for record in records}
         # Other programs may have made such directories or comments.
-        named = {*host_local.networks(), *iptables_rules.networks(node), *nftables_rules.networks(node)}
+        named = {
+            *host_local.networks(self._paths.lease_dir),
+            *iptables_rules.networks(node),
+            *nftables_rules.networks(node),
+        }
         return sorted({*self._networks.networks, *recorded, *filter(is_name, named)})
 
     def _configurations(
@@ -169,7 +172,7 @@ class Collector:
         network = self._networks.networks.get(owners.network)
         reason = self._possible_configuration(owners.network)
         known = [*owners.configurations(), *([network] if network else [])]
-        for path in host_local.directories(owners.network, known):
+        for path in host_local.directories(owners.network, known, self._paths.lease_dir):
             with lease_directory.hold(path) as directory:
                 if directory is not None:
                     finder = LeaseFinder(run.policy, directory, network is not None, reason)
@@ -181,8 +184,8 @@ class Collector:
         """Return why a network may have a configuration that the conf dir does not show, or an empty string."""
         if self._networks.broken:
             return f"an unreadable configuration may define this network: {next(iter(self._networks.broken))}"
-        is_planned = self._policy.dry_run and self._networks.path == _USUAL_CONF_DIR
-        usual = (self._networks if is_planned else conf_dir.load(_USUAL_CONF_DIR)).networks
+        is_planned = self._policy.dry_run and self._networks.path == self._paths.conf_dir
+        usual = (self._networks if is_planned else conf_dir.load(self._paths.conf_dir)).networks
         return f"{usual[name].source} configures this network" if name in usual else ""
 
     def _ask_plugins(self, owners: Owners) -> None:

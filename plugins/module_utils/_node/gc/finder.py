@@ -14,6 +14,7 @@ import socket
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NODE_PATHS, NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
 from ansible_collections.cni.node.plugins.module_utils._linux import iptables, nftables
 from ansible_collections.cni.node.plugins.module_utils._linux.nftables import NftRule
@@ -67,6 +68,7 @@ class GcRun:
         all_networks: Whether these are all networks of the node.
         configurations: The configurations of these networks, those in files and those in records.
         leaks: All leaks that have been reported so far.
+        paths: Where plugins keep their files by default.
     """
 
     policy: GcPolicy
@@ -74,6 +76,7 @@ class GcRun:
     all_networks: bool = True
     configurations: tuple[NetworkConfiguration, ...] = ()
     leaks: list[Leak] = dataclasses.field(default_factory=list)
+    paths: NodePaths = NODE_PATHS
 
     def list_collected(self, *kinds: Kind) -> set[str]:
         """Return the subjects of the leaks of these kinds, or of all, that are collected, or would be in a dry run."""

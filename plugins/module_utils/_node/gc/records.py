@@ -42,7 +42,7 @@ class RecordCollector:
         """
         self._runtime = runtime
         self._networks = conf_dir
-        self._all_records = AllRecords(runtime.records)
+        self._all_records = AllRecords(runtime.records, runtime.paths.state_dir)
         self._valid = valid
         self._policy = policy
         self._removed = frozenset(removed)

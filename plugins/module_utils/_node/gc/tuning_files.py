@@ -23,7 +23,8 @@ class SavedValueFinder:
 
     def __init__(self, run: GcRun) -> None:
         self._policy = run.policy
-        self._directories = {saved_values.DATA_DIR}.union(*map(saved_values.directories, run.configurations))
+        default = run.paths.tuning_dir
+        self._directories = {default}.union(*(saved_values.directories(each, default) for each in run.configurations))
 
     def snapshot(self, node: NodeSnapshot) -> Items[TuningFile]:
         del node  # these are files

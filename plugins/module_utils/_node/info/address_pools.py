@@ -66,7 +66,7 @@ class Pool:
         return ", ".join(f"{first}-{last}" for first, last in self.ranges)
 
 
-def list_pools(conf_path: str) -> list[Pool]:
+def list_pools(conf_path: str, lease_dir: str) -> list[Pool]:
     """Return the pools of all networks of a directory in the order of their names, full pools first.
 
     It lists directories and reads no lease, because there may be tens of thousands.
@@ -78,7 +78,7 @@ def list_pools(conf_path: str) -> list[Pool]:
     for name, network in sorted(conf_dir.load(conf_path).networks.items()):
         ipams: list[JsonObject] = [plugin.keys.get("ipam") or {} for plugin in network.plugins]
         for ipam in (ipam for ipam in ipams if ipam.get("type") == host_local.TYPE):
-            path = os.path.join(host_local.data_dir(ipam), name)
+            path = os.path.join(host_local.data_dir(ipam, lease_dir), name)
             taken = host_local.addresses(path).values()
             found += [_pool(name, path, ranges, taken) for ranges in host_local_range_sets(ipam) if ranges]
     return sorted(found, key=lambda pool: pool.free > 0)

@@ -29,6 +29,7 @@ def needs(
     plugins: t.Collection[str],
     networks: t.Iterable[NetworkConfiguration],
     cache_dir: str,
+    state_dir: str,
     detached: t.Container[Key] = (),
 ) -> Needs:
     """Return which networks and attachments need each of some plugins, delegated plugins included.
@@ -38,13 +39,14 @@ def needs(
 
     Args:
         networks: Configurations on the node, and those that a task is about to write.
-        cache_dir: Its records and intents count, and the records of other runtimes.
+        cache_dir: Its records and intents count.
+        state_dir: The records of other runtimes below it count as well.
         detached: Attachments that an earlier task would remove.
     """
     found: Needs = {}
     for network in networks:
         _note(found, plugins, network, f"network {network.name} ({network.source})")
-    for record in _all_attachments(cache_dir):
+    for record in _all_attachments(cache_dir, state_dir):
         if record.attachment.key not in detached:
             with contextlib.suppress(CniError):
                 _note(found, plugins, record.network(), f"the {record.attachment}")
@@ -74,8 +76,8 @@ def _note(found: Needs, plugins: t.Collection[str], network: NetworkConfiguratio
         known += [who] if who not in known else []
 
 
-def _all_attachments(cache_dir: str) -> list[Record]:
-    records, dummy = AllRecords(RecordStore.of_records(cache_dir)).read_all()
+def _all_attachments(cache_dir: str, state_dir: str) -> list[Record]:
+    records, dummy = AllRecords(RecordStore.of_records(cache_dir), state_dir).read_all()
     intents, dummy = RecordStore.of_intents(cache_dir).read_all()
     return [*records, *intents]
 

@@ -9,7 +9,6 @@ import pathlib
 
 import pytest
 
-from ansible_collections.cni.node.plugins.module_utils._cni import all_records
 from ansible_collections.cni.node.plugins.module_utils._linux import netns
 from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner import ModuleRunner
 
@@ -17,6 +16,5 @@ from ansible_collections.cni.node.tests.unit.plugins.modules.module_runner impor
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path) -> ModuleRunner:
     """Return a runner: a file stands for a network namespace, and other runtimes have no records."""
-    monkeypatch.setattr(all_records, "_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setattr(netns, "is_namespace", os.path.isfile)
     return ModuleRunner(monkeypatch, capsys, tmp_path)

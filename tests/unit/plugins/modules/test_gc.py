@@ -22,10 +22,10 @@ Collect = t.Callable[..., ModuleExit]
 
 @pytest.fixture
 def collect(
-    run: ModuleRunner, state_dir: pathlib.Path, program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    run: ModuleRunner, tmp_path: pathlib.Path, program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> Collect:
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
-    fixed = {"conf_dir": str(state_dir / "net.d"), "cache_dir": str(state_dir / "cache"), "plugin_dirs": []}
+    fixed = {"conf_dir": str(tmp_path / "net.d"), "cache_dir": str(tmp_path / "cache"), "plugin_dirs": []}
     return lambda **options: run("gc", **{**fixed, **options})
 
 
@@ -40,7 +40,7 @@ def test_the_message_names_a_network_that_is_unknown(collect: Collect, tmp_path:
     (tmp_path / "net.d").mkdir()
     network = {"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "x"}]}
     (tmp_path / "net.d" / "net.conflist").write_text(json.dumps(network), encoding="utf-8")
-    (tmp_path / "networks" / "leased").mkdir(parents=True)
+    (tmp_path / "var/lib/cni/networks" / "leased").mkdir(parents=True)
     for check_mode in (True, False):
         done = collect(networks=["net", "leased", "nope"], check_mode=check_mode).ok()
         assert [finding["network"] for finding in done["findings"]] == ["leased"]
@@ -48,7 +48,7 @@ def test_the_message_names_a_network_that_is_unknown(collect: Collect, tmp_path:
 
 
 def test_the_diff_and_the_message_list_what_is_removed_and_kept(collect: Collect, tmp_path: pathlib.Path) -> None:
-    directory = tmp_path / "networks" / "net"
+    directory = tmp_path / "var/lib/cni/networks" / "net"
     directory.mkdir(parents=True)
     for address in ("10.1.0.2", "10.1.0.3"):
         (directory / address).write_text("nobody\r\neth0", encoding="utf-8")

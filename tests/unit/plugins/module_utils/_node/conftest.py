@@ -30,8 +30,6 @@ def node(make_node: MakeNode) -> FakeNode:
 
 
 @pytest.fixture
-def gc(
-    node: FakeNode, state_dir: pathlib.Path, program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> GcFixture:
+def gc(node: FakeNode, program_dir: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> GcFixture:
     monkeypatch.setattr(live_namespaces, "reachable_paths", dict)
-    return GcFixture(node, state_dir / "networks")
+    return GcFixture(node, pathlib.Path(node.paths.lease_dir))

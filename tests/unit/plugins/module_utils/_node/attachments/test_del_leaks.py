@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cni.node.plugins.module_utils._base.error import Code
 from ansible_collections.cni.node.plugins.module_utils._base.json_text import JsonObject
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._cni.record_store import RecordStore
@@ -25,12 +26,17 @@ CHECKED: JsonObject = {"type": "bridge", "macspoofchk": True}
 
 
 @pytest.fixture(autouse=True)
-def tool(program_dir: pathlib.Path, state_dir: pathlib.Path) -> pathlib.Path:
+def tool(program_dir: pathlib.Path) -> pathlib.Path:
     """A program nft that fails, as it does where the kernel has no nf_tables, and writes down what it was asked."""
     path, asked = program_dir / "nft", program_dir / "asked"
     path.write_text(f'#!/bin/sh\necho "$*" >>{asked}\nexit 1\n', encoding="utf-8")
     path.chmod(0o755)
     return asked
+
+
+@pytest.fixture
+def paths(tmp_path: pathlib.Path) -> NodePaths:
+    return NodePaths.below(str(tmp_path))
 
 
 @pytest.fixture
@@ -44,24 +50,30 @@ def record(plugin: JsonObject, netns: str = "/nothing") -> Record:
 
 
 @pytest.mark.parametrize("plugin", [BY_NFTABLES, CHECKED])
-def test_unreadable_rules_are_an_error_if_the_network_uses_nftables(records: RecordStore, plugin: JsonObject) -> None:
-    assert error_of(remove_del_leaks, record(plugin), records).code == Code.IO_FAILURE
+def test_unreadable_rules_are_an_error_if_the_network_uses_nftables(
+    records: RecordStore, paths: NodePaths, plugin: JsonObject
+) -> None:
+    assert error_of(remove_del_leaks, record(plugin), records, paths).code == Code.IO_FAILURE
 
 
-def test_unreadable_rules_are_ignored_if_the_network_uses_iptables(records: RecordStore, tool: pathlib.Path) -> None:
-    remove_del_leaks(record(BY_IPTABLES), records)
+def test_unreadable_rules_are_ignored_if_the_network_uses_iptables(
+    records: RecordStore, paths: NodePaths, tool: pathlib.Path
+) -> None:
+    remove_del_leaks(record(BY_IPTABLES), records, paths)
     assert tool.exists()
 
 
 @pytest.mark.parametrize("plugin", [BY_NFTABLES, CHECKED])
 def test_no_rules_are_listed_if_the_namespace_exists(
-    records: RecordStore, tool: pathlib.Path, plugin: JsonObject
+    records: RecordStore, paths: NodePaths, tool: pathlib.Path, plugin: JsonObject
 ) -> None:
-    remove_del_leaks(record(plugin, "/proc/self/ns/net"), records)
+    remove_del_leaks(record(plugin, "/proc/self/ns/net"), records, paths)
     assert not tool.exists()
 
 
-def test_no_rules_are_listed_if_the_network_has_none(records: RecordStore, tool: pathlib.Path) -> None:
+def test_no_rules_are_listed_if_the_network_has_none(
+    records: RecordStore, paths: NodePaths, tool: pathlib.Path
+) -> None:
     for plugin in ({"type": "bridge"}, {**BY_NFTABLES, "ipMasq": False}, {**CHECKED, "macspoofchk": False}):
-        remove_del_leaks(record(plugin), records)
+        remove_del_leaks(record(plugin), records, paths)
     assert not tool.exists()

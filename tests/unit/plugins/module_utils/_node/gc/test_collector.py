@@ -135,8 +135,8 @@ def test_a_lease_directory_is_kept_while_the_default_conf_dir_has_its_network(
 ) -> None:
     (gc.leases / "other").mkdir(parents=True)
     (gc.leases / "other" / "lock").touch()
-    usual = tmp_path / "usual"
-    usual.mkdir()
+    usual = pathlib.Path(gc.node.paths.conf_dir)
+    usual.mkdir(parents=True)
     gc.node.write("other").rename(usual / "10-other.conflist")
     assert gc.collect_as_predicted(min_age=0) == {"lease directory other": "kept"}
     (usual / "10-other.conflist").unlink()
@@ -155,7 +155,7 @@ def test_attachments_that_another_runtime_records_meanwhile_are_valid(
 ) -> None:
     gc.node.write(cniVersion=version)
     gc.attach("blue")
-    records = tmp_path / place / "results"
+    records = pathlib.Path(gc.node.paths.state_dir, place, "results")
     records.mkdir(parents=True, exist_ok=True)
 
     def record(*dummy: object) -> dict[t.Hashable, t.Any]:

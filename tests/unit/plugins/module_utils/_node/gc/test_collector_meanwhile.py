@@ -159,7 +159,6 @@ def test_a_rule_of_the_plugin_firewall_that_is_made_after_records_were_read_is_i
     assert ("10.1.0.9" in tools.done, "10.1.0.7" in tools.done) == (True, False)
 
 
-@pytest.mark.usefixtures("state_dir")
 def test_the_firewall_is_listed_before_records_are_read(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, tools: ScriptedTools
 ) -> None:

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from ansible_collections.cni.node.plugins.module_utils._base.node_paths import NodePaths
 from ansible_collections.cni.node.plugins.module_utils._cni.attachment import Attachment
 from ansible_collections.cni.node.plugins.module_utils._cni.record import Record
 from ansible_collections.cni.node.plugins.module_utils._node.gc.collection import collect_leaks
@@ -19,29 +20,27 @@ from ansible_collections.cni.node.plugins.module_utils._node.gc.finder import Gc
 from ansible_collections.cni.node.plugins.module_utils._node.gc.leak import GcPolicy, Leak
 from ansible_collections.cni.node.plugins.module_utils._node.gc.owners import Owners
 from ansible_collections.cni.node.plugins.module_utils._node.gc.tuning_files import SavedValueFinder
-from ansible_collections.cni.node.plugins.module_utils._reference import saved_values
 
 
 @pytest.fixture
-def saved(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+def saved(tmp_path: pathlib.Path) -> pathlib.Path:
     """The directory of tuning, with an old file of the container lost."""
     directory = tmp_path / "tuning"
     directory.mkdir()
-    monkeypatch.setattr(saved_values, "DATA_DIR", str(directory))
     file = directory / "lost_eth0.json"
     file.write_text('{"mtu": 1500}', encoding="ascii")
     os.utime(file, (time.time() - 3600,) * 2)
     return file
 
 
-def collect(first: Owners, later: Owners, min_age: float = 60) -> list[Leak]:
+def collect(saved: pathlib.Path, first: Owners, later: Owners, min_age: float = 60) -> list[Leak]:
     policy = GcPolicy(min_age, dry_run=False)
-    finder = SavedValueFinder(GcRun(policy))
+    finder = SavedValueFinder(GcRun(policy, paths=NodePaths(tuning_dir=str(saved.parent))))
     return list(collect_leaks(finder, finder.snapshot(NodeSnapshot()), first, lambda: (later, NodeSnapshot()), policy))
 
 
 def test_the_file_of_a_lost_container_is_removed(saved: pathlib.Path) -> None:
-    (leak,) = collect(Owners(), Owners())
+    (leak,) = collect(saved, Owners(), Owners())
     assert (leak.action, leak.subject, saved.exists()) == ("removed", str(saved), False)
 
 
@@ -55,14 +54,14 @@ def test_the_file_of_a_lost_container_is_removed(saved: pathlib.Path) -> None:
     ids=["live", "pending removal", "recorded"],
 )
 def test_the_file_of_an_attachment_stays_also_if_that_is_recorded_late(saved: pathlib.Path, owners: Owners) -> None:
-    assert collect(owners, owners) == []
-    assert collect(Owners(), owners) == []
+    assert collect(saved, owners, owners) == []
+    assert collect(saved, Owners(), owners) == []
     assert saved.exists()
 
 
 def test_a_young_file_and_every_file_during_an_add_are_kept(saved: pathlib.Path) -> None:
-    (young,) = collect(Owners(), Owners(), min_age=7200)
-    (during_add,) = collect(Owners(), Owners(add_in_progress="an ADD is in progress in process 7"))
+    (young,) = collect(saved, Owners(), Owners(), min_age=7200)
+    (during_add,) = collect(saved, Owners(), Owners(add_in_progress="an ADD is in progress in process 7"))
     assert [leak.evidence.partition(", but ")[2] for leak in (young, during_add)] == [
         "it is younger than 7200 s",
         "an ADD is in progress in process 7",

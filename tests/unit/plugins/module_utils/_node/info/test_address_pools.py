@@ -29,7 +29,7 @@ class LeaseDirectory:
         plugin = {"type": "bridge", "ipam": {"type": "host-local", "dataDir": self._data_dir, **ipam}}
         network = {"cniVersion": "1.0.0", "name": "net", "plugins": [plugin]}
         (self.conf_dir / "10-net.conflist").write_text(json.dumps(network), encoding="utf-8")
-        return list_pools(str(self.conf_dir))
+        return list_pools(str(self.conf_dir), self._data_dir)
 
     def give(self, first: str, count: int) -> None:
         start = ipaddress.ip_address(first)

@@ -161,7 +161,7 @@ Segment = tuple[t.Any, ...]
 POINT_TO_POINT: t.Final[Segment] = ("point-to-point", "", 0)
 
 
-def segment_of(plugin_type: str, keys: t.Mapping[str, t.Any]) -> Segment | None:
+def l2_segment(plugin_type: str, keys: t.Mapping[str, t.Any]) -> Segment | None:
     """Return an identifier of the l2 segment that the containers of a plugin share, None if it has none."""
     l2 = row(plugin_type).l2
     if l2 is None:
@@ -188,7 +188,7 @@ __all__ = (
     "Segment",
     "bridge_name",
     "is_routed",
+    "l2_segment",
     "row",
-    "segment_of",
     "types_where",
 )

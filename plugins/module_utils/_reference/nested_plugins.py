@@ -13,8 +13,9 @@ import typing as t
 from ansible_collections.cni.node.plugins.module_utils._base.error import CniError
 from ansible_collections.cni.node.plugins.module_utils._cni import config
 from ansible_collections.cni.node.plugins.module_utils._cni.config import NetworkConfiguration
-from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
-from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import Delegation
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cni.node.plugins.module_utils._reference.plugin_type import Delegation
 
 
 class Executable(t.NamedTuple):
@@ -57,14 +58,14 @@ def executables(network: NetworkConfiguration) -> t.Iterator[Executable]:
         for name, place in ((plugin.type, "type"), (ipam, "ipam/type")):
             if isinstance(name, str) and name:
                 yield Executable(name, plugin.versions, f"{plugin.path}/{place}", plugin.plugin)
-        delegation = catalogue.row(plugin.type).delegation
+        delegation = _delegation(plugin.type)
         if delegation and delegation.default_ipam and not ipam:
             yield Executable(delegation.default_ipam, plugin.versions, f"{plugin.path}/ipam", plugin.plugin)
 
 
 def nested_types(network: NetworkConfiguration) -> tuple[str, ...]:
     """Return the types of all plugins of a network with a plugin that delegates to others, else an empty tuple."""
-    if not any(catalogue.row(name).delegation for name in network.plugin_types):
+    if not any(_delegation(name) for name in network.plugin_types):
         return ()
     return tuple({executable.type: None for executable in executables(network) if "/" not in executable.type})
 
@@ -80,7 +81,7 @@ def all_plugins(network: NetworkConfiguration) -> t.Iterator[ConfiguredPlugin]:
 
 def _with_delegates(plugin: ConfiguredPlugin) -> t.Iterator[ConfiguredPlugin]:
     yield plugin
-    delegation = catalogue.row(plugin.type).delegation
+    delegation = _delegation(plugin.type)
     if delegation is not None:
         yield from _delegates(plugin, delegation)
 
@@ -106,6 +107,13 @@ def _network_plugins(
         yield from _with_delegates(_nest(outer, _object(keys), f"{path}/plugins/{place}", place))
     if not plugins:
         yield from _with_delegates(_nest(outer, network, path))
+
+
+def _delegation(plugin_type: str) -> Delegation | None:
+    # A run that starts no plugin has to import this module, but not the catalogue.
+    from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+
+    return catalogue.row(plugin_type).delegation
 
 
 def _nest(outer: ConfiguredPlugin, keys: t.Mapping[str, t.Any], path: str, place: int = 0) -> ConfiguredPlugin:

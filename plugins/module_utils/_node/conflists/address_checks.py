@@ -22,7 +22,7 @@ from ansible_collections.cni.node.plugins.module_utils._reference.catalogue impo
     Segment,
     bridge_name,
     is_routed,
-    segment_of,
+    l2_segment,
 )
 from ansible_collections.cni.node.plugins.module_utils._reference.ipam_ranges import Range, range_sets
 from ansible_collections.cni.node.plugins.module_utils._reference.nested_plugins import ConfiguredPlugin, all_plugins
@@ -92,7 +92,7 @@ def findings(planned: PlannedDirectory, view: View) -> t.Iterator[Finding]:
 
 def _spans(network: NetworkConfiguration) -> t.Iterator[_Span]:
     for plugin in all_plugins(network):
-        segment = segment_of(plugin.type, plugin.keys)
+        segment = l2_segment(plugin.type, plugin.keys)
         ipam = plugin.keys.get("ipam")
         if segment is None or not isinstance(ipam, dict):
             continue

@@ -11,7 +11,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cni.node.plugins.module_utils._base.finding import Finding
-from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import Segment, is_routed, segment_of
+from ansible_collections.cni.node.plugins.module_utils._reference.catalogue import Segment, is_routed, l2_segment
 from ansible_collections.cni.node.plugins.plugin_utils._validation.document.document import Document, Plugin
 from ansible_collections.cni.node.plugins.plugin_utils._validation.rules import addresses
 
@@ -74,7 +74,7 @@ def _finding(one: _Span, other: _Span) -> Finding:
 
 
 def _spans(document: Document, plugin: Plugin) -> t.Iterator[_Span]:
-    segment, routed = segment_of(plugin.type, plugin.keys), is_routed(plugin.type, plugin.keys)
+    segment, routed = l2_segment(plugin.type, plugin.keys), is_routed(plugin.type, plugin.keys)
     if segment is None:
         return
     for one in addresses.ranges(plugin):

@@ -7,8 +7,11 @@
 from __future__ import annotations
 
 import ast
+import os
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -105,6 +108,13 @@ def test_each_quirk_has_a_valid_pattern_and_condition(row: PluginType) -> None:
 def test_an_unknown_type_has_a_row_of_defaults(unknown: object) -> None:
     assert catalogue.row(unknown) == PluginType()
     assert not catalogue.row(unknown).result_is_complete
+
+
+def test_a_run_that_starts_no_plugin_does_not_load_the_catalogue() -> None:
+    package = catalogue.__name__.rpartition("._reference.")[0]
+    code = f"import sys, {package}._module.attachments; sys.exit({catalogue.__name__!r} in sys.modules)"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", code], env=env, check=False).returncode == 0
 
 
 DELEGATION = Delegation("delegate", default_type="bridge", default_gateway=True)

@@ -86,6 +86,13 @@ def _with_delegates(plugin: ConfiguredPlugin) -> t.Iterator[ConfiguredPlugin]:
         yield from _delegates(plugin, delegation)
 
 
+def _delegation(plugin_type: str) -> Delegation | None:
+    # A run that finds every attachment unchanged runs no plugin, and does not need the catalogue.
+    from ansible_collections.cni.node.plugins.module_utils._reference import catalogue
+
+    return catalogue.row(plugin_type).delegation
+
+
 def _delegates(plugin: ConfiguredPlugin, delegation: Delegation) -> t.Iterator[ConfiguredPlugin]:
     value, path = plugin.keys.get(delegation.key), f"{plugin.path}/{delegation.key}"
     if not delegation.is_list:

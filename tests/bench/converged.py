@@ -54,11 +54,11 @@ def chapter(bench: Bench) -> str:
     never = {
         "the engine: read, compare, decide": measured["decide"],
         "the module as a process, its start included": measured["module"],
-        "the task, over one that only takes the same and gives it back": measured["over hand over"],
+        "the task, over a task that only returns its arguments": measured["over hand over"],
         "the task, over `ansible.builtin.ping`": measured["over ping"],
     }
     rows = [judged_row(name, [series], EACH) for name, series in never.items()]
-    rows.append(["that other task, over `ansible.builtin.ping`", str(measured["hand over"]), ""])
+    rows.append(["the other task, over `ansible.builtin.ping`", str(measured["hand over"]), ""])
     always = measured["check"] - measured["plugins"]
     return "\n\n".join(
         [

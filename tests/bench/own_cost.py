@@ -36,7 +36,7 @@ def chapter(bench: Bench) -> str:
         engine_rows.append(judged_row(name, engine, PER_CALL))
         libcni_rows.append([name, *libcni])
     look = _look(bench, bench_networks.loopback(), count, rounds)
-    engine_rows.append(["of which looks at the kernel, per attachment", "", look, "", ""])
+    engine_rows.append(["of which reads the kernel, per attachment", "", look, "", ""])
     return "\n\n".join(
         [
             "Milliseconds per plugin call of the engine, over the bare processes, "
@@ -44,7 +44,7 @@ def chapter(bench: Bench) -> str:
             table(["network", *COMMANDS, "target"], engine_rows),
             "The same of libcni:",
             table(["network", *COMMANDS], libcni_rows),
-            f"Milliseconds per attachment in all, one plugin that does nothing, by attachments per call, rounds: {rounds}",
+            f"Milliseconds per attachment in total, one plugin that does nothing, by attachments per call, rounds: {rounds}",
             _growth(bench, rounds),
         ]
     )
